@@ -1,0 +1,76 @@
+"""The door to an embedding model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+Task = Literal["document", "query"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters [start, end) of a text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How a model's cosines read as similarities that mean the same for every model.
+
+    Linear between two knots and clamped to [0, 1]: `low` is the cosine that reads 0, `high` the one that
+    reads 1. With the identity (0, 1) a similarity is the cosine, negative ones cut to 0.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def similarity(self, cosine: float) -> float:
+        """The calibrated similarity of a cosine, in [0, 1]."""
+        return min(1.0, max(0.0, (cosine - self.low) / (self.high - self.low)))
+
+    def cosine(self, similarity: float) -> float:
+        """The cosine that reads as this similarity: the inverse, for pushing a floor down into an index."""
+        return self.low + similarity * (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """`vectors` (n, dim) float32, one per text, and the model tokens they cost."""
+
+    vectors: Vectors
+    tokens: int
+
+
+class Embedder(ABC):
+    """Texts to vectors. `model` and `dim` are the vector space's name: vectors of two models never mix."""
+
+    model: str
+    dim: int
+    max_tokens: int
+    calibration: Calibration
+
+    @abstractmethod
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        """One unit-length vector per text, in order, deterministic for the same text whatever shares
+        its batch (up to float rounding). Texts beyond `max_tokens` are cut there; `split` first to lose nothing.
+
+        Raises:
+            EmbedderUnavailable: the model could not answer.
+        """
+
+    @abstractmethod
+    def split(self, text: str) -> list[Span]:
+        """The text in windows that each fit the model's input, overlapping a little, covering every
+        character; one window when it fits, none cut inside a character."""
+
+    def close(self) -> None:  # noqa: B027 - most embedders hold nothing
+        """Let go of the model. Idempotent."""

@@ -1,0 +1,73 @@
+"""Everything Recollect raises on purpose, as one tree.
+
+RecollectError
+├── InvalidInput          a field is wrong; names the field and the fix
+│   ├── ConfigError       the same, for a configuration key
+│   └── DimensionMismatch a vector of the wrong length or space
+├── NotFound              no such thing, or not yours to see
+├── Conflict              the write contradicts what is stored
+├── Forbidden             the subject's role does not allow it
+├── Unauthorized          no key, or an unknown one
+├── FolderInUse           another process writes this folder
+├── StorageError          rows could not be read or written; nothing was half done
+├── IndexUnavailable      a derived index did not answer; rows are safe
+└── EmbedderUnavailable   no embedding could be made; words still work
+"""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    """Something Recollect refuses or could not do, said in one sentence."""
+
+
+class InvalidInput(RecollectError):
+    """A value is not acceptable. `field` is the path of the value, as the caller wrote it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+class ConfigError(InvalidInput):
+    """A configuration key or value is wrong; the message names it and the fix."""
+
+
+class DimensionMismatch(InvalidInput):
+    """A vector does not belong to the vector space it was offered to."""
+
+
+class NotFound(RecollectError):
+    """No such object, or it belongs to someone else; the two are told apart by nobody."""
+
+
+class Conflict(RecollectError):
+    """The write contradicts what is stored; nothing was changed."""
+
+
+class Forbidden(RecollectError):
+    """The subject's role does not allow this."""
+
+
+class Unauthorized(RecollectError):
+    """No bearer key was sent, or it is not a known one."""
+
+
+class FolderInUse(RecollectError):
+    """Another process has this folder open for writing. `url` is its server, when it runs one."""
+
+    def __init__(self, message: str, url: str | None = None) -> None:
+        super().__init__(message)
+        self.url = url
+
+
+class StorageError(RecollectError):
+    """The rows could not be read or written; nothing was half done."""
+
+
+class IndexUnavailable(RecollectError):
+    """A derived index did not answer. Rows are safe; the other half of search still works."""
+
+
+class EmbedderUnavailable(RecollectError):
+    """No embedding could be made. Writes are kept, and search by words still works."""

@@ -1,0 +1,30 @@
+"""Word indexes, chosen by URL: one line adds a backend."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from recollect.errors import ConfigError
+from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
+
+WORDS = {
+    "tantivy": "recollect.words.tantivy:TantivyWords",
+    "fts5": "recollect.words.fts5:Fts5Words",
+}
+
+__all__ = ["NO_WORDS", "WORDS", "WordDoc", "WordMatches", "Words", "open_words"]
+
+
+def open_words(url: str, folder: Path | None) -> Words:
+    """The word index that `url` names, kept in `folder` (None: in memory, gone at close).
+
+    Raises:
+        ConfigError: the scheme is unknown; the message lists the known ones.
+    """
+    scheme = url.split(":", 1)[0]
+    if scheme not in WORDS:
+        raise ConfigError("words.url", f"{scheme!r} is unknown; use one of {', '.join(WORDS)}")
+    module, name = WORDS[scheme].split(":")
+    words: Words = getattr(import_module(module), name)(url, folder)
+    return words
