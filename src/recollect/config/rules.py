@@ -1,0 +1,124 @@
+"""What makes single values into a configuration that can start: URLs, server keys, values that go together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from recollect.config.keys import checked, leaves
+from recollect.config.sections import Search, ServerKey, field_types
+from recollect.config.sources import Given
+from recollect.errors import ConfigError
+
+SCHEMES = {
+    "database.url": "recollect.db:DATABASES",
+    "index.url": "recollect.indexes:INDEXES",
+    "words.url": "recollect.words:WORDS",
+    "embedder.url": "recollect.embedders:EMBEDDERS",
+}
+"""Where the known schemes of a URL stand; read only when the URL is not the default."""
+
+
+def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
+    """Adds a problem for each backend URL whose scheme this version does not have."""
+    for key, place in SCHEMES.items():
+        if key not in own:
+            continue
+        module, table = place.split(":")
+        known = getattr(import_module(module), table)
+        scheme = own[key].value.split(":", 1)[0]
+        if scheme not in known:
+            says = f"{scheme!r} is not in this version; use one of {', '.join(known)}"
+            problems.append(ConfigError(own[key].written, says))
+
+
+def check_together(
+    own: Mapping[str, Given], theirs: Mapping[str, Given], problems: list[ConfigError]
+) -> None:
+    """Adds a problem for each pair of values that cannot both hold."""
+    default = Search()
+    dense, words = (
+        own[key].value if (key := f"search.{name}") in own else getattr(default, name)
+        for name in ("dense_weight", "words_weight")
+    )
+    if dense == words == 0:
+        problems.append(ConfigError("search.dense_weight", "must be above 0 when `search.words_weight` is 0"))
+    chunking = "builtins.file_search.chunking"
+    size, overlap = (theirs.get(f"{chunking}.{name}") for name in ("chunk_size", "chunk_overlap"))
+    length = size.value if size else 512
+    if overlap and overlap.value >= length:
+        says = f"must be below `{chunking}.chunk_size` ({length}), not {overlap.value}"
+        problems.append(ConfigError(overlap.written, says))
+
+
+def server_keys(
+    given: Given, env: Mapping[str, str], used: set[str], problems: list[ConfigError]
+) -> tuple[ServerKey, ...]:
+    """The server keys with their secrets read; variables they name are added to `used`."""
+    keys = []
+    for at, entry in enumerate(given.value):
+        name = f"{given.written}[{at}]"
+        before = len(problems)
+        fields = _fields(name, entry, problems)
+        if "key_env" in fields:
+            used.add(fields["key_env"])
+        if len(problems) == before:
+            try:
+                keys.append(ServerKey(**fields | {"key": _secret(name, fields, env)}))
+            except ConfigError as wrong:
+                problems.append(wrong)
+    for field in ("name", "key"):
+        twice = [value for value, times in Counter(getattr(key, field) for key in keys).items() if times > 1]
+        if twice:
+            says = repr(twice[0]) if field == "name" else "one secret"
+            problems.append(
+                ConfigError(given.written, f"{says} is there twice; each key needs its own {field}")
+            )
+    return tuple(keys)
+
+
+def _fields(name: str, entry: Any, problems: list[ConfigError]) -> dict[str, Any]:
+    types = {f"{name}.{field}": kind for field, kind in field_types(ServerKey).items()}
+    fields = {}
+    for key, value in leaves({name: entry}, types, {}, problems):
+        try:
+            fields[key.rpartition(".")[2]] = checked(key, value, types[key])
+        except ConfigError as wrong:
+            problems.append(wrong)
+    for field in ("name", "role"):
+        if isinstance(entry, Mapping) and field not in entry:
+            choices = " (admin, service, member or reader)" if field == "role" else ""
+            problems.append(ConfigError(f"{name}.{field}", f"is missing; every key has a {field}{choices}"))
+    return fields
+
+
+def _secret(name: str, fields: Mapping[str, Any], env: Mapping[str, str]) -> str:
+    ways = [way for way in ("key", "key_env", "key_file") if fields.get(way)]
+    if len(ways) != 1:
+        have = f"not {' and '.join(ways)}" if ways else "and has none"
+        raise ConfigError(name, f"takes exactly one of `key`, `key_env` and `key_file`, {have}")
+    way, value = ways[0], str(fields[ways[0]])
+    if way == "key_env":
+        secret = env.get(value, "").strip()
+        missing = f"the environment variable `{value}` is not set; put the key in it"
+    elif way == "key_file":
+        secret, missing = (
+            _first_line(f"{name}.key_file", value),
+            f"the file {value} is empty; put the key in it",
+        )
+    else:
+        secret, missing = value.strip(), "is empty; write the key, or use `key_env` or `key_file`"
+    if not secret:
+        raise ConfigError(f"{name}.{way}", missing)
+    return secret
+
+
+def _first_line(key: str, path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as wrong:
+        reason = wrong.strerror if isinstance(wrong, OSError) else "it is not UTF-8 text"
+        raise ConfigError(key, f"the file {path} cannot be read: {reason}") from wrong

@@ -1,0 +1,183 @@
+"""What can be set, by section, with every default."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from recollect.config.sources import Count, Scope, Size, Text, Unit
+from recollect.types import Role
+
+Weight = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(gt=0)]
+Url = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*:", description="a URL such as `memory:`")]
+WebUrl = Annotated[
+    str, Meta(pattern=r"^https?://[^/\s]+", description="a URL that begins with http:// or https://")
+]
+Port = Annotated[int, Meta(ge=0, le=65535)]
+KeyList = Annotated[list[Any], Meta(description="a list of keys, each with a `name`, a `role` and a `key`")]
+SCOPE_WEIGHTS = {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of settings."""
+
+
+class Database(Section, frozen=True, kw_only=True):
+    """Where rows live; `sqlite:` is a file in the data folder."""
+
+    url: Url = "sqlite:"
+
+
+class Index(Section, frozen=True, kw_only=True):
+    """The vector index."""
+
+    url: Url = "memory:"
+
+
+class Words(Section, frozen=True, kw_only=True):
+    """The word index."""
+
+    url: Url = "tantivy:"
+
+
+class Embedder(Section, frozen=True, kw_only=True):
+    """The embedding model; `cache_size` counts query embeddings kept."""
+
+    url: Url = "local:arctic-embed-s"
+    threads: Count = 1
+    cache_size: Size = 1000
+
+
+class Search(Section, frozen=True, kw_only=True):
+    """What a search does when it does not say; `candidates` is per side, before fusion."""
+
+    default_limit: Count = 10
+    default_threshold: Unit | None = None
+    default_scope: Scope | None = None
+    dense_weight: Weight = 0.7
+    words_weight: Weight = 0.3
+    scope_weights: dict[str, Weight] = msgspec.field(default_factory=SCOPE_WEIGHTS.copy)
+    candidates: Count = 100
+
+
+class Limits(Section, frozen=True, kw_only=True):
+    """What one call may bring."""
+
+    max_content_bytes: Count = 1 << 20
+    max_tags: Size = 64
+    max_metadata_bytes: Size = 64 << 10
+    max_batch: Count = 10_000
+    max_query_chars: Count = 10_000
+
+
+class Server(Section, frozen=True, kw_only=True):
+    """The HTTP server; `request_timeout` is in seconds, port 0 takes a free one."""
+
+    host: Text = "127.0.0.1"
+    port: Port = 8377
+    max_body_bytes: Count = 64 << 20
+    request_timeout: Seconds = 30.0
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    public_url: WebUrl | None = None
+
+
+class Jobs(Section, frozen=True, kw_only=True):
+    """Durable work in the background."""
+
+    workers: Count = 2
+    lease_seconds: Count = 60
+    max_attempts: Count = 5
+
+
+class ServerKey(Section, frozen=True, kw_only=True):
+    """A bearer key and whom it stands for. `key` is the secret, wherever it was read from."""
+
+    name: Text
+    role: Role
+    key: Text = ""
+    key_env: Text | None = None
+    key_file: Text | None = None
+    tenant: Text = "default"
+    user: Text | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"ServerKey(name={self.name!r}, role={self.role!r}, tenant={self.tenant!r}, user={self.user!r})"
+        )
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One key in force: its value without secrets, where it comes from, and what to know about it."""
+
+    key: str
+    value: Any
+    origin: str
+    note: str = ""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be set. `Config()` is the defaults; `config.load` reads and checks the rest."""
+
+    data: Text = "./recollect-data"
+    database: Database = Database()
+    index: Index = Index()
+    words: Words = Words()
+    embedder: Embedder = Embedder()
+    search: Search = Search()
+    limits: Limits = Limits()
+    server: Server = Server()
+    keys: tuple[ServerKey, ...] = ()
+    jobs: Jobs = Jobs()
+    sources: dict[str, Setting] = {}
+    """Keys of other systems, by canonical name, values as given (secrets included)."""
+    origins: dict[str, str] = {}
+    """Where each of our own keys that is not a default comes from."""
+
+    def __repr__(self) -> str:
+        return f"Config(data={self.data!r}, given={sorted(self.origins)})"
+
+
+def own_types() -> dict[str, Any]:
+    """The type of every key of ours, by dotted key. `keys` is a list of mappings, see `ServerKey`."""
+    types: dict[str, Any] = {}
+    for field in msgspec.structs.fields(Config):
+        if isinstance(field.default, Section):
+            types |= {f"{field.name}.{name}": kind for name, kind in field_types(type(field.default)).items()}
+    weights = {f"search.scope_weights.{scope}": Weight for scope in SCOPE_WEIGHTS}
+    del types["search.scope_weights"]
+    return {"data": Text, "keys": KeyList} | types | weights
+
+
+def field_types(section: type[msgspec.Struct]) -> dict[str, Any]:
+    """The type of every field of a section."""
+    return {field.name: field.type for field in msgspec.structs.fields(section)}
+
+
+def value_of(config: Config, key: str) -> Any:
+    """The value a dotted key has in `config`."""
+    value: Any = config
+    for name in key.split("."):
+        value = value[name] if isinstance(value, dict) else getattr(value, name)
+    return value
+
+
+def assembled(values: dict[str, Any], sources: dict[str, Setting], origins: dict[str, str]) -> Config:
+    """A Config of the checked `values` by dotted key; what is not among them has its default."""
+    parts: dict[str, dict[str, Any]] = {}
+    weights = SCOPE_WEIGHTS.copy()
+    top: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        if section == "search.scope_weights":
+            weights[name] = value
+        elif section:
+            parts.setdefault(section, {})[name] = value
+        else:
+            top[name] = value
+    parts.setdefault("search", {})["scope_weights"] = weights
+    default = Config()
+    sections = {name: msgspec.structs.replace(getattr(default, name), **part) for name, part in parts.items()}
+    return Config(**top, **sections, sources=sources, origins=origins)

@@ -1,0 +1,242 @@
+"""The key names of the systems Recollect takes over from, and which of our own keys they set.
+
+Every such key is checked and kept. One that sets a key of ours says so in `SETS`; the others wait for the
+capability that will read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from recollect.errors import ConfigError
+
+Count = Annotated[int, Meta(ge=1)]
+Size = Annotated[int, Meta(ge=0)]
+Unit = Annotated[float, Meta(ge=0, le=1)]
+Scope = Literal["session", "channel", "agent", "user", "global", "all"]
+Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
+Duration = Annotated[str, Meta(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="a duration such as 24h")]
+When = Literal["lazy", "eager"]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value somebody set: `key` is its canonical name, `written` the name they wrote, `origin` where.
+
+    `made_of` are the source keys (canonical) that a value of ours was made of, if it was.
+    """
+
+    key: str
+    value: Any
+    written: str
+    origin: str
+    made_of: tuple[str, ...] = ()
+
+
+EPISODIC: dict[str, Any] = {
+    "enabled": bool,
+    "extraction.model": str,
+    "extraction.strategy": When,
+    "retrieval.max_results": Count,
+    "retrieval.min_score": Unit,
+    "consolidation.interval": Duration,
+    "decay.enabled": bool,
+    "decay.half_life_days": Annotated[float, Meta(gt=0)],
+}
+"""The `memory` block of a file without `memory.backend` and `memory.embeddings`: facts out of conversations."""
+
+VECTOR: dict[str, Any] = {
+    "enabled": bool,
+    "backend": Text,
+    "dimension": Count,
+    "sqlite_vec.path": Text,
+    "lancedb.path": Text,
+    "pgvector.conn_string": Text,
+    "embeddings.provider": Text,
+    "embeddings.api_key": str,
+    "embeddings.model": Text,
+    "embeddings.project_id": str,
+    "embeddings.location": str,
+    "embeddings.ollama_url": str,
+    "indexing.auto_index_messages": bool,
+    "indexing.min_content_length": Size,
+    "indexing.max_content_length": Size,
+    "indexing.batch_size": Count,
+    "indexing.allowed_roles": list[str],
+    "search.default_limit": Count,
+    "search.default_threshold": Unit,
+    "search.default_scope": Scope,
+}
+"""The block `vector_memory`, also written `memory` when `memory.backend` or `memory.embeddings` is there."""
+
+OTHERS: dict[str, Any] = {
+    "dsn_file": Text,
+    "builtins.file_search.enabled": bool,
+    "builtins.file_search.vector_backend": Literal["pgvector", "qdrant"],
+    "builtins.file_search.embedding.url": Text,
+    "builtins.file_search.embedding.model": str,
+    "builtins.file_search.embedding.dimension": Count,
+    "builtins.file_search.embedding.batch_size": Count,
+    "builtins.file_search.chunking.strategy": Literal["fixed", "recursive", "semantic"],
+    "builtins.file_search.chunking.chunk_size": Count,
+    "builtins.file_search.chunking.chunk_overlap": Size,
+    "builtins.file_search.search.max_results": Count,
+    "builtins.file_search.search.min_score": Unit,
+    "builtins.file_search.search.context_token_budget": Count,
+    "builtins.file_search.pgvector.dsn_file": Text,
+    "builtins.file_search.qdrant.url": Text,
+    "builtins.file_search.qdrant.collection_prefix": str,
+    "summarization.enabled": bool,
+    "summarization.strategy": When,
+    "summarization.token_threshold": Count,
+    "summarization.window_size": Count,
+    "summarization.summary_max_tokens": Count,
+    "summarization.model": str,
+    "retention.vector_stores.max_storage_bytes": Count,
+    "retention.vector_stores.max_files_per_store": Count,
+    "retention.vector_stores.max_file_size_bytes": Count,
+    "retention.memory.max_entries": Count,
+    "retention.memory.auto_archive_days": Count,
+    "uploadask.memory.enabled": bool,
+    "uploadask.memory.topKMems": Size,
+    "uploadask.memory.maxHistoryTokens": Size,
+    "uploadask.memory.memoryVectorDim": Count,
+    "uploadask.memory.summaryEveryNTurns": Count,
+    "uploadask.memory.pruneLimit": Count,
+    "CONTEXT_SESSION_MEMORY_ENABLED": bool,
+    "CONTEXT_SESSION_GAP_MINUTES": Annotated[float, Meta(gt=0)],
+    "CONTEXT_SESSION_MIN_MESSAGES": Count,
+    "CONTEXT_SESSION_MAX_RETRIEVED": Size,
+    "CONTEXT_SESSION_SUMMARY_MODEL": str,
+    "CONTEXT_SESSION_SUMMARY_VERSION": Count,
+    "CONTEXT_SESSION_SUMMARIZATION_ENABLED": bool,
+    "VECTOR_EMBEDDING_PROVIDER": Text,
+    "VECTOR_EMBEDDING_MODEL": Text,
+    "VECTOR_EMBEDDING_TIMEOUT_MS": Count,
+    "VECTOR_EMBEDDING_MAX_CHARS": Count,
+}
+
+ENVIRONMENT: dict[str, str] = {
+    "ANTWORT_SUMMARIZATION_ENABLED": "summarization.enabled",
+    "ANTWORT_SUMMARIZATION_STRATEGY": "summarization.strategy",
+    "ANTWORT_SUMMARIZATION_TOKEN_THRESHOLD": "summarization.token_threshold",
+    "ANTWORT_SUMMARIZATION_WINDOW_SIZE": "summarization.window_size",
+    "ANTWORT_SUMMARIZATION_MAX_TOKENS": "summarization.summary_max_tokens",
+    "ANTWORT_FILESEARCH_MAX_RESULTS": "builtins.file_search.search.max_results",
+    "ANTWORT_FILESEARCH_MIN_SCORE": "builtins.file_search.search.min_score",
+    "ANTWORT_FILESEARCH_CONTEXT_BUDGET": "builtins.file_search.search.context_token_budget",
+} | {key: key for key in OTHERS if key.isupper()}
+"""Environment variables by the key they set."""
+
+PREFIXES = ("ANTWORT_SUMMARIZATION_", "ANTWORT_FILESEARCH_", "CONTEXT_SESSION_", "VECTOR_EMBEDDING_")
+
+BACKENDS: dict[str, tuple[str, str]] = {
+    "memory": ("index.url", "memory:"),
+}
+"""`vector_memory.backend` by what it sets. A backend is one line here."""
+
+PROVIDERS: dict[str, str] = {
+    "local": "local:{model}",
+    "hash": "hash:{dimension}",
+}
+"""`vector_memory.embeddings.provider` as an embedder URL. A provider is one line here."""
+
+EMBEDDINGS: dict[str, str] = {
+    "deterministic": "hash:256",
+}
+"""`VECTOR_EMBEDDING_PROVIDER` as an embedder URL."""
+
+SETS: dict[str, str] = {
+    "vector_memory.search.default_limit": "search.default_limit",
+    "vector_memory.search.default_threshold": "search.default_threshold",
+    "vector_memory.search.default_scope": "search.default_scope",
+}
+"""Keys whose value is the value of one of ours, as it stands."""
+
+
+def block_of(document: Mapping[Any, Any]) -> str:
+    """What the file's `memory` block is: `vector_memory` or `memory` (episodic)."""
+    block = document.get("memory")
+    vector = isinstance(block, Mapping) and ("backend" in block or "embeddings" in block)
+    return "vector_memory" if vector else "memory"
+
+
+def names(block: str) -> dict[str, tuple[str, Any]]:
+    """Every source key as it may be written, with its one canonical name and its type."""
+    memory = VECTOR if block == "vector_memory" else EPISODIC
+    return (
+        {f"memory.{key}": (f"{block}.{key}", kind) for key, kind in memory.items()}
+        | {f"vector_memory.{key}": (f"vector_memory.{key}", kind) for key, kind in VECTOR.items()}
+        | {key: (key, kind) for key, kind in OTHERS.items()}
+    )
+
+
+def hints(block: str) -> dict[str, str]:
+    """Sentences for keys of the other meaning of `memory`: the two do not mix in one block."""
+    vector, episodic = ({key.split(".")[0] for key in table} for table in (VECTOR, EPISODIC))
+    if block == "vector_memory":
+        says = (
+            "is a key of the episodic `memory` block, but `memory.backend` or `memory.embeddings` makes this "
+            "the vector memory's block; rename the block with those two to `vector_memory`"
+        )
+        return {f"memory.{name}": says for name in episodic - vector}
+    says = (
+        "is a key of the vector memory's block, and this `memory` block has no `memory.backend` or "
+        "`memory.embeddings`; move it to `vector_memory`"
+    )
+    return {f"memory.{name}": says for name in vector - episodic}
+
+
+def _same(given: Mapping[str, Given]) -> list[Given]:
+    return [_made(target, given[key].value, given, [key]) for key, target in SETS.items() if key in given]
+
+
+def _backend(given: Mapping[str, Given]) -> list[Given]:
+    key = "vector_memory.backend"
+    if key not in given:
+        return []
+    target, value = _choice(given[key], BACKENDS)
+    return [_made(target, value, given, [key])]
+
+
+def _embedder(given: Mapping[str, Given]) -> list[Given]:
+    provider, model, dimension = (
+        f"vector_memory.{name}" for name in ("embeddings.provider", "embeddings.model", "dimension")
+    )
+    if provider not in given and model not in given:
+        return []
+    template = _choice(given[provider], PROVIDERS) if provider in given else PROVIDERS["local"]
+    defaults = {"model": "arctic-embed-s", "dimension": 256}
+    keys = {"model": model, "dimension": dimension}
+    read = {
+        name: given[key].value for name, key in keys.items() if key in given and f"{{{name}}}" in template
+    }
+    made_of = [provider] * (provider in given) + [keys[name] for name in read]
+    return [_made("embedder.url", template.format(**(defaults | read)), given, made_of)]
+
+
+def _deterministic(given: Mapping[str, Given]) -> list[Given]:
+    key = "VECTOR_EMBEDDING_PROVIDER"
+    return [_made("embedder.url", _choice(given[key], EMBEDDINGS), given, [key])] if key in given else []
+
+
+RULES = (_same, _backend, _embedder, _deterministic)
+"""Each makes values of ours out of the source keys given, by canonical name. One that meets a backend or a
+provider this version does not have raises ConfigError."""
+
+
+def _made(target: str, value: Any, given: Mapping[str, Given], made_of: list[str]) -> Given:
+    first = given[made_of[0]]
+    return Given(target, value, first.written, first.origin, tuple(made_of))
+
+
+def _choice(given: Given, table: Mapping[str, Any]) -> Any:
+    if given.value not in table:
+        raise ConfigError(
+            given.written, f"{given.value!r} is not in this version; use one of {', '.join(table)}"
+        )
+    return table[given.value]
