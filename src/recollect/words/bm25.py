@@ -1,0 +1,39 @@
+"""BM25 as tantivy computes it, so that uncommitted documents score as they will once committed.
+
+score(t, d) = idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(d) / average)), with
+idf(t) = ln(1 + (N - n + 0.5) / (n + 0.5)); Robertson and Zaragoza (2009), Lucene's positive idf.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import log
+
+K1 = 1.2
+B = 0.75
+
+
+def _length_codes() -> list[int]:
+    lengths = list(range(24))
+    for code in range(256 - 24):
+        shift, bits = (code >> 3) - 1, code & 7
+        lengths.append(24 + (bits if shift < 0 else (bits | 8) << shift))
+    return lengths
+
+
+_LENGTHS = _length_codes()
+
+
+def stored_length(length: int) -> int:
+    """The document length as one byte can hold it: exact up to 40 terms, then the next lower step."""
+    return _LENGTHS[bisect_right(_LENGTHS, length) - 1]
+
+
+def idf(documents: int, holding: int) -> float:
+    """The weight of a term that `holding` of `documents` documents contain, > 0."""
+    return log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+def saturation(count: int, length: int, average: float) -> float:
+    """The part of a term's score that depends on the document, in (0, k1 + 1)."""
+    return count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / average))

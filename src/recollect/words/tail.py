@@ -1,0 +1,131 @@
+"""Documents that are not committed yet, searched where they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.filters import EVERYTHING, Filter, matches
+from recollect.text.terms import terms
+from recollect.words.bm25 import saturation, stored_length
+
+Key = tuple[str, int]
+"""Tenant and seq: what names a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailDoc:
+    """One document as it waits to be committed. `fresh`: no earlier one of the key can be committed."""
+
+    tenant: str
+    seq: int
+    text: str
+    attributes: Mapping[str, Any]
+    fresh: bool
+
+
+class Tail:
+    """The changes since a commit: documents put and keys removed. Not thread-safe; its owner holds a lock.
+
+    Texts are analysed when the first search asks, once each. A slot is a document's place in the order of
+    putting; a slot that its key no longer points to is dead.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[Key, int | None] = {}
+        self._docs: list[TailDoc] = []
+        self._lengths: list[int] = []
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._hidden: dict[str, set[int]] = {}
+        self._live: Counter[str] = Counter()
+        self.tokens = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, doc: TailDoc) -> None:
+        """Take the document; an earlier one of its key is replaced."""
+        key = (doc.tenant, doc.seq)
+        slot = self._slots.get(key)
+        if slot is None:
+            self._live[doc.tenant] += 1
+        if not doc.fresh:
+            self._hidden.setdefault(doc.tenant, set()).add(doc.seq)
+        self._slots[key] = len(self._docs)
+        self._docs.append(doc)
+
+    def remove(self, key: Key) -> None:
+        """Note that the key is gone, here and in what is committed."""
+        if self._slots.get(key) is not None:
+            self._live[key[0]] -= 1
+        self._slots[key] = None
+        self._hidden.setdefault(key[0], set()).add(key[1])
+
+    def is_fresh(self, key: Key) -> bool:
+        """Whether the key's live document here has no committed forerunner."""
+        slot = self._slots.get(key)
+        return slot is not None and self._docs[slot].fresh
+
+    def changes(self) -> Iterator[tuple[Key, TailDoc | None]]:
+        """Every key changed, with its document, or None when it was removed."""
+        for key, slot in self._slots.items():
+            yield key, None if slot is None else self._docs[slot]
+
+    def hidden(self, tenant: str) -> Collection[int]:
+        """Seqs whose committed document, if there is one, no longer counts."""
+        return self._hidden.get(tenant, ())
+
+    def seqs(self, tenant: str) -> list[int]:
+        """Seqs of the tenant's live documents."""
+        return [seq for (owner, seq), slot in self._slots.items() if owner == tenant and slot is not None]
+
+    def live(self, tenant: str) -> int:
+        """How many documents of the tenant are live here."""
+        return self._live[tenant]
+
+    @property
+    def documents(self) -> int:
+        """How many documents are live here, over all tenants."""
+        return self._live.total()
+
+    def holding(self, term: str) -> int:
+        """How many documents hold the term, dead ones included as in a committed segment."""
+        self._analyse()
+        return len(self._postings.get(term, ()))
+
+    def search(
+        self,
+        tenant: str,
+        weights: Mapping[str, float],
+        average: float,
+        where: Filter,
+        hidden: Collection[int],
+    ) -> list[tuple[float, int]]:
+        """(score, seq) of each live document that holds a weighted term and passes, in no order.
+
+        `weights` are the terms' idf, `average` the mean document length; `hidden` seqs are left out.
+        """
+        self._analyse()
+        scores: dict[int, float] = {}
+        for term, weight in weights.items():
+            for slot, count in self._postings.get(term, ()):
+                part = weight * saturation(count, self._lengths[slot], average)
+                scores[slot] = scores.get(slot, 0.0) + part
+        found = []
+        for slot, score in scores.items():
+            doc = self._docs[slot]
+            if doc.tenant != tenant or doc.seq in hidden or self._slots[tenant, doc.seq] != slot:
+                continue
+            if where is EVERYTHING or matches(where, doc.attributes):
+                found.append((score, doc.seq))
+        return found
+
+    def _analyse(self) -> None:
+        for slot in range(len(self._lengths), len(self._docs)):
+            words = terms(self._docs[slot].text)
+            self.tokens += len(words)
+            self._lengths.append(stored_length(len(words)))
+            for term, count in Counter(words).items():
+                self._postings.setdefault(term, []).append((slot, count))

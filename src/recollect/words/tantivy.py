@@ -1,0 +1,398 @@
+"""Words in tantivy: committed segments, and beside them the tail of what is not committed yet."""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tantivy import Occur, Query, Searcher
+
+from recollect.errors import IndexUnavailable
+from recollect.filters import EVERYTHING, Filter
+from recollect.text.terms import query_terms
+from recollect.words.attributes import plain
+from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
+from recollect.words.bm25 import idf
+from recollect.words.conditions import Conditions, conjunction, disjunction
+from recollect.words.segments import Segments, available, documents, id_tag, tenant_tag
+from recollect.words.tail import Tail, TailDoc
+
+logger = logging.getLogger(__name__)
+
+MAX_TERMS = 64
+"""Of a longer query the rarest terms count: they decide the ranking, and common ones cost the time."""
+MAX_SCANNED_TERMS = 1_024
+PUT_CHUNK = 512
+MIXED_FROM = 0.05
+"""From this share of uncommitted documents on, committed scores use the idf of both together."""
+
+
+@dataclass(slots=True)
+class View:
+    """A snapshot of the committed documents and what is known about it."""
+
+    searcher: Searcher
+    tenants: set[str] = field(default_factory=set)
+    """Tenant terms, at most two: enough to know whether one tenant has the index to itself."""
+    collection: tuple[int, float] | None = None
+    """Documents (deleted ones included) and mean length as tantivy's BM25 sees them, once asked."""
+
+    def __post_init__(self) -> None:
+        self.tenants = {term for term, _ in self.searcher.terms_with_prefix("tag", "t", limit=2)}
+
+
+class TantivyWords(Words):
+    """BM25 over tantivy segments in `folder` (None: a temporary folder, removed at close).
+
+    `put` and `remove` only take note; a thread commits when `commit_docs` changes wait or the first has
+    waited `commit_seconds`. Until then, and while that commit runs, searches score the waiting documents
+    directly. `put` blocks while `max_tail` changes wait.
+
+    Raises:
+        IndexUnavailable: another process writes the folder, it cannot be written, or the index is closed.
+    """
+
+    commit_docs = 512
+    commit_seconds = 1.0
+    max_tail = 8_192
+
+    def __init__(self, url: str, folder: Path | None) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="recollect-words-") if folder is None else None
+        self._segments = Segments(Path(self._temporary.name) if self._temporary else Path(folder or "."))
+        self._lock = threading.Lock()
+        """Guards the view, the two tails and the counters; held for microseconds, and while a tail is scored."""
+        self._changed = threading.Condition(self._lock)
+        self._writing = threading.Lock()
+        """Held by whoever uses the writer; always taken before `_lock`."""
+        self._view = View(self._segments.searcher)
+        self._active = Tail()
+        self._frozen = Tail()
+        self._frozen_rev = self._rev = self._segments.watermark
+        self._since: float | None = None
+        self._careful = False
+        self._failure: IndexUnavailable | None = None
+        self._closed = False
+        self._highest = self._highest_seq()
+        self._top: dict[str, int] = {}
+        self._committer = threading.Thread(target=self._commit_when_due, name="recollect-words", daemon=True)
+        self._committer.start()
+
+    def _highest_seq(self) -> int:
+        searcher = self._view.searcher
+        hits = searcher.search(Query.all_query(), 1, count=False, order_by_field="seq").hits
+        seqs = searcher.fast_field_values("seq", [address for _, address in hits])
+        return max(map(_int, seqs), default=-1)
+
+    @property
+    def watermark(self) -> int:
+        return self._segments.watermark
+
+    def put(self, tenant: str, docs: Sequence[WordDoc]) -> None:
+        for start in range(0, len(docs), PUT_CHUNK):
+            chunk = [(doc, plain(doc.attributes)) for doc in docs[start : start + PUT_CHUNK]]
+            with self._lock:
+                self._await_room()
+                for doc, attributes in chunk:
+                    fresh = self._is_fresh(tenant, doc.seq)
+                    self._active.put(TailDoc(tenant, doc.seq, doc.text, attributes, fresh))
+                self._note_change()
+
+    def _is_fresh(self, tenant: str, seq: int) -> bool:
+        top = self._top.get(tenant, self._highest)
+        if seq > top:
+            self._top[tenant] = seq
+            return True
+        return self._active.is_fresh((tenant, seq))
+
+    def remove(self, tenant: str, seqs: Sequence[int]) -> None:
+        with self._lock:
+            self._check_open()
+            for seq in seqs:
+                self._active.remove((tenant, seq))
+            self._note_change()
+
+    def _await_room(self) -> None:
+        self._check_open()
+        while len(self._active) >= self.max_tail:
+            if self._failure is not None:
+                raise IndexUnavailable("The word index cannot commit; it takes no more") from self._failure
+            self._changed.wait(1.0)
+            self._check_open()
+
+    def _note_change(self) -> None:
+        if self._since is None:
+            self._since = time.monotonic()
+            self._changed.notify_all()
+        elif len(self._active) >= self.commit_docs:
+            self._changed.notify_all()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IndexUnavailable("The word index is closed")
+
+    def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
+        words = query_terms(query)[:MAX_SCANNED_TERMS]
+        with self._lock:
+            self._check_open()
+            if limit <= 0 or not words:
+                return NO_WORDS
+            view = self._view
+            with available("looking terms up"):
+                held = {word: view.searcher.doc_freq("text", word) for word in words}
+                boosts, found = self._search_tails(view, tenant, _rarest(held), where)
+            hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
+        if boosts and (len(view.tenants) > 1 or tenant_tag(tenant) in view.tenants):
+            with available("searching"):
+                found += _search_committed(self._segments, view, tenant, boosts, limit, where, hidden)
+        return _ranked(found, limit)
+
+    def _search_tails(
+        self, view: View, tenant: str, held: Mapping[str, int], where: Filter
+    ) -> tuple[dict[str, float], list[tuple[float, int]]]:
+        """Boosts for the committed search (terms that occur there), and (score, seq) from both tails."""
+        waiting = self._frozen.documents + self._active.documents
+        if not waiting:
+            return {word: 1.0 for word, count in held.items() if count}, []
+        waiting_terms = {word: self._frozen.holding(word) + self._active.holding(word) for word in held}
+        documents, average = self._collection(view, held)
+        weights = {w: idf(documents + waiting, held[w] + waiting_terms[w]) for w in held}
+        mixed = waiting > MIXED_FROM * documents
+        boosts = {w: weights[w] / idf(documents, n) if mixed else 1.0 for w, n in held.items() if n}
+        found = self._active.search(tenant, weights, average, where, ())
+        if len(self._frozen):
+            found += self._frozen.search(tenant, weights, average, where, self._overridden(tenant))
+        return boosts, found
+
+    def _overridden(self, tenant: str) -> set[int]:
+        return {*self._active.hidden(tenant), *self._active.seqs(tenant)}
+
+    def _collection(self, view: View, held: Mapping[str, int]) -> tuple[int, float]:
+        if view.collection is None:
+            view.collection = _explained(self._segments, view.searcher, held)
+        documents, average = view.collection or (view.searcher.num_docs, 0.0)
+        waiting = self._frozen.documents + self._active.documents
+        if documents < waiting or not average:
+            tokens = self._frozen.tokens + self._active.tokens + documents * average
+            average = tokens / max(1, waiting + documents)
+        return documents, max(average, 1.0)
+
+    def count(self, tenant: str) -> int:
+        with self._lock:
+            self._check_open()
+            searcher = self._view.searcher
+            hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
+            gone = set(self._frozen.seqs(tenant)) & self._overridden(tenant)
+            waiting = self._frozen.live(tenant) + self._active.live(tenant) - len(gone)
+        schema = self._segments.index.schema
+        clauses = [(Occur.Must, Query.term_query(schema, "tag", tenant_tag(tenant), "basic"))]
+        if hidden:
+            tags = [id_tag((tenant, seq)) for seq in hidden]
+            clauses.append((Occur.MustNot, Query.term_set_query(schema, "tag", tags)))
+        with available("counting"):
+            return waiting + documents(searcher, Query.boolean_query(clauses))
+
+    def flush(self, rev: int) -> None:
+        with self._lock:
+            self._check_open()
+            if rev > self._rev:
+                self._rev = rev
+                self._note_change()
+
+    def _commit_when_due(self) -> None:
+        while True:
+            with self._lock:
+                while not self._closed and (wait := self._seconds_until_due()) != 0:
+                    self._changed.wait(wait)
+                if self._closed:
+                    return
+            try:
+                with self._writing:
+                    self._commit()
+            except IndexUnavailable as exc:
+                logger.warning("%s; the documents stay searchable and are tried again", exc)
+                with self._lock:
+                    self._changed.wait_for(lambda: self._closed, self.commit_seconds)
+
+    def _seconds_until_due(self) -> float | None:
+        if self._since is None:
+            return None
+        if len(self._active) >= self.commit_docs or len(self._frozen):
+            return 0
+        return max(0, self._since + self.commit_seconds - time.monotonic())
+
+    def _commit(self) -> None:
+        """Make everything waiting durable. The caller holds `_writing`.
+
+        Between taking the tail and showing the new snapshot, the tail is `_frozen` and still searched; both
+        switches happen under `_lock`, so every document is in one place at any moment.
+        """
+        if not len(self._frozen):
+            self._freeze()
+        try:
+            if len(self._frozen):
+                self._segments.apply(self._frozen.changes(), self._careful)
+                self._segments.commit()
+            self._show_committed()
+            if self._frozen_rev > self._segments.watermark:
+                self._segments.checkpoint(self._frozen_rev)
+        except IndexUnavailable as exc:
+            with self._lock:
+                self._failure, self._careful = exc, True
+                self._since = self._since or time.monotonic()
+                self._changed.notify_all()
+            self._segments.revive()
+            raise
+
+    def _freeze(self) -> None:
+        with self._lock:
+            self._frozen, self._active = self._active, Tail()
+            self._frozen_rev, self._since = self._rev, None
+            self._changed.notify_all()
+
+    def _show_committed(self) -> None:
+        view = View(self._segments.searcher)
+        with self._lock:
+            self._view, self._frozen = view, Tail()
+            self._failure, self._careful = None, False
+            self._changed.notify_all()
+
+    def _commit_all(self) -> None:
+        """Commit until nothing waits: a retried batch and what came after it. The caller holds `_writing`."""
+        retried = len(self._frozen) > 0
+        self._commit()
+        if retried:
+            self._commit()
+
+    def compact(self) -> None:
+        with self._writing:
+            with self._lock:
+                self._check_open()
+            self._commit_all()
+            self._segments.purge()
+            self._show_committed()
+            deadline = time.monotonic() + 10.0
+            while self._segments.leftovers():
+                if time.monotonic() > deadline:
+                    raise IndexUnavailable(
+                        "A search that still runs keeps removed words on disk; compact again"
+                    )
+                time.sleep(0.02)
+
+    def clear(self) -> None:
+        with self._writing, self._lock:
+            self._check_open()
+            self._segments.clear()
+            self._view = View(self._segments.searcher)
+            self._active, self._frozen = Tail(), Tail()
+            self._rev = self._frozen_rev = 0
+            self._since, self._highest, self._top = None, -1, {}
+            self._changed.notify_all()
+
+    def health(self) -> dict[str, object]:
+        with self._lock:
+            self._check_open()
+            searcher = self._view.searcher
+            waiting = len(self._frozen) + len(self._active)
+            failure = self._failure
+        files = [path.stat().st_size for path in self._segments.folder.rglob("*") if path.is_file()]
+        return {
+            "backend": "tantivy",
+            "documents": searcher.num_docs,
+            "uncommitted": waiting,
+            "segments": searcher.num_segments,
+            "bytes": sum(files),
+            "watermark": self.watermark,
+            "failure": str(failure) if failure else None,
+        }
+
+    def close(self) -> None:
+        with self._writing:
+            with self._lock:
+                if self._closed:
+                    return
+                self._closed = True
+                self._changed.notify_all()
+            try:
+                self._commit_all()
+            finally:
+                self._segments.close()
+                if self._temporary is not None:
+                    self._temporary.cleanup()
+
+
+def _rarest(held: Mapping[str, int]) -> Mapping[str, int]:
+    if len(held) <= MAX_TERMS:
+        return held
+    return dict(sorted(held.items(), key=lambda pair: pair[1])[:MAX_TERMS])
+
+
+def _search_committed(
+    segments: Segments,
+    view: View,
+    tenant: str,
+    boosts: Mapping[str, float],
+    limit: int,
+    where: Filter,
+    hidden: set[int],
+) -> list[tuple[float, int]]:
+    """(score, seq) of the best committed documents that are not hidden."""
+    schema = segments.index.schema
+    query = disjunction([_term(segments, word, boost) for word, boost in boosts.items()])
+    clauses = [] if where is EVERYTHING else Conditions(segments.index, view.searcher).clauses(where)
+    if len(view.tenants) > 1:
+        owner = Query.term_query(schema, "tag", tenant_tag(tenant), "basic")
+        clauses.append((Occur.Must, Query.const_score_query(owner, 0.0)))
+    if clauses:
+        query = conjunction([(Occur.Must, query), *clauses])
+    wanted = limit + len(hidden)
+    hits = view.searcher.search(query, wanted + 1, count=False).hits
+    if len(hits) > wanted and hits[-1][0] == hits[-2][0]:  # a tie over the edge: the lower seqs win
+        hits = view.searcher.search(query, 4 * wanted + 64, count=False).hits
+    seqs = view.searcher.fast_field_values("seq", [address for _, address in hits])
+    found = zip((score for score, _ in hits), map(_int, seqs), strict=True)
+    return [(score, seq) for score, seq in found if seq not in hidden]
+
+
+def _int(value: float | None) -> int:
+    if value is None:
+        raise IndexUnavailable("The word index holds a document without its seq; rebuild it")
+    return int(value)
+
+
+def _term(segments: Segments, word: str, boost: float) -> Query:
+    query = Query.term_query(segments.index.schema, "text", word, "freq")
+    return query if boost == 1.0 else Query.boost_query(query, boost)
+
+
+def _explained(segments: Segments, searcher: Searcher, held: Mapping[str, int]) -> tuple[int, float] | None:
+    """Document count and mean length of the whole index, from tantivy's own account of one score."""
+    for word in (word for word, count in held.items() if count):
+        query = _term(segments, word, 1.0)
+        hits = searcher.search(query, 1, count=False).hits
+        if hits:
+            parts = dict(_leaves(json.loads(query.explain(searcher, hits[0][1]).to_json())))
+            return int(parts["N"]), parts["avgdl"]
+    return None
+
+
+def _leaves(node: dict[str, Any]) -> list[tuple[str, float]]:
+    found = [(str(node["description"]).split(",")[0], float(node["value"]))]
+    for part in node.get("details") or []:
+        found += _leaves(part)
+    return found
+
+
+def _ranked(found: list[tuple[float, int]], limit: int) -> WordMatches:
+    if not found:
+        return NO_WORDS
+    best = sorted(found, key=lambda pair: (-pair[0], pair[1]))[:limit]
+    scores, seqs = zip(*best, strict=True)
+    return WordMatches(np.array(seqs, np.int64), np.array(scores, np.float32))
