@@ -7,17 +7,17 @@
 Whatever index pip is configured for, by environment or pip.conf, is the one that is asked.
 """
 
-from __future__ import annotations
-
 import configparser
 import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ NO_UV = """Recollect needs `uv` to install, and could not get it. Do one of thes
   - let pip reach a package index (PIP_INDEX_URL or pip.conf names one)."""
 
 
-def main(arguments):
+def main(arguments: "list[str]") -> None:
     """Set up `.venv`, or say in one sentence why it cannot be."""
     try:
         CACHE.mkdir(exist_ok=True)
@@ -48,23 +48,23 @@ def main(arguments):
         sys.exit(f"setup: `{command}` failed ({failed.returncode}); its lines above say why")
 
 
-def is_current(dev):
+def is_current(dev: bool) -> bool:
     """Whether `.venv` was made from these files, in this place, with at least what is asked for."""
     try:
         made = json.loads(STAMP.read_text())
     except (OSError, ValueError):
         return False
-    return made == stamp(dev) or made == stamp(True)
+    return made in (stamp(dev), stamp(True))
 
 
-def stamp(dev):
+def stamp(dev: bool) -> "dict[str, object]":
     """What `.venv` depends on."""
     files = [ROOT / "pyproject.toml", *sorted(PINS.glob("*.txt"))]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     return {"root": str(ROOT), "files": digest, "dev": dev}
 
 
-def install(dev):
+def install(dev: bool) -> None:
     """Make `.venv` anew or bring it up to date; the stamp comes last, so that a broken attempt is repeated."""
     say("setting up .venv (the first time fetches about 200 MB and takes a minute)")
     env = {**os.environ, **index_settings(os.environ)}
@@ -83,7 +83,7 @@ def install(dev):
     STAMP.write_text(json.dumps(stamp(dev)))
 
 
-def usable_venv():
+def usable_venv() -> bool:
     """Whether `.venv` is there, runs, and was not moved here from another folder."""
     try:
         moved = json.loads(STAMP.read_text())["root"] != str(ROOT)
@@ -91,14 +91,14 @@ def usable_venv():
         moved = False
     python = VENV / "bin" / "python"
     check = f"import sys; sys.exit(sys.version_info < {OLDEST_PYTHON})"
-    return not moved and python.exists() and subprocess.run([python, "-c", check]).returncode == 0
+    return not moved and python.exists() and subprocess.run([str(python), "-c", check]).returncode == 0
 
 
-def pin():
+def pin() -> None:
     """Write requirements/*.txt: the newest versions that fit pyproject.toml, each with its hashes."""
     uv = find_uv()
     project = (ROOT / "pyproject.toml").read_text()
-    build = re.search(r'requires = \["(uv_build[^"]*)"\]', project)[1]
+    build = "\n".join(re.findall(r'requires = \["(uv_build[^"]*)"\]', project))
     dev = ["--group", "pyproject.toml:dev", "--constraints", PINS / "runtime.txt"]
     for name, source, text in (
         ("runtime.txt", ["pyproject.toml"], None),
@@ -110,14 +110,14 @@ def pin():
         # Without extra indexes: they may hold only some files of a version, and pins must fit everyone.
         env = {**os.environ, **index_settings(os.environ)}
         env.pop("UV_INDEX", None)
-        call(uv, "pip", "compile", "-q", *source, *flags, *plain, env=env, input=text)
+        call(uv, "pip", "compile", "-q", *source, *flags, *plain, env=env, given=text)
 
 
-def find_uv():
+def find_uv() -> Path:
     """A uv that is new enough: the one on PATH, or a private one in .cache, fetched now if need be."""
     private = CACHE / "uv" / "bin" / "uv"
-    for uv in (shutil.which("uv"), private):
-        if uv and new_enough(uv):
+    for uv in (Path(shutil.which("uv") or private), private):
+        if new_enough(uv):
             return uv
     for way in (uv_by_venv, uv_by_pip, uv_by_apt):
         shutil.rmtree(CACHE / "uv", ignore_errors=True)
@@ -126,27 +126,30 @@ def find_uv():
     sys.exit(NO_UV)
 
 
-def new_enough(uv):
+def new_enough(uv: Path) -> bool:
     """Whether this file is a uv that runs, of a version this script knows how to call."""
     try:
-        told = subprocess.run([uv, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        told = subprocess.run([str(uv), "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
     except (OSError, subprocess.CalledProcessError):
         return False
     return tuple(int(part) for part in told.split()[1].split(".")[:2]) >= OLDEST_UV
 
 
-def uv_by_venv():
+def uv_by_venv() -> bool:
     """Fetch uv with pip in a virtual environment of its own."""
+    importlib.invalidate_caches()
+    if not importlib.util.find_spec("ensurepip"):
+        return False
     python = CACHE / "uv" / "bin" / "python"
     return attempt(sys.executable, "-m", "venv", CACHE / "uv") and pip_install(python)
 
 
-def uv_by_pip():
+def uv_by_pip() -> bool:
     """Fetch uv with the system's pip, for a python3 that has pip but no venv."""
-    return pip_install(sys.executable, "--target", CACHE / "uv")
+    return bool(importlib.util.find_spec("pip")) and pip_install(sys.executable, "--target", CACHE / "uv")
 
 
-def uv_by_apt():
+def uv_by_apt() -> bool:
     """Install Debian's python3-venv and begin again; only for root, as in a container."""
     if os.geteuid() or not shutil.which("apt-get"):
         return False
@@ -157,13 +160,14 @@ def uv_by_apt():
     return updated and attempt(*apt, "install", "-y", "python3-venv", env=env) and uv_by_venv()
 
 
-def pip_install(python, *where):
+def pip_install(python: object, *where: object) -> bool:
     """Fetch uv with this python's pip."""
     pip = [python, "-m", "pip", "-q", "--disable-pip-version-check", "install"]
-    return attempt(*pip, *where, "--require-hashes", "-r", PINS / "build.txt")
+    env = {"PIP_ROOT_USER_ACTION": "ignore", **os.environ}
+    return attempt(*pip, *where, "--require-hashes", "-r", PINS / "build.txt", env=env)
 
 
-def index_settings(env):
+def index_settings(env: "Mapping[str, str]") -> "dict[str, str]":
     """uv's variables for what pip is configured to use: uv reads neither pip.conf nor PIP_*.
 
     What is set for uv already stays as it is.
@@ -187,19 +191,20 @@ def index_settings(env):
     return {name: value for name, value in listed.items() if value and not env.get(name)}
 
 
-def pip_settings(env):
+def pip_settings(env: "Mapping[str, str]") -> "dict[str, str]":
     """What pip.conf files and PIP_* variables say, by option name; the later of pip's places wins."""
     home = Path(env.get("HOME") or Path.home())
     user = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
-    system = [Path(folder) / "pip" / "pip.conf" for folder in env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
-    places = [*system, Path("/etc/pip.conf"), home / ".pip" / "pip.conf", user / "pip" / "pip.conf"]
+    shared = env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")
+    folders = [*(Path(folder) / "pip" for folder in shared), Path("/etc"), home / ".pip", user / "pip"]
+    places = [folder / "pip.conf" for folder in folders]
     if env.get("PIP_CONFIG_FILE"):
         places.append(Path(env["PIP_CONFIG_FILE"]))
     if env.get("PIP_CONFIG_FILE") == os.devnull:
         places = []
     files = configparser.RawConfigParser(strict=False)
     files.read(places, encoding="utf-8")
-    found = {}
+    found: dict[str, str] = {}
     for section in ("global", "install"):
         if files.has_section(section):
             found.update((name.replace("_", "-"), value) for name, value in files.items(section))
@@ -209,31 +214,29 @@ def pip_settings(env):
     return found
 
 
-def attempt(*command, **options):
+def attempt(*command: object, env: "Mapping[str, str] | None" = None) -> bool:
     """Run a command that may fail; whether it worked. Its output goes to stderr."""
     try:
-        call(*command, **options)
+        call(*command, env=env)
     except (OSError, subprocess.CalledProcessError):
         return False
     return True
 
 
-def call(*command, env=None, input=None):
+def call(*command: object, env: "Mapping[str, str] | None" = None, given: "str | None" = None) -> None:
     """Run a command; its output goes to stderr, so that a program's own output stays alone on stdout."""
-    command = [str(part) for part in command]
-    if Path(command[0]).name == "uv" and not sys.stderr.isatty():
-        command.insert(1, "-q")
-    given = input.encode() if input is not None else None
-    stdin = None if given else subprocess.DEVNULL
-    subprocess.run(command, env=env, input=given, stdin=stdin, stdout=2, check=True, cwd=ROOT)
+    words = [str(part) for part in command]
+    if Path(words[0]).name == "uv" and not sys.stderr.isatty():
+        words.insert(1, "-q")
+    subprocess.run(words, env=env, input=(given or "").encode(), stdout=2, check=True, cwd=str(ROOT))
 
 
-def say(text):
+def say(text: str) -> None:
     """Tell whoever waits what is going on."""
     print(f"recollect: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    if sys.version_info < (3, 8):
+    if sys.version_info < (3, 8):  # noqa: UP036 - whatever python3 a machine has runs this file
         sys.exit("setup: this python3 is older than 3.8; Recollect needs Python 3.11 or newer")
     main(sys.argv[1:])
