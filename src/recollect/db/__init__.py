@@ -1,0 +1,30 @@
+"""Rows, chosen by URL: one line adds a database."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from recollect.db.base import Connection, Database, Row
+from recollect.errors import ConfigError
+
+DATABASES = {
+    "sqlite": "recollect.db.sqlite:SqliteDatabase",
+}
+
+__all__ = ["DATABASES", "Connection", "Database", "Row", "open_database"]
+
+
+def open_database(url: str, folder: Path | None) -> Database:
+    """The database that `url` names; SQLite keeps its file in `folder` (None: temporary, gone at close).
+
+    Raises:
+        ConfigError: the scheme is unknown; the message lists the known ones.
+        StorageError: it cannot be opened.
+    """
+    scheme = url.split(":", 1)[0]
+    if scheme not in DATABASES:
+        raise ConfigError("database.url", f"{scheme!r} is unknown; use one of {', '.join(DATABASES)}")
+    module, name = DATABASES[scheme].split(":")
+    database: Database = getattr(import_module(module), name)(folder)
+    return database

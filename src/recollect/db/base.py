@@ -1,0 +1,74 @@
+"""The door to the rows: read on your own thread, write on the one thread that commits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Params = Sequence[Any]
+
+
+class Connection(Protocol):
+    """What a piece of reading or writing sees: statements by name, from `queries/*.sql`."""
+
+    def all(self, name: str, params: Params = ()) -> list[Row]:
+        """Every row of the named query."""
+
+    def one(self, name: str, params: Params = ()) -> Row | None:
+        """The first row of the named query, or None."""
+
+    def run(self, name: str, params: Params = ()) -> int:
+        """Executes the named statement; rows changed."""
+
+    def many(self, name: str, rows: Iterable[Params]) -> None:
+        """Executes the named statement once per row."""
+
+    def select(self, sql: str, params: Params = ()) -> list[Row]:
+        """Rows of a composed SELECT; values go in `params`, never into the text."""
+
+
+class Database(ABC):
+    """Rows behind transactions.
+
+    A piece of work is a plain function of a connection, so nothing in it can wait for a network or a model.
+    """
+
+    @abstractmethod
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` on the calling thread against one consistent snapshot.
+
+        Raises:
+            StorageError: the rows could not be read.
+        """
+
+    @abstractmethod
+    def write(self, work: Callable[[Connection], T], then: Callable[[T], None] | None = None) -> Future[T]:
+        """Queues `work` for the writing thread; the future is done when it is durable.
+
+        Works that wait together are committed together (group commit); one that raises is undone alone and
+        its error is the future's. After the commit, `then` is called with the result, in commit order
+        and before the future is done: the place where derived indexes are brought up to date.
+
+        Raises (in the future):
+            StorageError: the commit failed, of a full disk for example; nothing of it was stored.
+        """
+
+    @abstractmethod
+    def erase(self) -> Future[None]:
+        """Makes sure that deleted text is in no free page and no log, once earlier writes are done."""
+
+    @abstractmethod
+    def compact(self) -> Future[None]:
+        """Gives free pages back to the file system."""
+
+    @abstractmethod
+    def health(self) -> dict[str, object]:
+        """Facts for `doctor` and `stats`; raises StorageError when rows cannot be read."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finishes queued writes, then lets go. Idempotent."""

@@ -1,0 +1,53 @@
+-- name: add_job
+INSERT INTO jobs (tenant_id, id, seq, kind, dedup_key, state, payload, run_at, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: twin_job
+SELECT id FROM jobs WHERE tenant_id = ? AND kind = ? AND dedup_key = ? AND state IN ('queued', 'running')
+
+-- name: get_job
+SELECT id, kind, state, done, total, attempts, error, result, created_at, updated_at FROM jobs
+WHERE tenant_id = ? AND id = ?
+
+-- name: list_jobs
+SELECT id, kind, state, done, total, attempts, error, result, created_at, updated_at FROM jobs
+WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
+
+-- name: count_jobs
+SELECT state, count(*) FROM jobs GROUP BY state
+
+-- name: claim_job
+UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, attempts = attempts + 1, updated_at = ?3
+WHERE (tenant_id, id) = (
+    SELECT tenant_id, id FROM jobs
+    WHERE (state = 'queued' AND run_at <= ?3) OR (state = 'running' AND lease_until < ?3)
+    ORDER BY run_at, seq LIMIT 1
+)
+RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
+
+-- name: next_job_at
+SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs WHERE state IN ('queued', 'running')
+
+-- name: release_jobs
+UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE state = 'running'
+
+-- name: renew_job
+UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
+
+-- name: progress_job
+UPDATE jobs SET done = ?, total = ?, cursor = ?, lease_until = ?, updated_at = ?
+WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING cancelling
+
+-- name: end_job
+UPDATE jobs SET state = ?, error = ?, result = ?, run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
+WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
+
+-- name: cancel_queued_job
+UPDATE jobs SET state = 'cancelled', cancelling = 1, updated_at = ?
+WHERE tenant_id = ? AND id = ? AND state = 'queued'
+
+-- name: cancel_running_job
+UPDATE jobs SET cancelling = 1, updated_at = ? WHERE tenant_id = ? AND id = ? AND state = 'running'
+
+-- name: drop_ended_jobs
+DELETE FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND updated_at < ?

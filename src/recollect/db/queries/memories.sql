@@ -1,0 +1,139 @@
+-- name: draw_revs
+UPDATE counters SET value = value + ? WHERE name = 'rev' RETURNING value
+
+-- name: last_rev
+SELECT value FROM counters WHERE name = 'rev'
+
+-- name: add_tenant
+INSERT INTO tenants (tenant_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING
+
+-- name: tenants
+SELECT tenant_id FROM tenants ORDER BY tenant_id
+
+-- name: space_of
+SELECT space, dim FROM spaces WHERE model = ?
+
+-- name: spaces
+SELECT space, model, dim FROM spaces ORDER BY space
+
+-- name: add_space
+INSERT INTO spaces (model, dim) VALUES (?, ?) RETURNING space
+
+-- name: memories_by_dedup
+SELECT dedup_key, seq, id FROM memories
+WHERE tenant_id = ? AND dedup_key IN (SELECT value FROM json_each(?))
+
+-- name: memories_by_id
+SELECT id, seq, dedup_key FROM memories
+WHERE tenant_id = ? AND id IN (SELECT value FROM json_each(?))
+
+-- name: add_memory
+INSERT INTO memories (
+    tenant_id, seq, rev, id, kind, content, content_hash, dedup_key, user_id, agent_id, channel_id, session_id,
+    role, source, tags, metadata, importance, confidence, access_count, last_accessed_at, valid_from,
+    invalid_at, superseded_by, archived_at, source_refs, dated, occurred_at, created_at, updated_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: set_memory
+UPDATE memories SET
+    rev = ?, kind = ?, content = ?, content_hash = ?, dedup_key = ?, role = ?, source = ?, tags = ?, metadata = ?,
+    importance = ?, confidence = ?, valid_from = ?, invalid_at = ?, archived_at = ?, source_refs = ?, dated = ?,
+    occurred_at = ?, updated_at = ?
+WHERE tenant_id = ? AND seq = ?
+
+-- name: count_access
+UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?
+WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+
+-- name: remove_memories
+DELETE FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+
+-- name: count_vectors_of
+SELECT count(*) FROM embeddings WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+
+-- name: note_removal
+INSERT INTO removals (tenant_id, rev, seq) VALUES (?, ?, ?)
+
+-- name: removals_after
+SELECT seq FROM removals WHERE tenant_id = ? AND rev > ? ORDER BY rev
+
+-- name: drop_removals
+DELETE FROM removals WHERE rev <= ?
+
+-- name: add_tombstone
+INSERT INTO tombstones (tenant_id, id, erased_at, memories, vectors) VALUES (?, ?, ?, ?, ?)
+
+-- name: add_embedding
+INSERT INTO embeddings (tenant_id, space, seq, part, start, stop, text_hash, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: drop_embeddings
+DELETE FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ?
+
+-- name: drop_all_embeddings
+DELETE FROM embeddings WHERE tenant_id = ? AND seq = ?
+
+-- name: embeddings_of
+SELECT seq, part, start, stop, vector FROM embeddings
+WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq, part
+
+-- name: embedding_span
+SELECT start, stop FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ? AND part = ?
+
+-- name: known_vectors
+SELECT text_hash, vector FROM embeddings
+WHERE tenant_id = ? AND space = ? AND text_hash IN (SELECT value FROM json_each(?))
+
+-- name: owe_embedding
+INSERT INTO unembedded (tenant_id, space, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: owed_embeddings
+SELECT u.seq, m.content_hash FROM unembedded u JOIN memories m ON m.tenant_id = u.tenant_id AND m.seq = u.seq
+WHERE u.tenant_id = ? AND u.space = ? AND u.seq > ? ORDER BY u.seq LIMIT ?
+
+-- name: settle_embedding
+DELETE FROM unembedded WHERE tenant_id = ? AND space = ? AND seq = ?
+
+-- name: count_owed
+SELECT tenant_id, count(*) FROM unembedded WHERE space = ? GROUP BY tenant_id
+
+-- name: owe_missing
+INSERT INTO unembedded (tenant_id, space, seq)
+SELECT m.tenant_id, ?1, m.seq FROM memories m
+WHERE m.tenant_id = ?2 AND NOT EXISTS (
+    SELECT 1 FROM embeddings e WHERE e.tenant_id = m.tenant_id AND e.space = ?1 AND e.seq = m.seq
+)
+ON CONFLICT DO NOTHING
+
+-- name: owe_all
+INSERT INTO unembedded (tenant_id, space, seq)
+SELECT tenant_id, ?1, seq FROM memories WHERE tenant_id = ?2
+ON CONFLICT DO NOTHING
+
+-- name: drop_foreign_spaces
+DELETE FROM embeddings WHERE tenant_id = ? AND space <> ?
+
+-- name: count_embeddings
+SELECT count(*) FROM embeddings WHERE tenant_id = ? AND space = ?
+
+-- name: count_memories
+SELECT count(*) FROM memories WHERE tenant_id = ?
+
+-- name: stats_by_kind
+SELECT kind, count(*), sum(length(content)) FROM memories WHERE tenant_id = ? GROUP BY kind ORDER BY kind
+
+-- name: get_meta
+SELECT value FROM meta WHERE key = ?
+
+-- name: set_meta
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+
+-- name: set_rev
+UPDATE memories SET rev = ? WHERE tenant_id = ? AND seq = ?
+
+-- name: memories_there
+SELECT seq FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+
+-- name: vectors_of
+SELECT seq, start, stop, text_hash, vector FROM embeddings
+WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq, part

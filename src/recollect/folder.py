@@ -1,0 +1,63 @@
+"""One folder, one writing process: a lock that says who holds it and where its server listens."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import IO
+
+from recollect.errors import FolderInUse, StorageError
+
+LOCK = "recollect.lock"
+
+
+class FolderLock:
+    """Holds a data folder for this process until `release`; the kernel lets go when the process dies."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the lock, making the folder if needed.
+
+        Raises:
+            FolderInUse: another process has it; the error carries its server's URL when it runs one.
+            StorageError: the folder cannot be made or written.
+        """
+        self.path = folder / LOCK
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: IO[str] | None = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        except OSError as exc:
+            raise StorageError(f"{folder} cannot be used as a data folder: {exc.strerror}") from exc
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            self._file.close()
+            raise in_use(folder) from exc
+        self.announce(None)
+
+    def announce(self, url: str | None) -> None:
+        """Tells other processes at which URL this one serves the folder."""
+        if self._file is None:
+            return
+        self._file.seek(0)
+        self._file.truncate()
+        json.dump({"pid": os.getpid(), "url": url}, self._file)
+        self._file.flush()
+
+    def release(self) -> None:
+        """Lets go. Idempotent."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def in_use(folder: Path) -> FolderInUse:
+    """The error for a folder that another process holds."""
+    try:
+        held = json.loads((folder / LOCK).read_text("utf-8"))
+    except (OSError, ValueError):
+        held = {}
+    url, pid = held.get("url"), held.get("pid", "unknown")
+    fix = f"its server answers at {url}" if url else "stop it, or use another folder"
+    return FolderInUse(f"{folder} is open in another process (pid {pid}); {fix}", url)

@@ -1,0 +1,179 @@
+"""The one write path: drafts, windows, vectors, rows. The model answers before the transaction begins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.drafts import Bounds, Draft, Part, changed, check_vector, digest, draft
+from recollect.embedders.base import Embedder
+from recollect.errors import EmbedderUnavailable
+from recollect.rows import Record, dense_header, now_micros
+from recollect.store import Outcome, Settled, Store
+from recollect.threads import Threads
+from recollect.types import Change, NewMemory, Subject
+
+log = logging.getLogger("recollect.ingest")
+T = TypeVar("T")
+BATCH = 1_000
+"""Rows that share one transaction: past this, group commit gains nothing more."""
+
+
+class Ingest:
+    """Writes memories into one store with one embedder. `on_owed` is told when vectors must follow later."""
+
+    def __init__(self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.threads = threads
+        self.bounds = bounds
+        self.on_owed: Callable[[str], None] = lambda tenant: None
+
+    async def add(self, subject: Subject, items: Sequence[NewMemory]) -> list[Outcome]:
+        """Writes every item, in order; nothing is written when one is wrong.
+
+        Raises:
+            InvalidInput: names the item by its place (`[3].tags`), the field and the fix.
+            Conflict: an id already names another text.
+        """
+        now = now_micros()
+        drafts = [
+            draft(item, subject, now, self.bounds, f"[{i}]." if len(items) > 1 else "")
+            for i, item in enumerate(items)
+        ]
+        self._take_given(items, drafts)
+        return await self.write(subject.tenant_id, drafts)
+
+    async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Embeds what has no vectors yet and stores the drafts, a thousand to a transaction."""
+        outcomes: list[Outcome] = []
+        for at in range(0, len(drafts), BATCH):
+            some = drafts[at : at + BATCH]
+            await self._embed(tenant, some)
+            done: list[Outcome] = await self.threads.result(self.store.put(some))
+            outcomes.extend(done)
+        if not all(outcome.embedded for outcome in outcomes):
+            self.on_owed(tenant)
+        return outcomes
+
+    def _take_given(self, items: Sequence[NewMemory], drafts: Sequence[Draft]) -> None:
+        """Vectors that came with the items, as the only part of their drafts."""
+        given = [i for i, item in enumerate(items) if item.embedding is not None]
+        vectors = self._checked([items[i].embedding for i in given], given, len(items))
+        for i, vector in zip(given, vectors, strict=True):
+            row = drafts[i].row
+            drafts[i].parts = [Part(0, len(row.content), row.content, f"given-{row.content_hash}", vector)]
+
+    def _checked(
+        self, values: Sequence[object], places: Sequence[int], total: int
+    ) -> Sequence[NDArray[np.float32]]:
+        """The fast way for a whole batch of arrays; one by one, to name the culprit, when that fails."""
+        dim = self.embedder.dim
+        if values and all(isinstance(value, np.ndarray) and value.shape == (dim,) for value in values):
+            stacked = np.stack(values).astype(np.float32, copy=False)  # type: ignore[arg-type]
+            if np.isfinite(stacked).all():
+                return stacked  # type: ignore[return-value]
+        return [
+            check_vector(value, dim, f"[{i}].embedding" if total > 1 else "embedding")
+            for i, value in zip(places, values, strict=True)
+        ]
+
+    async def _embed(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        """Fills in the vectors that are missing: from the same texts stored before, else from the model.
+        When the model is away the drafts are left without, and their rows will be owed."""
+        bare = [one for one in drafts if not one.parts]
+        if not bare:
+            return
+        known = await self.threads.run(self.store.known_texts, tenant, bare)
+        fresh = [one for one in bare if one.row.dedup_key not in known]
+        if fresh:
+            await self._vectors(tenant, fresh, reuse=True)
+
+    async def _vectors(self, tenant: str, drafts: Sequence[Draft], reuse: bool) -> bool:
+        for one in drafts:
+            one.parts = self.windows(one.row)
+        parts = {part.text_hash: part for one in drafts for part in one.parts}
+        held: dict[str, NDArray[np.float32]] = {}
+        if reuse:
+            held = await self.threads.run(self.store.known_vectors, tenant, parts)
+        wanted = [part for text_hash, part in parts.items() if text_hash not in held]
+        try:
+            made = await self.embedder.embed([part.text for part in wanted])
+        except EmbedderUnavailable as exc:
+            log.warning("%d texts stay without a vector for now: %s", len(wanted), exc)
+            return False
+        held |= {part.text_hash: vector for part, vector in zip(wanted, made.vectors, strict=True)}
+        for one in drafts:
+            for part in one.parts:
+                part.vector = held[part.text_hash]
+        return True
+
+    def windows(self, row: Record) -> list[Part]:
+        """The row's embedded text in windows that fit the model; spans are in the row's content."""
+        header = dense_header(row)
+        text = header + row.content
+        shift = len(header)
+        return [
+            Part(
+                max(0, span.start - shift),
+                max(0, span.end - shift),
+                text[span.start : span.end],
+                digest(text[span.start : span.end]),
+            )
+            for span in self.embedder.split(text)
+        ]
+
+    async def update(self, subject: Subject, row: Record, change: Change) -> Record:
+        """Rewrites a row; embeds again only when the embedded text changed.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Conflict: another memory of the scope already holds the new text.
+        """
+        after = changed(row, change, now_micros(), self.bounds)
+        parts: list[Part] = []
+        embedded = True
+        if (dense_header(after), after.content) != (dense_header(row), row.content):
+            made = Draft(after, named=True)
+            embedded = await self._vectors(subject.tenant_id, [made], reuse=True)
+            parts = made.parts
+
+        def again(current: Record) -> Draft:
+            """The change on the row as it is at the moment of writing, which may have moved on."""
+            fresh = changed(current, change, after.updated_at, self.bounds)
+            return Draft(fresh, named=True, parts=parts or self._parts_if_moved(current, fresh))
+
+        stored = await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
+        if not embedded:
+            self.on_owed(subject.tenant_id)
+        return stored
+
+    def _parts_if_moved(self, before: Record, after: Record) -> list[Part]:
+        """Windows without vectors, to be embedded later, when another writer changed the text meanwhile."""
+        same = (dense_header(before), before.content) == (dense_header(after), after.content)
+        return [] if same else self.windows(after)
+
+    async def embed_owed(self, rows: Sequence[Record], tenant: str, reuse: bool) -> int:
+        """Makes and stores the vectors of rows written before; rows settled.
+
+        Raises:
+            EmbedderUnavailable: the model still does not answer; nothing changed.
+        """
+        drafts = [Draft(row, named=True) for row in rows]
+        if not drafts:
+            return 0
+        if not await self._vectors(tenant, drafts, reuse=reuse):
+            raise EmbedderUnavailable("the embedder does not answer; the rows keep waiting")
+        made = [
+            Settled(
+                one.row.seq,
+                one.row.content_hash,
+                [(p.start, p.stop, p.text_hash, p.vector) for p in one.parts if p.vector is not None],
+            )
+            for one in drafts
+        ]
+        return await self.threads.result(self.store.settle(tenant, made))

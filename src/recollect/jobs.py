@@ -1,0 +1,289 @@
+"""Durable work: a row per job, leased by a worker, retried with backoff, cancelled between steps.
+
+A job that dies with its process is taken up again by whoever sees its lease run out; its handler finds the
+cursor it last reported and goes on from there, so handlers do their work in steps that may be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.db import Connection, Database, Row
+from recollect.errors import NotFound, RecollectError
+from recollect.rows import compact_json, moment, now_micros
+from recollect.threads import Threads
+from recollect.types import Job
+
+log = logging.getLogger("recollect.jobs")
+SECOND = 1_000_000
+LONGEST_WAIT = 300.0
+KEPT = 7 * 24 * 3600
+
+
+class Cancelled(Exception):
+    """The job was cancelled; raised out of `Run.report` so that a handler stops between two steps."""
+
+
+class LeaseLost(Exception):
+    """Another worker has the job now: this one was thought dead. Stop at once, report nothing."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt at one job, as its handler sees it."""
+
+    jobs: Jobs
+    tenant: str
+    id: str
+    kind: str
+    payload: dict[str, Any]
+    cursor: str | None
+    done: int
+    total: int | None
+    attempts: int
+
+    async def report(self, done: int, total: int | None = None, cursor: str | None = None) -> None:
+        """Makes progress durable and renews the lease.
+
+        Raises:
+            Cancelled: somebody asked for an end.
+            LeaseLost: another worker took over.
+        """
+        self.done, self.total, self.cursor = (
+            done,
+            total if total is not None else self.total,
+            cursor or self.cursor,
+        )
+        await self.jobs.progress(self)
+
+
+Handler = Callable[[Run], Awaitable[dict[str, Any] | None]]
+
+
+class Jobs:
+    """The table of jobs and the workers that empty it."""
+
+    def __init__(
+        self, db: Database, threads: Threads, *, lease_seconds: float = 60.0, max_attempts: int = 5
+    ) -> None:
+        self.db = db
+        self.threads = threads
+        self.lease = int(lease_seconds * SECOND)
+        self.max_attempts = max_attempts
+        self.handlers: dict[str, Handler] = {}
+        self.owner = secrets.token_hex(8)
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Condition()
+        self._workers: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    # --- asking ------------------------------------------------------------------------------------
+
+    async def enqueue(
+        self,
+        tenant: str,
+        kind: str,
+        payload: dict[str, Any],
+        *,
+        dedup_key: str | None = None,
+        delay: float = 0.0,
+    ) -> str:
+        """The id of the new job; with `dedup_key`, of the one of that kind and key that is already under way."""
+        if kind not in self.handlers:
+            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
+        id_ = f"job_{secrets.token_hex(12)}"
+        now = now_micros()
+
+        def work(c: Connection) -> str:
+            revs = c.one("draw_revs", [1])
+            assert revs is not None
+            due = now + int(delay * SECOND)
+            if c.run(
+                "add_job", [tenant, id_, revs[0], kind, dedup_key, compact_json(payload), due, now, now]
+            ):
+                return id_
+            twin = c.one("twin_job", [tenant, kind, dedup_key])
+            assert twin is not None
+            return str(twin[0])
+
+        held = await self.threads.result(self.db.write(work))
+        self._wake.set()
+        return held
+
+    async def get(self, tenant: str, id_: str) -> Job:
+        """The job as it stands.
+
+        Raises:
+            NotFound: no such job in this tenant.
+        """
+        row = await self.threads.run(self.db.read, lambda c: c.one("get_job", [tenant, id_]))
+        if row is None:
+            raise NotFound(f"no job {id_!r}")
+        return _job(row)
+
+    async def list(self, tenant: str, limit: int = 100) -> list[Job]:
+        """The tenant's latest jobs, newest first."""
+        return [
+            _job(row)
+            for row in await self.threads.run(self.db.read, lambda c: c.all("list_jobs", [tenant, limit]))
+        ]
+
+    async def cancel(self, tenant: str, id_: str) -> Job:
+        """Cancels a queued job now and a running one between two steps; an ended one stays as it is."""
+        now = now_micros()
+
+        def work(c: Connection) -> None:
+            if not c.run("cancel_queued_job", [now, tenant, id_]):
+                c.run("cancel_running_job", [now, tenant, id_])
+
+        await self.threads.result(self.db.write(work))
+        return await self.get(tenant, id_)
+
+    async def wait(self, tenant: str, id_: str) -> Job:
+        """The job once it has ended, whichever way."""
+        while (job := await self.get(tenant, id_)).state in ("queued", "running"):
+            async with self._ended:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._ended.wait(), 0.5)
+        return job
+
+    # --- working -----------------------------------------------------------------------------------
+
+    async def start(self, workers: int = 2, *, alone: bool = True) -> None:
+        """Starts working. `alone` says that no other process can hold a lease here, so that jobs a killed
+        process left running are taken up at once."""
+        if alone:
+            await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
+        self._workers = [asyncio.create_task(self._work(), name=f"job-worker-{n}") for n in range(workers)]
+
+    async def stop(self) -> None:
+        """Lets every worker finish or give back what it holds: a job in mid-step goes back to the queue."""
+        self._stopping = True
+        for task in self._workers:
+            task.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._workers = []
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            run = await self._claim()
+            if run is None:
+                await self._sleep()
+                continue
+            await self._attempt(run)
+            async with self._ended:
+                self._ended.notify_all()
+
+    async def _sleep(self) -> None:
+        row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at"))
+        wait = LONGEST_WAIT
+        if row is not None and row[0] is not None:
+            wait = min(wait, max(0.01, (row[0] - now_micros()) / SECOND))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), wait)
+
+    async def _claim(self) -> Run | None:
+        now = now_micros()
+        row = await self.threads.result(
+            self.db.write(lambda c: c.one("claim_job", [self.owner, now + self.lease, now]))
+        )
+        if row is None:
+            return None
+        tenant, id_, kind, payload, cursor, done, total, attempts = row
+        return Run(self, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
+
+    async def _attempt(self, run: Run) -> None:
+        beat = asyncio.create_task(self._beat(run))
+        try:
+            result = await self._handler(run)
+        except Cancelled:
+            await self._end(run, "cancelled", None, None)
+        except LeaseLost:
+            log.warning("job %s went to another worker", run.id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(run, "queued", None, None))
+            raise
+        except Exception as exc:
+            await self._failed(run, exc)
+        else:
+            await self._end(run, "completed", None, result)
+        finally:
+            beat.cancel()
+
+    async def _handler(self, run: Run) -> dict[str, Any] | None:
+        if run.attempts > self.max_attempts:
+            raise RecollectError("the last attempt died with its process")
+        handler = self.handlers.get(run.kind)
+        if handler is None:
+            raise NotFound(f"no handler for jobs of kind {run.kind!r} in this version")
+        return await handler(run)
+
+    async def _beat(self, run: Run) -> None:
+        while True:
+            await asyncio.sleep(self.lease / SECOND / 3)
+            until = now_micros() + self.lease
+            key = [until, run.tenant, run.id, self.owner]
+            await self.threads.result(self.db.write(lambda c, key=key: c.run("renew_job", key)))  # type: ignore[misc]
+
+    async def _failed(self, run: Run, exc: Exception) -> None:
+        error = f"{type(exc).__name__}: {exc}"
+        if run.attempts >= self.max_attempts:
+            log.error("job %s (%s) failed for good: %s", run.id, run.kind, error)
+            await self._end(run, "failed", error, None)
+            return
+        delay = backoff(run.attempts)
+        log.warning("job %s (%s) failed, again in %.1f s: %s", run.id, run.kind, delay, error)
+        await self._end(run, "queued", error, None, delay)
+
+    async def _end(
+        self, run: Run, state: str, error: str | None, result: dict[str, Any] | None, delay: float = 0.0
+    ) -> None:
+        now = now_micros()
+        held = None if result is None else compact_json(result)
+        values = [state, error, held, now + int(delay * SECOND), now, run.tenant, run.id, self.owner]
+
+        def work(c: Connection) -> None:
+            c.run("end_job", values)
+            c.run("drop_ended_jobs", [now - KEPT * SECOND])
+
+        await self.threads.result(self.db.write(work))
+
+    async def progress(self, run: Run) -> None:
+        """See `Run.report`."""
+        now = now_micros()
+        values = [run.done, run.total, run.cursor, now + self.lease, now, run.tenant, run.id, self.owner]
+        row = await self.threads.result(self.db.write(lambda c: c.one("progress_job", values)))
+        if row is None:
+            raise LeaseLost(run.id)
+        if row[0]:
+            raise Cancelled(run.id)
+
+
+def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:
+    """Seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of jitter."""
+    return float(min(most, base * 2 ** (attempt - 1)) * random.uniform(0.8, 1.2))
+
+
+def _job(row: Row) -> Job:
+    id_, kind, state, done, total, attempts, error, result, created, updated = row
+    return Job(
+        id=id_,
+        kind=kind,
+        state=state,
+        done=done,
+        total=total,
+        attempts=attempts,
+        error=error,
+        result=None if result is None else json.loads(result),
+        created_at=moment(created),
+        updated_at=moment(updated),
+    )

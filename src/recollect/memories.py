@@ -1,0 +1,467 @@
+"""The verbs of memory: add, get, list, update, delete, search, forget, count, compare, carry out and in."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Unpack
+
+from recollect import duplicates, listing, transfer
+from recollect.embedders.base import Embedder
+from recollect.errors import EmbedderUnavailable, Forbidden, InvalidInput, NotFound
+from recollect.filters import EVERYTHING, Filter, all_of, matches
+from recollect.ingest import Ingest
+from recollect.jobs import Jobs
+from recollect.recall import Recall, check
+from recollect.rows import Record, attributes, compact_json, fetch_ids, moment, now_micros, to_memory
+from recollect.shapes import convert, merged
+from recollect.store import Store
+from recollect.threads import Threads
+from recollect.types import (
+    Added,
+    Change,
+    Job,
+    Kind,
+    Memory,
+    NearDuplicate,
+    NewMemory,
+    Page,
+    Query,
+    Receipt,
+    SearchResult,
+    Selection,
+    Subject,
+)
+from recollect.visibility import scopes_filter, selection_filter, visible_to
+
+EMBED_JOB = "memories.embed"
+COMPACT_JOB = "store.compact"
+MAX_PAGE = 1_000
+ERASED = "erased from rows, indexes, log and free pages; exports handed out before are out of reach"
+
+
+class MemoryFields(TypedDict, total=False):
+    """The optional fields of `types.NewMemory`, as keywords."""
+
+    id: str
+    kind: Kind
+    user_id: str | None
+    agent_id: str | None
+    channel_id: str | None
+    session_id: str | None
+    role: str | None
+    source: str | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    importance: int
+    confidence: float
+    valid_from: datetime | None
+    invalid_at: datetime | None
+    source_refs: list[str]
+    occurred_at: datetime | None
+    embedding: Any
+
+
+class ChangeFields(TypedDict, total=False):
+    """The fields of `types.Change`, as keywords."""
+
+    content: str
+    kind: Kind
+    role: str | None
+    source: str | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    importance: int
+    confidence: float
+    valid_from: datetime | None
+    invalid_at: datetime | None
+    source_refs: list[str]
+    occurred_at: datetime
+    archived: bool
+
+
+class SelectionFields(TypedDict, total=False):
+    """The fields of `types.Selection`, as keywords."""
+
+    scopes: list[str] | None
+    kinds: list[Kind] | None
+    tags: list[str] | None
+    filters: dict[str, Any] | None
+    source: str | None
+    since: datetime | None
+    until: datetime | None
+    as_of: datetime | None
+    include_archived: bool
+
+
+class SearchFields(SelectionFields, total=False):
+    """The fields of `types.Query` beside the query, as keywords."""
+
+    limit: int
+    threshold: float | None
+    mode: str
+    hierarchy: dict[str, str] | None
+    weights: dict[str, float] | None
+    explain: bool
+    count_access: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What the verbs work with; wired once, shared by every subject."""
+
+    store: Store
+    embedder: Embedder
+    ingest: Ingest
+    recall: Recall
+    jobs: Jobs
+    threads: Threads
+    default_limit: int
+    max_batch: int
+    max_query_chars: int
+
+
+class Memories:
+    """One subject's memories: it sees and changes what its role allows, and nothing else exists for it."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    async def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
+        """Remembers one text; what it is and where it belongs go in `fields`.
+
+        Writing the same text again in the same scope changes nothing and returns the row that was there.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Conflict: `id` already names another text.
+        """
+        new = (
+            content
+            if isinstance(content, NewMemory)
+            else convert(merged("content", content, fields), NewMemory)
+        )
+        return (await self._add([new]))[0]
+
+    async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
+        """Remembers a batch, in order; one result each. Nothing is written when one of them is wrong.
+
+        Raises:
+            InvalidInput: names the memory by its place, the field and the fix.
+        """
+        items = [
+            convert({"content": item} if isinstance(item, str) else item, NewMemory, f"[{i}]")
+            for i, item in enumerate(memories)
+        ]
+        return await self._add(items)
+
+    async def _add(self, items: Sequence[NewMemory]) -> list[Added]:
+        self._must_write()
+        if not items:
+            raise InvalidInput("memories", "must hold at least one memory")
+        if len(items) > self._core.max_batch:
+            raise InvalidInput(
+                "memories", f"holds {len(items)}, at most {self._core.max_batch} go in one batch"
+            )
+        for i, item in enumerate(items):
+            self._may_own(item.user_id, f"[{i}].user_id" if len(items) > 1 else "user_id")
+        outcomes = await self._core.ingest.add(self.subject, items)
+        return [
+            Added(memory=to_memory(one.row), created=one.created, embedded=one.embedded) for one in outcomes
+        ]
+
+    async def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
+        """Changes the named fields of a memory; the rest stays.
+
+        Raises:
+            NotFound: no such memory for this subject.
+            InvalidInput: names the field and the fix.
+            Conflict: another memory of the scope already holds the new text.
+        """
+        self._must_write()
+        row = await self._row(id)
+        return to_memory(await self._core.ingest.update(self.subject, row, convert(fields, Change)))
+
+    async def delete(self, id: str) -> None:
+        """Deletes one memory with its vectors.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        self._must_write()
+        row = await self._row(id)
+        gone, _ = await self._core.threads.result(self._core.store.remove(self.subject.tenant_id, [row.seq]))
+        if not gone:
+            raise NotFound(f"no memory {id!r}")
+
+    async def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[SelectionFields]) -> Receipt:
+        """Erases memories for good: those of `ids`, or all that a selection names, archived and superseded ones
+        too. Their words leave rows, indexes, write-ahead log and free pages; a tombstone with counts stays.
+
+        Raises:
+            InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
+        """
+        self._must_write()
+        if ids is None and not any(value is not None for value in fields.values()):
+            raise InvalidInput(
+                "scopes", 'name what to forget: ids, scopes, a source, ...; everything is ["all"]'
+            )
+        rows = await self._selected_seqs(ids, convert(fields, Selection))
+        tombstone = f"gone_{secrets.token_hex(12)}"
+        erased_at = now_micros()
+        gone, vectors = await self._core.threads.result(
+            self._core.store.remove(self.subject.tenant_id, rows, tombstone)
+        )
+        await self._core.threads.run(self._core.store.purge)
+        return Receipt(
+            tombstone=tombstone, memories=gone, vectors=vectors, erased_at=moment(erased_at), note=ERASED
+        )
+
+    async def _selected_seqs(self, ids: Sequence[str] | None, selection: Selection) -> list[int]:
+        where = self._where(selection, all_times=True)
+        db, tenant = self._core.store.db, self.subject.tenant_id
+        if ids is not None:
+            held = await self._core.threads.run(self._core.store.by_id, tenant, list(ids))
+            mine = visible_to(self.subject)
+            return [row.seq for row in held.values() if matches(mine, attributes(row))]
+
+        def collect() -> list[int]:
+            return [row.seq for rows in listing.scan(db, tenant, where) for row in rows]
+
+        return await self._core.threads.run(collect)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    async def get(self, id: str) -> Memory:
+        """One memory.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        return to_memory(await self._row(id))
+
+    async def _row(self, id: str) -> Record:
+        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
+        row = held.get(id)
+        if row is None or not matches(visible_to(self.subject), attributes(row)):
+            raise NotFound(f"no memory {id!r}")
+        return row
+
+    async def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        **fields: Unpack[SelectionFields],
+    ) -> Page:
+        """One page of memories in the order they were stored, newest first unless `order` is `asc`.
+
+        `after` and `before` are ids of memories: the page begins beyond the one, or ends at the other. Memories
+        stored meanwhile neither repeat nor hide any.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no memory.
+        """
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidInput("limit", f"must be between 1 and {MAX_PAGE}")
+        if order not in ("asc", "desc"):
+            raise InvalidInput("order", "must be asc or desc")
+        if after is not None and before is not None:
+            raise InvalidInput("before", "goes without `after`: a page is read in one direction")
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(self._page, where, limit, after, before, order == "desc")
+
+    def _page(
+        self, where: Filter, limit: int, after: str | None, before: str | None, descending: bool
+    ) -> Page:
+        cursor = self._cursor("after", after) if after else self._cursor("before", before) if before else None
+        backwards = before is not None
+        rows = self._core.store.db.read(
+            lambda c: listing.page(
+                c,
+                self.subject.tenant_id,
+                where,
+                limit=limit + 1,
+                after=cursor,
+                descending=descending != backwards,
+            )
+        )
+        more = len(rows) > limit
+        rows = rows[:limit][::-1] if backwards else rows[:limit]
+        return Page(
+            data=[to_memory(row) for row in rows],
+            first_id=rows[0].id if rows else None,
+            last_id=rows[-1].id if rows else None,
+            has_more=more,
+        )
+
+    def _cursor(self, name: str, id: str) -> int:
+        held = self._core.store.db.read(lambda c: fetch_ids(c, self.subject.tenant_id, [id]))
+        row = held.get(id)
+        if row is None or not matches(visible_to(self.subject), attributes(row)):
+            raise InvalidInput(name, f"{id!r} is no memory; begin again without a cursor")
+        return row.seq
+
+    async def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
+        """The best memories for a text: by meaning and by words, fused, each hit with both scores.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Forbidden: scope `all` without the admin role.
+        """
+        limits = {"limit": self._core.default_limit, **fields}
+        asked = query if isinstance(query, Query) else convert(merged("query", query, limits), Query)
+        check(asked)
+        if len(asked.query) > self._core.max_query_chars:
+            raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
+        vector = None if asked.mode == "words" else await self._embed_query(asked.query)
+        result = await self._core.threads.run(self._core.recall.search, self.subject, asked, vector)
+        if asked.count_access and result.results:
+            await self.count_access([hit.memory.id for hit in result.results])
+        return result
+
+    async def _embed_query(self, text: str) -> NDArray[np.float32] | None:
+        try:
+            made = await self._core.embedder.embed([text], "query")
+        except EmbedderUnavailable:
+            return None
+        vector: NDArray[np.float32] = made.vectors[0]
+        return vector
+
+    async def count_access(self, ids: Sequence[str]) -> None:
+        """Notes that these memories were used: access_count rises, last_accessed_at moves."""
+        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
+        mine = visible_to(self.subject)
+        seqs = [row.seq for row in held.values() if matches(mine, attributes(row))]
+        values = [now_micros(), self.subject.tenant_id, compact_json(seqs)]
+        await self._core.threads.result(self._core.store.db.write(lambda c: c.run("count_access", values)))
+
+    async def count(self, **fields: Unpack[SelectionFields]) -> int:
+        """How many memories a selection holds."""
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
+
+    async def near_duplicates(
+        self, *, limit: int = 100, **fields: Unpack[SelectionFields]
+    ) -> Sequence[NearDuplicate]:
+        """Pairs of memories of one scope that say nearly the same, most alike first; see `duplicates.report`."""
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(
+            duplicates.report, self._core.store, self.subject.tenant_id, where, limit
+        )
+
+    async def stats(self) -> dict[str, Any]:
+        """Counts and sizes of the tenant: memories by kind, vectors, what is owed, the state of each index.
+
+        Raises:
+            Forbidden: the subject is not an admin; counts tell of others' rows.
+        """
+        self._must_be_admin("stats")
+        return await self._core.threads.run(self._core.store.stats, self.subject.tenant_id)
+
+    # --- carrying out and in -----------------------------------------------------------------------
+
+    async def export(
+        self, *, vectors: bool = False, **fields: Unpack[SelectionFields]
+    ) -> AsyncIterator[bytes]:
+        """The selection as JSONL, one line a yield: a header, then a memory each, oldest first, archived and
+        superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding."""
+        where = self._where(convert(fields, Selection), all_times=True)
+        lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
+        while (line := await self._core.threads.run(next, lines, None)) is not None:
+            yield line
+
+    async def export_to(
+        self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
+    ) -> int:
+        """Writes an export to a file, whole or not at all; memories written. See `export`."""
+        where = self._where(convert(fields, Selection), all_times=True)
+        lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
+        return await self._core.threads.run(transfer.write_file, Path(path), lines)
+
+    async def import_from(
+        self, source: str | Path | Iterable[bytes], *, scope: str | None = None
+    ) -> transfer.Imported:
+        """Takes an export in: a path, or its lines. What is there already is left alone, so importing twice
+        changes nothing. `scope` (`session:X`, ..., `global`) puts everything there instead of where it was.
+
+        Raises:
+            InvalidInput: names the line that is wrong; the lines before it are stored.
+        """
+        self._must_write()
+        return await transfer.take(
+            self._core.ingest, self._core.threads, self.subject, source, scope, self._may_own
+        )
+
+    # --- long work ---------------------------------------------------------------------------------
+
+    async def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """Starts the job that makes missing vectors with the configured model, or, with `everything`, all of them
+        anew. It can be cancelled and goes on where it stopped."""
+        self._must_be_admin("reembed")
+        owed = await self._core.threads.result(self._core.store.owe(self.subject.tenant_id, everything))
+        payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": owed}
+        id_ = await self._core.jobs.enqueue(self.subject.tenant_id, EMBED_JOB, payload, dedup_key="owed")
+        return await self._core.jobs.get(self.subject.tenant_id, id_)
+
+    async def compact(self) -> Job:
+        """Starts the job that gives back what deleted rows and vectors still hold, on disk and in memory."""
+        self._must_be_admin("compact")
+        id_ = await self._core.jobs.enqueue(self.subject.tenant_id, COMPACT_JOB, {}, dedup_key="compact")
+        return await self._core.jobs.get(self.subject.tenant_id, id_)
+
+    async def job(self, id: str) -> Job:
+        """A job of this tenant as it stands.
+
+        Raises:
+            NotFound: no such job.
+        """
+        self._must_be_admin("job")
+        return await self._core.jobs.get(self.subject.tenant_id, id)
+
+    async def wait(self, id: str) -> Job:
+        """A job of this tenant once it has ended."""
+        self._must_be_admin("job")
+        return await self._core.jobs.wait(self.subject.tenant_id, id)
+
+    async def cancel(self, id: str) -> Job:
+        """Cancels a job: at once when it waits, between two steps when it runs."""
+        self._must_be_admin("job")
+        return await self._core.jobs.cancel(self.subject.tenant_id, id)
+
+    # --- who may -----------------------------------------------------------------------------------
+
+    def _where(self, selection: Selection, *, all_times: bool = False) -> Filter:
+        unscoped = all_times and selection.scopes is None and self.subject.role == "admin"
+        return all_of(
+            EVERYTHING if unscoped else scopes_filter(selection.scopes, self.subject),
+            selection_filter(selection, self.subject, None if all_times else now_micros()),
+        )
+
+    def _must_write(self) -> None:
+        if self.subject.role == "reader":
+            raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
+
+    def _must_be_admin(self, what: str) -> None:
+        if self.subject.role != "admin":
+            raise Forbidden(f"{what}: needs the admin role")
+
+    def _may_own(self, user: Any, where: str) -> None:
+        """A member, or a service that acts for a user, writes that user's rows and nobody's."""
+        free = self.subject.role == "admin" or (
+            self.subject.role == "service" and self.subject.user_id is None
+        )
+        if not free and isinstance(user, str) and user != self.subject.user_id:
+            raise Forbidden(f"{where}: this key writes as {self.subject.user_id!r} or for nobody (null)")

@@ -1,0 +1,57 @@
+"""Callers without an event loop: the same verbs, blocking. Async code is written once; this only carries it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Portal:
+    """An event loop on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="recollect-loop", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, run on the loop while the caller waits."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop still runs."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Ends the loop. Idempotent."""
+        if self.alive:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+class Carried(Protocol[S]):
+    """What `blocking` needs of an object: the async one it stands for, and the portal."""
+
+    inner: S
+    portal: Portal
+
+
+def blocking(
+    verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Carried[S], P], T]:
+    """The same verb for callers without a loop, with the same signature."""
+
+    def call(self: Carried[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.portal.call(verb(self.inner, *args, **kwargs))
+
+    call.__name__ = verb.__name__
+    call.__doc__ = verb.__doc__
+    return call

@@ -1,0 +1,167 @@
+"""The front door: one configuration, wired once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from recollect.config import Config, load
+from recollect.db import open_database
+from recollect.drafts import Bounds
+from recollect.embedders import open_embedder
+from recollect.folder import FolderLock
+from recollect.indexes import open_index
+from recollect.ingest import Ingest
+from recollect.jobs import Jobs
+from recollect.memories import Core, Memories
+from recollect.recall import Recall, Settings
+from recollect.store import Store
+from recollect.threads import Threads
+from recollect.types import Subject
+from recollect.upkeep import Upkeep
+from recollect.words import open_words
+
+log = logging.getLogger("recollect")
+
+
+class Recollect:
+    """Memory and knowledge in one folder, or wherever the configuration says.
+
+    `memories` acts for the admin of tenant `default`; `acting_as` gives the same for another subject.
+    """
+
+    def __init__(self, config: Config, core: Core, lock: FolderLock | None, upkeep: Upkeep) -> None:
+        self.config = config
+        self.core = core
+        self.subject = Subject()
+        self.memories = Memories(core, self.subject)
+        self._lock = lock
+        self._upkeep = upkeep
+
+    @classmethod
+    async def open(
+        cls,
+        data: str | Path | None = None,
+        *,
+        config: Config | None = None,
+        **settings: Any,
+    ) -> Recollect:
+        """Opens the data folder `data` (made when it is not there; `:memory:` keeps nothing), for this process
+        alone. Without `config`, the configuration is loaded from file and environment; `settings` are sections
+        that go before both (`embedder={"url": "hash:256"}`).
+
+        Raises:
+            ConfigError: a key or value is wrong.
+            FolderInUse: another process has the folder.
+            StorageError: the folder cannot be used.
+        """
+        overrides: dict[str, object] = dict(settings)
+        if data is not None:
+            overrides["data"] = str(data)
+        if config is None:
+            config = load(overrides=overrides)
+        elif overrides:
+            raise TypeError("give either a config or settings, not both")
+        threads = Threads()
+        try:
+            core, lock = await threads.run(_build, config, threads)
+        except BaseException:
+            threads.close()
+            raise
+        upkeep = Upkeep(core, asyncio.get_running_loop())
+        await core.jobs.start(config.jobs.workers)
+        await upkeep.begin()
+        return cls(config, core, lock, upkeep)
+
+    def acting_as(self, subject: Subject) -> Memories:
+        """The memories as another subject sees them; nothing is copied or opened."""
+        return Memories(self.core, subject)
+
+    def announce(self, url: str) -> None:
+        """Tells other processes that want this folder where to find its server."""
+        if self._lock is not None:
+            self._lock.announce(url)
+
+    async def close(self) -> None:
+        """Ends background work, finishes writes, saves the indexes, lets go of the folder. Idempotent."""
+        self._upkeep.end()
+        await self.core.jobs.stop()
+        await self.core.threads.run(self.core.store.close)
+        self.core.embedder.close()
+        self.core.threads.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    async def __aenter__(self) -> Recollect:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _build(config: Config, threads: Threads) -> tuple[Core, FolderLock | None]:
+    folder = None if config.data == ":memory:" else Path(config.data).expanduser()
+    lock = None if folder is None else FolderLock(folder)
+    try:
+        return _wire(config, folder, threads), lock
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def _wire(config: Config, folder: Path | None, threads: Threads) -> Core:
+    embedder = open_embedder(
+        config.embedder.url, threads=config.embedder.threads, cache_size=config.embedder.cache_size
+    )
+    db = open_database(config.database.url, folder)
+    try:
+        index = open_index(config.index.url, embedder.dim, _cache(folder, f"index-{_plain(embedder.model)}"))
+        words = open_words(config.words.url, _cache(folder, f"words-{_plain(config.words.url)}"))
+        store = Store(db, index, words, embedder.model)
+        store.open()
+    except BaseException:
+        db.close()
+        raise
+    limits = config.limits
+    bounds = Bounds(limits.max_content_bytes, limits.max_tags, limits.max_metadata_bytes)
+    return Core(
+        store=store,
+        embedder=embedder,
+        ingest=Ingest(store, embedder, threads, bounds),
+        recall=Recall(store, embedder.calibration, _settings(config)),
+        jobs=Jobs(
+            db, threads, lease_seconds=config.jobs.lease_seconds, max_attempts=config.jobs.max_attempts
+        ),
+        threads=threads,
+        default_limit=config.search.default_limit,
+        max_batch=limits.max_batch,
+        max_query_chars=limits.max_query_chars,
+    )
+
+
+def _settings(config: Config) -> Settings:
+    search = config.search
+    return Settings(
+        limit=search.default_limit,
+        threshold=search.default_threshold,
+        scope=search.default_scope,
+        dense_weight=search.dense_weight,
+        words_weight=search.words_weight,
+        scope_weights=dict(search.scope_weights),
+        candidates=search.candidates,
+    )
+
+
+def _cache(folder: Path | None, name: str) -> Path | None:
+    return None if folder is None else folder / name
+
+
+def _plain(name: str) -> str:
+    """A name as a folder is called."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-")

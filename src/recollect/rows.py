@@ -1,0 +1,199 @@
+"""A memory as a row, as a value, and as filters and words see it: the one place that knows all three."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from recollect.db import Connection
+from recollect.types import Memory
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Record(NamedTuple):
+    """One row of `memories`, in the order of `COLUMNS`. Times are microseconds since 1970."""
+
+    tenant_id: str
+    seq: int
+    rev: int
+    id: str
+    kind: str
+    content: str
+    content_hash: str
+    dedup_key: str
+    user_id: str | None
+    agent_id: str | None
+    channel_id: str | None
+    session_id: str | None
+    role: str | None
+    source: str | None
+    tags: str
+    metadata: str
+    importance: int
+    confidence: float
+    access_count: int
+    last_accessed_at: int | None
+    valid_from: int | None
+    invalid_at: int | None
+    superseded_by: str | None
+    archived_at: int | None
+    source_refs: str
+    dated: int
+    occurred_at: int
+    created_at: int
+    updated_at: int
+
+
+COLUMNS = ", ".join(Record._fields)
+
+
+def now_micros() -> int:
+    """The present, in microseconds since 1970."""
+    return time.time_ns() // 1_000
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970; a moment without a zone is taken as UTC."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """The UTC moment of so many microseconds since 1970."""
+    return EPOCH + timedelta(microseconds=value)
+
+
+def _maybe(value: int | None) -> datetime | None:
+    return None if value is None else moment(value)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without spaces, unicode as it is."""
+    return msgspec.json.encode(value).decode("utf-8")
+
+
+def scope_of(row: Record) -> str:
+    """The narrowest place the row was written to."""
+    if row.session_id is not None:
+        return "session"
+    if row.user_id is not None:
+        return "user"
+    if row.agent_id is not None:
+        return "agent"
+    return "channel" if row.channel_id is not None else "global"
+
+
+def to_memory(row: Record) -> Memory:
+    """The row as the caller sees it."""
+    return Memory(
+        id=row.id,
+        kind=row.kind,  # type: ignore[arg-type]
+        content=row.content,
+        content_hash=row.content_hash,
+        user_id=row.user_id,
+        agent_id=row.agent_id,
+        channel_id=row.channel_id,
+        session_id=row.session_id,
+        scope=scope_of(row),
+        role=row.role,
+        source=row.source,
+        tags=msgspec.json.decode(row.tags),
+        metadata=msgspec.json.decode(row.metadata),
+        importance=row.importance,
+        confidence=row.confidence,
+        access_count=row.access_count,
+        last_accessed_at=_maybe(row.last_accessed_at),
+        valid_from=_maybe(row.valid_from),
+        invalid_at=_maybe(row.invalid_at),
+        superseded_by=row.superseded_by,
+        archived_at=_maybe(row.archived_at),
+        source_refs=msgspec.json.decode(row.source_refs),
+        occurred_at=moment(row.occurred_at),
+        created_at=moment(row.created_at),
+        updated_at=moment(row.updated_at),
+    )
+
+
+def attributes(row: Record) -> dict[str, Any]:
+    """What filters see of a row: its own fields under `$`, then its top-level metadata."""
+    held: dict[str, Any] = {
+        "$seq": row.seq,
+        "$kind": row.kind,
+        "$user_id": row.user_id,
+        "$agent_id": row.agent_id,
+        "$channel_id": row.channel_id,
+        "$session_id": row.session_id,
+        "$role": row.role,
+        "$source": row.source,
+        "$occurred_at": row.occurred_at,
+        "$valid_from": row.valid_from,
+        "$invalid_at": row.invalid_at,
+        "$archived_at": row.archived_at,
+    }
+    if row.tags != "[]":
+        held["$tags"] = msgspec.json.decode(row.tags)
+    if row.metadata != "{}":
+        held.update(msgspec.json.decode(row.metadata))
+    return held
+
+
+def speaker(row: Record) -> str | None:
+    """Who said it, as far as the row tells: metadata `speaker` or `name`, else the role."""
+    if row.kind != "message":
+        return None
+    if row.metadata != "{}":
+        metadata = json.loads(row.metadata)
+        for key in ("speaker", "name"):
+            if isinstance(metadata.get(key), str) and metadata[key]:
+                return str(metadata[key])
+    return row.role
+
+
+def dense_header(row: Record) -> str:
+    """What is put before the content when it is embedded: a message is embedded as `speaker: text`."""
+    who = speaker(row)
+    return f"{who}: " if who else ""
+
+
+def lexical_text(row: Record) -> str:
+    """What words see: `[date] speaker: text` for a message, the content for anything else."""
+    date = f"[{moment(row.occurred_at):%d %B %Y}] " if row.kind == "message" and row.dated else ""
+    return f"{date}{dense_header(row)}{row.content}"
+
+
+def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int, Record]:
+    """The rows of these seqs that are there, by seq."""
+    wanted = list(seqs)
+    few = len(wanted) <= 64
+    places = ", ".join("?" * len(wanted)) if few else "SELECT value FROM json_each(?)"
+    rows = connection.select(
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND seq IN ({places})",
+        [tenant, *wanted] if few else [tenant, json.dumps(wanted)],
+    )
+    return {row[1]: Record._make(row) for row in rows}
+
+
+def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+    """The rows of these ids that are there, by id."""
+    rows = connection.select(
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND id IN (SELECT value FROM json_each(?))",
+        [tenant, compact_json(list(ids))],
+    )
+    return {row[3]: Record._make(row) for row in rows}
+
+
+def newer_than(connection: Connection, tenant: str, rev: int, after: int, limit: int) -> list[Record]:
+    """Rows changed after revision `rev`, by seq, beginning after seq `after`; at most `limit`."""
+    rows = connection.select(
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND rev > ? AND seq > ? ORDER BY seq LIMIT ?",
+        [tenant, rev, after, limit],
+    )
+    return [Record._make(row) for row in rows]

@@ -1,0 +1,580 @@
+"""Rows and the two derived indexes, kept in step.
+
+Rows commit first. On the writing thread, right after each commit and in commit order, the same change goes to
+the vector index and to the words; a search begun after a write returned sees it. An index that fails is
+marked behind, the search says so, and a repair replays the rows from its last good revision. At start the
+same replay brings indexes that were saved earlier, or not at all, up to the rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.db import Connection, Database
+from recollect.drafts import Draft
+from recollect.errors import Conflict, DimensionMismatch, NotFound
+from recollect.indexes import Index, VectorBatch
+from recollect.rows import (
+    Record,
+    attributes,
+    compact_json,
+    fetch,
+    fetch_ids,
+    lexical_text,
+    newer_than,
+    now_micros,
+)
+from recollect.words import WordDoc, Words
+
+log = logging.getLogger("recollect.store")
+REPLAY = 2_000
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one draft: its row, whether it was written now, whether it has all its vectors."""
+
+    row: Record
+    created: bool
+    embedded: bool
+
+
+@dataclass(slots=True)
+class Put:
+    """A row the indexes must take: its vectors by part, or None to leave the vector index alone."""
+
+    row: Record
+    vectors: list[NDArray[np.float32]]
+
+
+@dataclass(slots=True)
+class Applied:
+    """What one committed write changed, for the indexes."""
+
+    rev: int
+    puts: dict[str, list[Put]] = field(default_factory=lambda: defaultdict(list))
+    removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+@dataclass(slots=True)
+class Settled:
+    """Vectors made later for a row that was written before: parts as (start, stop, text_hash, vector)."""
+
+    seq: int
+    content_hash: str
+    parts: list[tuple[int, int, str, NDArray[np.float32]]]
+
+
+class Store:
+    """One database, one vector space of it, one index of each kind."""
+
+    def __init__(self, db: Database, index: Index, words: Words, model: str) -> None:
+        self.db = db
+        self.index = index
+        self.words = words
+        self.model = model
+        self.space = 0
+        self.owed: dict[str, int] = {}
+        self.behind: dict[str, int] = {}
+        self.on_behind: Callable[[str], None] = lambda side: None
+
+    # --- opening -----------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Finds or makes the vector space, then brings both indexes up to the rows.
+
+        Raises:
+            DimensionMismatch: the model is known to this folder with another dimension.
+            StorageError: the rows cannot be read.
+        """
+        self.space, fresh = self.db.write(self._find_space).result()
+        if fresh:
+            self.db.write(self._owe_all_missing).result()
+        self.owed = dict(self.db.read(lambda c: c.all("count_owed", [self.space])))  # type: ignore[arg-type]
+        self.catch_up()
+
+    def _find_space(self, c: Connection) -> tuple[int, bool]:
+        held = c.one("space_of", [self.model])
+        if held is not None:
+            if held[1] != self.index.dim:
+                raise DimensionMismatch(
+                    "embedder.url",
+                    f"{self.model} has {self.index.dim} dimensions here, {held[1]} in the stored vectors",
+                )
+            return int(held[0]), False
+        row = c.one("add_space", [self.model, self.index.dim])
+        assert row is not None
+        return int(row[0]), True
+
+    def _owe_all_missing(self, c: Connection) -> None:
+        for (tenant,) in c.all("tenants"):
+            c.run("owe_missing", [self.space, tenant])
+
+    def catch_up(self) -> dict[str, int]:
+        """Replays what the indexes have not taken; rows replayed, by side."""
+        return self.db.write(self._catch_up).result()
+
+    def _catch_up(self, c: Connection) -> dict[str, int]:
+        row = c.one("last_rev")
+        assert row is not None
+        rev = int(row[0])
+        done = {
+            "index": self._replay_index(c, self.behind.get("index", self.index.watermark), rev),
+            "words": self._replay_words(c, self.behind.get("words", self.words.watermark), rev),
+        }
+        self.behind.clear()
+        c.run("drop_removals", [min(self.index.watermark, self.words.watermark)])
+        return done
+
+    def _replay_index(self, c: Connection, since: int, rev: int) -> int:
+        def take(tenant: str, rows: list[Record]) -> None:
+            batch = vector_batch(self._with_vectors(c, tenant, rows))
+            if batch is not None:
+                self.index.put(tenant, batch)
+
+        count = self._replay(c, since, rev, self.index.remove, take)
+        self.index.flush(rev)
+        return count
+
+    def _replay_words(self, c: Connection, since: int, rev: int) -> int:
+        def take(tenant: str, rows: list[Record]) -> None:
+            self.words.put(tenant, word_docs(rows))
+
+        count = self._replay(c, since, rev, self.words.remove, take)
+        self.words.flush(rev)
+        return count
+
+    def _replay(
+        self,
+        c: Connection,
+        since: int,
+        rev: int,
+        remove: Callable[[str, Sequence[int]], object],
+        take: Callable[[str, list[Record]], None],
+    ) -> int:
+        if since >= rev:
+            return 0
+        count = 0
+        for (tenant,) in c.all("tenants"):
+            gone = [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
+            if gone:
+                remove(tenant, gone)
+            after = 0
+            while rows := newer_than(c, tenant, since, after, REPLAY):
+                take(tenant, rows)
+                after = rows[-1].seq
+                count += len(rows)
+        return count
+
+    def _with_vectors(self, c: Connection, tenant: str, rows: Sequence[Record]) -> list[Put]:
+        seqs = [row.seq for row in rows]
+        held: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
+        for seq, _, _, _, blob in c.all("embeddings_of", [tenant, self.space, compact_json(seqs)]):
+            held[seq].append(np.frombuffer(blob, dtype="<f4"))
+        return [Put(row, held[row.seq]) for row in rows]
+
+    def rebuild(self) -> dict[str, int]:
+        """Drops both indexes and makes them again from the rows; rows replayed, by side."""
+
+        def again(c: Connection) -> dict[str, int]:
+            self.index.clear()
+            self.words.clear()
+            self.behind.clear()
+            return self._catch_up(c)
+
+        return self.db.write(again).result()
+
+    def rebuild_words(self) -> None:
+        """Makes the words again from the rows."""
+
+        def again(c: Connection) -> None:
+            self.words.clear()
+            row = c.one("last_rev")
+            self._replay_words(c, 0, int(row[0]) if row else 0)
+
+        self.db.write(again).result()
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def put(self, drafts: Sequence[Draft]) -> Future[list[Outcome]]:
+        """Writes drafts of one tenant. A text already there in its scope is left as it is and returned.
+
+        Raises (in the future):
+            Conflict: an id given by the caller already names another text; nothing of the batch was written.
+        """
+        applied = Applied(0)
+        return self.db.write(lambda c: self._insert(c, drafts, applied), lambda _: self._apply(applied))
+
+    def _insert(self, c: Connection, drafts: Sequence[Draft], applied: Applied) -> list[Outcome]:
+        tenant = drafts[0].row.tenant_id
+        known = self._known(c, tenant, drafts)
+        fresh: list[Draft] = []
+        place: dict[str, int] = {}
+        for draft in drafts:
+            key = draft.row.dedup_key
+            if key not in known and key not in place:
+                place[key] = len(fresh)
+                fresh.append(draft)
+        self._check_ids(c, tenant, [draft for draft in fresh if draft.named])
+        rows = self._insert_rows(c, tenant, fresh, applied) if fresh else []
+        held = fetch(c, tenant, {seq for seq, _ in known.values()})
+        outcomes = []
+        for draft in drafts:
+            key = draft.row.dedup_key
+            if key in known:
+                outcomes.append(Outcome(held[known[key][0]], created=False, embedded=True))
+                continue
+            at = place[key]
+            outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=fresh[at].embedded))
+        return outcomes
+
+    def _known(self, c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
+        keys = compact_json([draft.row.dedup_key for draft in drafts])
+        return {key: (seq, id_) for key, seq, id_ in c.all("memories_by_dedup", [tenant, keys])}
+
+    def _check_ids(self, c: Connection, tenant: str, named: Sequence[Draft]) -> None:
+        if not named:
+            return
+        ids = [draft.row.id for draft in named]
+        taken = {id_ for id_, _, _ in c.all("memories_by_id", [tenant, compact_json(ids)])}
+        seen: set[str] = set()
+        for id_ in ids:
+            if id_ in taken or id_ in seen:
+                raise Conflict(f"id: {id_!r} already names another text; update it, or choose another id")
+            seen.add(id_)
+
+    def _insert_rows(
+        self, c: Connection, tenant: str, fresh: Sequence[Draft], applied: Applied
+    ) -> list[Record]:
+        c.run("add_tenant", [tenant, fresh[0].row.created_at])
+        first = self._draw(c, len(fresh))
+        rows = [draft.row._replace(seq=first + i, rev=first + i) for i, draft in enumerate(fresh)]
+        c.many("add_memory", rows)
+        c.many(
+            "add_embedding",
+            (
+                (
+                    tenant,
+                    self.space,
+                    row.seq,
+                    number,
+                    part.start,
+                    part.stop,
+                    part.text_hash,
+                    blob(part.vector),
+                )
+                for row, draft in zip(rows, fresh, strict=True)
+                if draft.embedded
+                for number, part in enumerate(draft.parts)
+                if part.vector is not None
+            ),
+        )
+        owed = [row.seq for row, draft in zip(rows, fresh, strict=True) if not draft.embedded]
+        if owed:
+            c.many("owe_embedding", [(tenant, self.space, seq) for seq in owed])
+            applied.owed[tenant] += len(owed)
+        applied.rev = first + len(fresh) - 1
+        applied.puts[tenant] = [
+            Put(
+                row,
+                [part.vector for part in draft.parts if part.vector is not None] if draft.embedded else [],
+            )
+            for row, draft in zip(rows, fresh, strict=True)
+        ]
+        return rows
+
+    def _draw(self, c: Connection, count: int) -> int:
+        """Takes `count` revisions; the first of them."""
+        row = c.one("draw_revs", [count])
+        assert row is not None
+        return int(row[0]) - count + 1
+
+    def replace(self, tenant: str, seq: int, change: Callable[[Record], Draft]) -> Future[Record]:
+        """Rewrites one row by `change`, whose draft has new vectors when the embedded text is another one and
+        no parts when it is not.
+
+        Raises (in the future):
+            NotFound: the row went away meanwhile.
+            Conflict: another row of the scope already holds the new text.
+        """
+        applied = Applied(0)
+        return self.db.write(
+            lambda c: self._replace(c, tenant, seq, change, applied), lambda _: self._apply(applied)
+        )
+
+    def _replace(
+        self,
+        c: Connection,
+        tenant: str,
+        seq: int,
+        change: Callable[[Record], Draft],
+        applied: Applied,
+    ) -> Record:
+        before = fetch(c, tenant, [seq]).get(seq)
+        if before is None:
+            raise NotFound("the memory is not there")
+        draft = change(before)
+        self._check_text_free(c, tenant, seq, draft.row)
+        rev = self._draw(c, 1)
+        row = draft.row._replace(seq=seq, rev=rev)
+        c.run(
+            "set_memory",
+            [
+                row.rev, row.kind, row.content, row.content_hash, row.dedup_key, row.role, row.source, row.tags,
+                row.metadata, row.importance, row.confidence, row.valid_from, row.invalid_at, row.archived_at,
+                row.source_refs, row.dated, row.occurred_at, row.updated_at, tenant, seq,
+            ],
+        )  # fmt: skip
+        if draft.parts:
+            self._swap_vectors(c, tenant, seq, draft, applied)
+        applied.rev = rev
+        applied.puts[tenant] = self._with_vectors(c, tenant, [row])
+        return row
+
+    def _check_text_free(self, c: Connection, tenant: str, seq: int, row: Record) -> None:
+        for _, other, id_ in c.all("memories_by_dedup", [tenant, compact_json([row.dedup_key])]):
+            if other != seq:
+                raise Conflict(f"content: {id_} already holds this text in this scope; delete one of the two")
+
+    def _swap_vectors(self, c: Connection, tenant: str, seq: int, draft: Draft, applied: Applied) -> None:
+        c.run("drop_all_embeddings", [tenant, seq])
+        if not draft.embedded:
+            c.run("owe_embedding", [tenant, self.space, seq])
+            applied.owed[tenant] += 1
+            return
+        if c.run("settle_embedding", [tenant, self.space, seq]):
+            applied.owed[tenant] -= 1
+        c.many(
+            "add_embedding",
+            [
+                (tenant, self.space, seq, number, part.start, part.stop, part.text_hash, blob(part.vector))
+                for number, part in enumerate(draft.parts)
+                if part.vector is not None
+            ],
+        )
+
+    def remove(
+        self, tenant: str, seqs: Sequence[int], tombstone: str | None = None
+    ) -> Future[tuple[int, int]]:
+        """Deletes rows with their vectors, in rows and indexes; (rows, vectors) deleted.
+
+        With `tombstone` a record of that id stays: when, how many.
+        """
+        applied = Applied(0)
+
+        def work(c: Connection) -> tuple[int, int]:
+            listed = compact_json(list(seqs))
+            row = c.one("count_vectors_of", [tenant, listed])
+            vectors = int(row[0]) if row else 0
+            gone = [int(seq) for (seq,) in c.all("memories_there", [tenant, listed])]
+            if gone:
+                applied.rev = self._draw(c, 1)
+                before = sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
+                c.run("remove_memories", [tenant, listed])
+                after = sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
+                applied.owed[tenant] = after - before
+                c.many("note_removal", [(tenant, applied.rev, seq) for seq in gone])
+                applied.removed[tenant] = gone
+            if tombstone is not None:
+                c.run("add_tombstone", [tenant, tombstone, now_micros(), len(gone), vectors])
+            return len(gone), vectors
+
+        return self.db.write(work, lambda _: self._apply(applied))
+
+    def settle(self, tenant: str, made: Sequence[Settled]) -> Future[int]:
+        """Stores vectors made for rows written before; rows that changed or went meanwhile are left alone.
+        Returns the rows settled."""
+        applied = Applied(0)
+
+        def work(c: Connection) -> int:
+            rows = fetch(c, tenant, [one.seq for one in made])
+            ready = [
+                one for one in made if one.seq in rows and rows[one.seq].content_hash == one.content_hash
+            ]
+            if not ready:
+                return 0
+            first = self._draw(c, len(ready))
+            settled = 0
+            for one in ready:
+                c.run("drop_embeddings", [tenant, self.space, one.seq])
+                c.many(
+                    "add_embedding",
+                    [
+                        (tenant, self.space, one.seq, number, start, stop, text_hash, blob(vector))
+                        for number, (start, stop, text_hash, vector) in enumerate(one.parts)
+                    ],
+                )
+                settled += c.run("settle_embedding", [tenant, self.space, one.seq])
+            revs = {one.seq: first + i for i, one in enumerate(ready)}
+            c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
+            applied.rev = first + len(ready) - 1
+            applied.owed[tenant] = -settled
+            applied.puts[tenant] = [
+                Put(rows[one.seq]._replace(rev=revs[one.seq]), [vector for _, _, _, vector in one.parts])
+                for one in ready
+            ]
+            return len(ready)
+
+        return self.db.write(work, lambda _: self._apply(applied))
+
+    def owe(self, tenant: str, everything: bool) -> Future[int]:
+        """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
+
+        def work(c: Connection) -> int:
+            c.run("owe_all" if everything else "owe_missing", [self.space, tenant])
+            return sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
+
+        def note(owed: int) -> None:
+            self.owed[tenant] = owed
+
+        return self.db.write(work, note)
+
+    # --- after the commit --------------------------------------------------------------------------
+
+    def _apply(self, applied: Applied) -> None:
+        for tenant, change in applied.owed.items():
+            self.owed[tenant] = self.owed.get(tenant, 0) + change
+        if not applied.rev:
+            return
+        self._step("index", applied, self._apply_to_index)
+        self._step("words", applied, self._apply_to_words)
+
+    def _step(self, side: str, applied: Applied, step: Callable[[Applied], None]) -> None:
+        """One index takes the change, or is marked behind for the repair: the rows are safe either way."""
+        try:
+            step(applied)
+        except Exception:
+            log.exception("the %s did not take revision %d; it will be repaired", side, applied.rev)
+            held = self.index.watermark if side == "index" else self.words.watermark
+            self.behind.setdefault(side, held)
+            self.on_behind(side)
+
+    def _apply_to_index(self, applied: Applied) -> None:
+        for tenant, seqs in applied.removed.items():
+            self.index.remove(tenant, seqs)
+        for tenant, puts in applied.puts.items():
+            stale = [put.row.seq for put in puts if not put.vectors and put.row.rev != put.row.seq]
+            if stale:
+                self.index.remove(tenant, stale)
+            batch = vector_batch(puts)
+            if batch is not None:
+                self.index.put(tenant, batch)
+        if "index" not in self.behind:
+            self.index.flush(applied.rev)
+
+    def _apply_to_words(self, applied: Applied) -> None:
+        for tenant, seqs in applied.removed.items():
+            self.words.remove(tenant, seqs)
+        for tenant, puts in applied.puts.items():
+            self.words.put(tenant, word_docs(put.row for put in puts))
+        if "words" not in self.behind:
+            self.words.flush(applied.rev)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def known_vectors(self, tenant: str, hashes: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+        """Vectors of this space that the tenant already has for texts of these hashes."""
+        listed = compact_json(list(hashes))
+        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, self.space, listed]))
+        return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
+
+    def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
+        """The dedup keys among these drafts' that are stored already."""
+        return set(self.db.read(lambda c: self._known(c, tenant, drafts)))
+
+    def by_id(self, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+        """The rows of these ids, by id; missing ones are left out."""
+        return self.db.read(lambda c: fetch_ids(c, tenant, ids))
+
+    def purge(self) -> None:
+        """Makes sure that no file holds the words or vectors of rows deleted before this call.
+
+        Raises:
+            StorageError: the log could not be emptied; what was deleted stays deleted.
+        """
+        self.index.compact()
+        if not self.words.compact():
+            self.rebuild_words()
+        self.db.erase().result()
+
+    def compact(self) -> None:
+        """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where
+        nothing waits for its own."""
+
+        def drop(c: Connection) -> None:
+            for (tenant,) in c.all("tenants"):
+                if not self.owed.get(tenant):
+                    c.run("drop_foreign_spaces", [tenant, self.space])
+
+        self.db.write(drop).result()
+        self.purge()
+        self.db.compact().result()
+
+    def stats(self, tenant: str) -> dict[str, Any]:
+        """Counts and sizes, see `Memories.stats`."""
+
+        def counts(c: Connection) -> dict[str, Any]:
+            kinds = c.all("stats_by_kind", [tenant])
+            vectors = c.one("count_embeddings", [tenant, self.space])
+            return {
+                "memories": sum(count for _, count, _ in kinds),
+                "characters": sum(chars for _, _, chars in kinds),
+                "by_kind": {kind: count for kind, count, _ in kinds},
+                "vectors": vectors[0] if vectors else 0,
+                "jobs": dict(c.all("count_jobs")),  # type: ignore[arg-type]
+            }
+
+        return self.db.read(counts) | {
+            "indexed_vectors": self.index.count(tenant),
+            "indexed_words": self.words.count(tenant),
+            "unembedded": self.owed.get(tenant, 0),
+            "behind": sorted(self.behind),
+            "model": self.model,
+            "dimension": self.index.dim,
+            "database": self.db.health(),
+            "index": self.index.health(),
+            "words": self.words.health(),
+        }
+
+    def close(self) -> None:
+        """Finishes writes, saves both indexes, lets go."""
+        self.db.close()
+        self.index.close()
+        self.words.close()
+
+
+def vector_batch(puts: Sequence[Put]) -> VectorBatch | None:
+    """The vectors of these rows as one batch; None when there are none."""
+    if not any(put.vectors for put in puts):
+        return None
+    seqs, parts, vectors, seen = [], [], [], []
+    for put in puts:
+        if not put.vectors:
+            continue
+        held = attributes(put.row)
+        for number, vector in enumerate(put.vectors):
+            seqs.append(put.row.seq)
+            parts.append(number)
+            vectors.append(vector)
+            seen.append(held)
+    return VectorBatch(np.array(seqs, np.int64), np.array(parts, np.int32), np.stack(vectors), seen)
+
+
+def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
+    """The rows as words take them."""
+    return [WordDoc(row.seq, lexical_text(row), attributes(row)) for row in rows]
+
+
+def blob(vector: NDArray[np.float32] | None) -> bytes:
+    """float32, little-endian."""
+    assert vector is not None
+    return np.ascontiguousarray(vector, dtype="<f4").tobytes()

@@ -1,0 +1,94 @@
+"""The library for callers without an event loop: the same verbs, the same results, blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Unpack
+
+from recollect.config import Config
+from recollect.memories import Memories, SelectionFields
+from recollect.portal import Portal, blocking
+from recollect.recollect import Recollect
+from recollect.types import Subject
+
+
+class BlockingMemories:
+    """`memories.Memories`, verb for verb."""
+
+    def __init__(self, inner: Memories, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    add = blocking(Memories.add)
+    add_many = blocking(Memories.add_many)
+    get = blocking(Memories.get)
+    list = blocking(Memories.list)
+    update = blocking(Memories.update)
+    delete = blocking(Memories.delete)
+    search = blocking(Memories.search)
+    forget = blocking(Memories.forget)
+    count = blocking(Memories.count)
+    count_access = blocking(Memories.count_access)
+    stats = blocking(Memories.stats)
+    near_duplicates = blocking(Memories.near_duplicates)
+    export_to = blocking(Memories.export_to)
+    import_from = blocking(Memories.import_from)
+    reembed = blocking(Memories.reembed)
+    compact = blocking(Memories.compact)
+    job = blocking(Memories.job)
+    wait = blocking(Memories.wait)
+    cancel = blocking(Memories.cancel)
+
+    def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
+        """The selection as JSONL lines, see `Memories.export`."""
+        lines = self.inner.export(vectors=vectors, **fields)
+
+        async def following() -> bytes | None:
+            return await anext(lines, None)
+
+        while (line := self.portal.call(following())) is not None:
+            yield line
+
+
+class BlockingRecollect:
+    """`recollect.Recollect` on an event loop of its own. Thread-safe; close it, or use it in a `with`."""
+
+    def __init__(self, inner: Recollect, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+        self.config = inner.config
+        self.memories = BlockingMemories(inner.memories, portal)
+
+    def acting_as(self, subject: Subject) -> BlockingMemories:
+        """The memories as another subject sees them."""
+        return BlockingMemories(self.inner.acting_as(subject), self.portal)
+
+    def close(self) -> None:
+        """Finishes writes, saves, lets go of the folder. Idempotent."""
+        if self.portal.alive:
+            self.portal.call(self.inner.close())
+            self.portal.close()
+
+    def __enter__(self) -> BlockingRecollect:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(
+    data: str | Path | None = None, *, config: Config | None = None, **settings: Any
+) -> BlockingRecollect:
+    """Opens a data folder for callers without an event loop; arguments and errors as `Recollect.open`."""
+    portal = Portal()
+    try:
+        return BlockingRecollect(portal.call(Recollect.open(data, config=config, **settings)), portal)
+    except BaseException:
+        portal.close()
+        raise

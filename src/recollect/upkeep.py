@@ -1,0 +1,98 @@
+"""The work that nobody asks for by name: vectors that are owed, indexes that fell behind, compaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from recollect.jobs import Run
+from recollect.memories import COMPACT_JOB, EMBED_JOB, Core
+from recollect.rows import Record, fetch
+
+log = logging.getLogger("recollect.upkeep")
+REPAIR_JOB = "store.repair"
+HOUSE = "default"
+"""The tenant under which jobs about the whole folder are kept."""
+STEP = 64
+RETRY_AFTER = 5.0
+
+
+class Upkeep:
+    """Handlers for the house's own jobs, and the signals that queue them."""
+
+    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self.core = core
+        self.loop = loop
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._open = True
+        core.jobs.handlers |= {
+            EMBED_JOB: self.embed,
+            COMPACT_JOB: self.compact,
+            REPAIR_JOB: self.repair,
+        }
+        core.ingest.on_owed = self.owed
+        core.store.on_behind = self.behind
+
+    async def begin(self) -> None:
+        """Takes up what an outage left: rows of this model's space that still wait for vectors."""
+        for tenant, count in self.core.store.owed.items():
+            if count:
+                log.warning(
+                    "tenant %s: %d memories have no vector of %s yet; reindex makes them",
+                    tenant,
+                    count,
+                    self.core.store.model,
+                )
+
+    def end(self) -> None:
+        """No job is queued from here on."""
+        self._open = False
+
+    def owed(self, tenant: str) -> None:
+        """The embedder was away while rows were written: try again soon."""
+        payload = {"reuse": True, "rows_per_second": None, "total": None}
+        self._queue(tenant, EMBED_JOB, payload, "owed", RETRY_AFTER)
+
+    def behind(self, side: str) -> None:
+        """An index did not take a change; called on the writing thread."""
+        self.loop.call_soon_threadsafe(self._queue, HOUSE, REPAIR_JOB, {"side": side}, "repair", 1.0)
+
+    def _queue(self, tenant: str, kind: str, payload: dict[str, Any], key: str, delay: float) -> None:
+        if not self._open:
+            return
+        work = self.core.jobs.enqueue(tenant, kind, payload, dedup_key=key, delay=delay)
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def embed(self, run: Run) -> dict[str, Any]:
+        """Makes the vectors that a tenant's rows wait for, oldest first; a step settles 64 rows."""
+        rate = run.payload.get("rows_per_second")
+        total = run.total if run.total is not None else run.payload.get("total")
+        store = self.core.store
+        done = run.done
+        while rows := await self.core.threads.run(self._owed_rows, run.tenant):
+            began = self.loop.time()
+            await self.core.ingest.embed_owed(rows, run.tenant, reuse=bool(run.payload.get("reuse", True)))
+            done += len(rows)
+            await run.report(done, total, str(rows[-1].seq))
+            if rate:
+                await asyncio.sleep(max(0.0, len(rows) / rate - (self.loop.time() - began)))
+        return {"embedded": done, "model": store.model}
+
+    def _owed_rows(self, tenant: str) -> list[Record]:
+        store = self.core.store
+        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, STEP]))
+        held = store.db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]))
+        return list(held.values())
+
+    async def repair(self, run: Run) -> dict[str, Any]:
+        """Replays the rows that an index did not take."""
+        return dict(await self.core.threads.run(self.core.store.catch_up))
+
+    async def compact(self, run: Run) -> dict[str, Any]:
+        """Gives back what deleted rows held; bytes of the database before and after."""
+        before = self.core.store.db.health()["bytes"]
+        await self.core.threads.run(self.core.store.compact)
+        return {"bytes_before": before, "bytes_after": self.core.store.db.health()["bytes"]}
