@@ -1,0 +1,90 @@
+"""Files of the index cache: checksummed, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Buffer = bytes | memoryview
+
+SPAN = 4096
+SPANS = 64
+
+
+class Damaged(ValueError):
+    """A file of the cache is missing, cut short, changed, or of another make."""
+
+
+def write_file(path: Path, chunks: Iterable[Buffer]) -> list[Any]:
+    """Write the chunks to `path`, durable on return; [name, size, crc32] as `read_file` wants them."""
+    size = crc = 0
+    partial = path.with_name(f"{path.name}.tmp")
+    with partial.open("wb") as file:
+        for chunk in chunks:
+            size += file.write(chunk)
+            crc = zlib.crc32(chunk, crc)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    return [path.name, size, crc]
+
+
+def read_file(folder: Path, name: str, size: int, crc: int) -> bytes:
+    """The bytes that `write_file` wrote.
+
+    Raises:
+        Damaged: they are not those bytes any more.
+    """
+    data = (folder / name).read_bytes()
+    if len(data) != size or zlib.crc32(data) != crc:
+        raise Damaged(f"{name} is not as it was written")
+    return data
+
+
+def sampled_crc(path: Path, size: int) -> int:
+    """A crc32 over 64 spans of 4 KiB spread over the first `size` bytes; over all of them when few.
+
+    Raises:
+        Damaged: the file is shorter than that.
+    """
+    crc = 0
+    with path.open("rb", buffering=0) as file:
+        if file.seek(0, os.SEEK_END) < size:
+            raise Damaged(f"{path.name} is cut short")
+        whole = size <= SPAN * SPANS
+        for offset in (
+            range(0, size, SPAN) if whole else np.linspace(0, size - SPAN, SPANS).astype(int).tolist()
+        ):
+            file.seek(offset)
+            crc = zlib.crc32(file.read(min(SPAN, size - offset)), crc)
+    return crc
+
+
+def pack(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> list[Buffer]:
+    """Facts (JSON-able) and one-dimensional arrays as chunks of one file."""
+    held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    shapes = [[name, array.dtype.str, len(array)] for name, array in held.items()]
+    header = json.dumps({"facts": facts, "arrays": shapes}).encode()
+    return [
+        len(header).to_bytes(8, "little"),
+        header,
+        *(array.view(np.uint8).data for array in held.values()),
+    ]
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The facts and arrays that were packed; arrays are copies."""
+    offset = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:offset])
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, dtype, count in header["arrays"]:
+        arrays[name] = np.frombuffer(data, dtype, count, offset).copy()
+        offset += arrays[name].nbytes
+    return header["facts"], arrays

@@ -1,0 +1,118 @@
+"""Append-only arrays that one thread extends while others read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Mask = NDArray[np.bool_]
+Slots = NDArray[np.int64]
+
+
+class Growing:
+    """A one-dimensional array that only grows at its end.
+
+    A reader that calls `view` sees whole values, whatever the writer is doing: values are written before
+    `count` moves, and growth swaps in a larger copy.
+    """
+
+    __slots__ = ("_array", "count")
+
+    def __init__(self, dtype: DTypeLike, values: NDArray[Any] | None = None) -> None:
+        self._array: NDArray[Any] = (
+            np.empty(0, dtype) if values is None else np.ascontiguousarray(values, dtype)
+        )
+        self.count = len(self._array)
+
+    def view(self) -> NDArray[Any]:
+        """What has been written so far, not copied."""
+        count = self.count
+        return self._array[:count]
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append the values."""
+        end = self.count + len(values)
+        self._reserve(end)
+        self._array[self.count : end] = values
+        self.count = end
+
+    def scatter(self, end: int, slots: Slots, values: NDArray[Any], fill: object) -> None:
+        """Grow to `end` values: `fill` everywhere, `values` at `slots`, which lie in [count, end)."""
+        self._reserve(end)
+        self._array[self.count : end] = fill
+        self._array[slots] = values
+        self.count = end
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved."""
+        return int(self._array.nbytes)
+
+    def _reserve(self, end: int) -> None:
+        if end > len(self._array):
+            larger = np.empty(max(end, 2 * len(self._array), 4), self._array.dtype)
+            larger[: self.count] = self._array[: self.count]
+            self._array = larger
+
+
+class Series:
+    """One value per slot for some of the slots: pairs while they are few, a plain array once they are many.
+
+    `fill` stands for "no value" in the plain array and must not be stored.
+    """
+
+    __slots__ = ("_state", "fill")
+
+    DENSE_FROM = 4
+    """A plain array when more than one slot in this many has a value."""
+
+    def __init__(
+        self, fill: object, dtype: DTypeLike, slots: Slots | None = None, values: NDArray[Any] | None = None
+    ) -> None:
+        self.fill = fill
+        dense = slots is None and values is not None
+        self._state = (None if dense else Growing(np.uint32, slots), Growing(dtype, values))
+
+    def extend(self, slots: Slots, values: NDArray[Any], end: int) -> None:
+        """Append values at ascending `slots` below `end`, all beyond those already there."""
+        if not len(slots):
+            return
+        held, stored = self._state
+        if held is None:
+            stored.scatter(end, slots, values, self.fill)
+            return
+        held.extend(slots)
+        stored.extend(values)
+        if stored.count * self.DENSE_FROM > end:
+            dense = Growing(stored.view().dtype)
+            dense.scatter(end, held.view().astype(np.int64), stored.view(), self.fill)
+            self._state = (None, dense)
+
+    def hits(self, test: Callable[[NDArray[Any]], Mask], n: int) -> Mask:
+        """Which of the first `n` slots hold a value that passes `test`; `fill` must not pass."""
+        mask = np.zeros(n, np.bool_)
+        slots, values = self.parts(n)
+        if slots is None:
+            mask[: len(values)] = test(values)
+        else:
+            mask[slots[test(values)]] = True
+        return mask
+
+    def parts(self, n: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        """(slots, values) of the values below slot `n`; slots None when values start at slot 0 without gaps."""
+        held, stored = self._state
+        values = stored.view()
+        if held is None:
+            return None, values[:n]
+        slots = held.view()[: len(values)]
+        end = int(np.searchsorted(slots, n))
+        return slots[:end], values[:end]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved."""
+        held, stored = self._state
+        return stored.nbytes + (held.nbytes if held is not None else 0)
