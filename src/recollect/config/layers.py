@@ -168,7 +168,8 @@ def together(problems: list[ConfigError]) -> ConfigError:
 
 
 def _origin(given: Given) -> str:
-    return given.origin if given.written in given.origin else f"{given.origin} ({given.written})"
+    told = not given.made_of or given.written in given.origin
+    return given.origin if told else f"{given.origin} ({given.written})"
 
 
 def _sources(own: Mapping[str, Given], theirs: Mapping[str, Given]) -> dict[str, Setting]:
