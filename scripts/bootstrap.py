@@ -75,6 +75,8 @@ def install(dev: bool) -> None:
         call(uv, "venv", "--clear", "--python", python, VENV, env=env)
     STAMP.unlink(missing_ok=True)
     into = ["--python", VENV / "bin" / "python"]
+    if pip_settings(os.environ).get("no-index", "").lower() in ("1", "true", "yes", "on"):
+        into.append("--no-index")
     lists = ["runtime.txt", "dev.txt"] if dev else ["runtime.txt"]
     wanted = [part for name in lists for part in ("-r", PINS / name)]
     call(uv, "pip", "install", *into, "--require-hashes", *wanted, env=env)
