@@ -1,68 +1,101 @@
-"""Ranking as arithmetic: normalising, fusing, weighing. No I/O, no state."""
+"""Ranking as arithmetic on arrays: normalising, fusing, weighing. No I/O, no state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True)
-class Fused:
-    """One candidate's place in a fused ranking and the parts it came from."""
+class Ranking:
+    """Candidates, best first, with the parts of each score; every array is (n,).
 
-    seq: int
-    score: float
-    dense: float | None
-    words: float | None
-    scope_weight: float
-    rank_before: int
+    A part that a candidate does not have is NaN. `rank_before` is the 1-based rank without scope weights.
+    """
+
+    seqs: Ids
+    scores: Floats
+    cosines: Floats
+    bm25: Floats
+    dense: Floats
+    words: Floats
+    scope_weights: Floats
+    rank_before: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    def where(self, keep: NDArray[np.bool_]) -> Ranking:
+        """The candidates that `keep` (n,) marks, in the same order."""
+        return Ranking(*(getattr(self, name)[keep] for name in self.__slots__))
 
 
-def min_max(scores: Mapping[int, float]) -> dict[int, float]:
+def min_max(scores: Floats) -> Floats:
     """Scores mapped linearly onto [0, 1]: the lowest to 0, the highest to 1, all to 1 when they are equal."""
-    if not scores:
-        return {}
-    low, high = min(scores.values()), max(scores.values())
-    if high - low < 1e-12:
-        return dict.fromkeys(scores, 1.0)
-    return {key: (value - low) / (high - low) for key, value in scores.items()}
+    if not len(scores):
+        return scores
+    low, high = scores.min(), scores.max()
+    return np.ones_like(scores) if high - low < 1e-12 else (scores - low) / (high - low)
 
 
 def fuse(
-    cosines: Mapping[int, float],
-    bm25: Mapping[int, float],
+    dense: tuple[Ids, Floats],
+    words: tuple[Ids, Floats],
     *,
     dense_weight: float,
     words_weight: float,
-    scope_weights: Mapping[int, float],
-) -> list[Fused]:
+    scope_weights: Mapping[int, float] | None = None,
+) -> Ranking:
     """Candidates by descending `scope weight x (dense_weight x dense + words_weight x words)`.
 
-    `dense` is the min-max normalised cosine, `words` BM25 over the best BM25 (0 where no term matched, so its
-    floor means something). Weights are scaled to sum to 1 over the sides that have any candidate. Ties go to
-    the older memory. `rank_before` is the 1-based rank without scope weights.
+    `dense` and `words` are (seqs, scores) with distinct seqs each: cosines, and BM25. The dense part is the
+    min-max normalised cosine; the words part BM25 over the best BM25, 0 where no term matched. Weights are
+    scaled to sum to 1 over the sides that found anything. Ties go to the older memory.
     """
-    if not bm25:
-        words_weight = 0.0
-    if not cosines:
-        dense_weight = 0.0
-    total = dense_weight + words_weight or 1.0
-    dense = min_max(cosines)
-    best = max(bm25.values(), default=1.0)
-    scores = {
-        seq: (dense_weight * dense.get(seq, 0.0) + words_weight * bm25.get(seq, 0.0) / best) / total
-        for seq in cosines.keys() | bm25.keys()
-    }
-    before = {seq: i + 1 for i, seq in enumerate(sorted(scores, key=lambda seq: (-scores[seq], seq)))}
-    fused = [
-        Fused(
-            seq=seq,
-            score=score * scope_weights.get(seq, 1.0),
-            dense=dense.get(seq),
-            words=bm25[seq] / best if seq in bm25 else None,
-            scope_weight=scope_weights.get(seq, 1.0),
-            rank_before=before[seq],
-        )
-        for seq, score in scores.items()
-    ]
-    return sorted(fused, key=lambda one: (-one.score, one.rank_before))
+    seqs = np.union1d(dense[0], words[0])
+    cosines = _spread(seqs, *dense)
+    bm25 = _spread(seqs, *words)
+    dense_part = _spread(seqs, dense[0], min_max(dense[1]))
+    words_part = bm25 / (words[1].max() if len(words[1]) else 1.0)
+    left, right = dense_weight * bool(len(dense[0])), words_weight * bool(len(words[0]))
+    total = left + right or 1.0
+    plain = (left * np.nan_to_num(dense_part) + right * np.nan_to_num(words_part)) / total
+    weights = np.ones(len(seqs))
+    if scope_weights:
+        weights = np.array([scope_weights.get(seq, 1.0) for seq in seqs.tolist()])
+    before = np.argsort(-plain, kind="stable")
+    rank_before = np.empty(len(seqs), np.int64)
+    rank_before[before] = np.arange(1, len(seqs) + 1)
+    order = np.lexsort((rank_before, -plain * weights)) if scope_weights else before
+    return Ranking(
+        seqs=seqs[order],
+        scores=(plain * weights)[order],
+        cosines=cosines[order],
+        bm25=bm25[order],
+        dense=dense_part[order],
+        words=words_part[order],
+        scope_weights=weights[order],
+        rank_before=rank_before[order],
+    )
+
+
+def _spread(seqs: Ids, held: Ids, values: Floats) -> Floats:
+    """`values` at the places of `held` among the sorted `seqs`, NaN elsewhere."""
+    spread = np.full(len(seqs), np.nan)
+    spread[np.searchsorted(seqs, held)] = values
+    return spread
+
+
+def rank_of(scores: Floats, seqs: Ids, at: int) -> int | None:
+    """The 1-based rank of candidate `at` among those that have a score; None when it has none."""
+    mine = scores[at]
+    if np.isnan(mine):
+        return None
+    ahead = (scores > mine) | ((scores == mine) & (seqs < seqs[at]))
+    return 1 + int(np.count_nonzero(ahead))

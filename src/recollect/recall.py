@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.candidates import Candidates, Target
 from recollect.embedders.base import Calibration
 from recollect.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
-from recollect.filters import Compare, Filter, all_of, matches
-from recollect.rank import Fused, fuse
+from recollect.filters import Compare, all_of, matches
+from recollect.rank import Ranking, fuse, rank_of
 from recollect.rows import Record, attributes, fetch, now_micros, to_memory
 from recollect.store import Store
 from recollect.text.highlights import highlights
@@ -38,32 +39,6 @@ class Settings:
     candidates: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One scope to search: what a hit in it weighs, and the rows that are in it."""
-
-    name: str | None
-    weight: float
-    where: Filter
-
-
-@dataclass(slots=True)
-class Candidates:
-    """What the two sides found, by seq, before any row is read."""
-
-    cosines: dict[int, float] = field(default_factory=dict)
-    parts: dict[int, int] = field(default_factory=dict)
-    bm25: dict[int, float] = field(default_factory=dict)
-    weights: dict[int, float] = field(default_factory=dict)
-    scopes: dict[int, str] = field(default_factory=dict)
-    degraded: set[str] = field(default_factory=set)
-
-    def note(self, seq: int, target: Target) -> None:
-        """A memory found in several scopes counts in the heaviest."""
-        if target.name is not None and target.weight > self.weights.get(seq, -1.0):
-            self.weights[seq], self.scopes[seq] = target.weight, target.name
-
-
 class Recall:
     """Searches one store. Synchronous: run it on a worker thread."""
 
@@ -85,18 +60,17 @@ class Recall:
         check(query)
         targets = self._targets(subject, query)
         found = self._gather(subject.tenant_id, query, vector, targets)
-        floor = self._floor(query, found)
-        weights = {"dense": self.settings.dense_weight, "words": self.settings.words_weight}
-        weights |= {name: value for name, value in (query.weights or {}).items() if name in weights}
+        weights = self._weights(query)
         ranked = fuse(
-            found.cosines,
-            found.bm25,
+            found.dense,
+            found.words,
             dense_weight=weights["dense"],
             words_weight=weights["words"],
             scope_weights=found.weights,
         )
+        floor = self._floor(query, found)
         if floor is not None:
-            ranked = [one for one in ranked if found.cosines.get(one.seq, -2.0) >= floor]
+            ranked = ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
         results = self._hits(subject.tenant_id, query, ranked, found, targets, weights)
         return SearchResult(
             results=results,
@@ -104,6 +78,10 @@ class Recall:
             query_time=time.perf_counter() - began,
             degraded=sorted(found.degraded),
         )
+
+    def _weights(self, query: Query) -> dict[str, float]:
+        weights = {"dense": self.settings.dense_weight, "words": self.settings.words_weight}
+        return weights | {name: value for name, value in (query.weights or {}).items() if name in weights}
 
     def _targets(self, subject: Subject, query: Query) -> list[Target]:
         base = selection_filter(query, subject, now_micros())
@@ -158,11 +136,7 @@ class Recall:
             except IndexUnavailable:
                 found.degraded.add("index")
                 return
-            for seq, score, part in zip(
-                near.seqs.tolist(), near.scores.tolist(), near.parts.tolist(), strict=True
-            ):
-                found.cosines[seq], found.parts[seq] = score, part
-                found.note(seq, target)
+            found.add_dense(near, target)
 
     def _words_side(
         self, tenant: str, query: Query, targets: Sequence[Target], depth: int, found: Candidates
@@ -173,26 +147,21 @@ class Recall:
             except IndexUnavailable:
                 found.degraded.add("words")
                 return
-            for seq, score in zip(hits.seqs.tolist(), hits.scores.tolist(), strict=True):
-                found.bm25[seq] = max(score, found.bm25.get(seq, 0.0))
-                found.note(seq, target)
+            found.add_words(hits, target)
 
     def _complete(self, tenant: str, vector: NDArray[np.float32], found: Candidates) -> None:
         """Cosines for memories that only words found, so that both sides judge every candidate."""
-        missing = tuple(found.bm25.keys() - found.cosines.keys())
-        if not missing or "index" in found.degraded:
+        missing = found.only_words()
+        if not len(missing) or "index" in found.degraded:
             return
-        near = self.store.index.search(tenant, vector, len(missing), Compare("$seq", "in", missing))
-        for seq, score, part in zip(
-            near.seqs.tolist(), near.scores.tolist(), near.parts.tolist(), strict=True
-        ):
-            found.cosines[seq], found.parts[seq] = score, part
+        where = Compare("$seq", "in", tuple(missing.tolist()))
+        found.add_dense(self.store.index.search(tenant, vector, len(missing), where), None)
 
     def _floor(self, query: Query, found: Candidates) -> float | None:
         """The cosine that the threshold asks for; None when there is no floor, or no dense side to judge by.
         None in the query takes the configured default, 0 is no floor at all."""
         threshold = query.threshold if query.threshold is not None else self.settings.threshold
-        if not threshold or query.mode == "words" or not found.cosines:
+        if not threshold or query.mode == "words" or not len(found.dense[0]):
             return None
         return self.calibration.cosine(threshold)
 
@@ -202,35 +171,36 @@ class Recall:
         self,
         tenant: str,
         query: Query,
-        ranked: Sequence[Fused],
+        ranked: Ranking,
         found: Candidates,
         targets: Sequence[Target],
         weights: dict[str, float],
     ) -> list[Hit]:
         hits: list[Hit] = []
+        seqs = ranked.seqs.tolist()
         at = 0
-        while len(hits) < query.limit and at < len(ranked):
-            step = ranked[at : at + query.limit - len(hits)]
-            at += len(step)
-            rows = self.store.db.read(lambda c, step=step: fetch(c, tenant, [one.seq for one in step]))  # type: ignore[misc]
-            for one in step:
-                row = rows.get(one.seq)
+        while len(hits) < query.limit and at < len(seqs):
+            step = range(at, min(len(seqs), at + query.limit - len(hits)))
+            at = step.stop
+            wanted = [seqs[i] for i in step]
+            rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted))  # type: ignore[misc]
+            for i in step:
+                row = rows.get(seqs[i])
                 if row is None or not _passes(row, targets):
                     continue
-                hits.append(self._hit(query, row, one, found, weights, len(hits) + 1))
+                hit = self._hit(query, row, float(ranked.scores[i]), float(ranked.cosines[i]), found)
+                if query.explain:
+                    hit.explanation = _explain(ranked, i, found, hit.similarity, weights, len(hits) + 1)
+                hits.append(hit)
         return hits
 
-    def _hit(
-        self, query: Query, row: Record, one: Fused, found: Candidates, weights: dict[str, float], rank: int
-    ) -> Hit:
-        cosine = found.cosines.get(one.seq)
-        similarity = None if cosine is None else self.calibration.similarity(cosine)
+    def _hit(self, query: Query, row: Record, score: float, cosine: float, found: Candidates) -> Hit:
+        known = cosine == cosine  # not NaN
         return Hit(
             memory=to_memory(row),
-            score=round(one.score, 6),
-            similarity=None if similarity is None else round(similarity, 6),
-            highlights=highlights(row.content, query.query) or self._snippet(row, found.parts.get(one.seq)),
-            explanation=_explain(one, found, similarity, weights, rank) if query.explain else None,
+            score=round(score, 6),
+            similarity=round(self.calibration.similarity(cosine), 6) if known else None,
+            highlights=highlights(row.content, query.query) or self._snippet(row, found.parts.get(row.seq)),
         )
 
     def _snippet(self, row: Record, part: int | None) -> list[Highlight]:
@@ -276,32 +246,30 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
 
 
 def _explain(
-    one: Fused, found: Candidates, similarity: float | None, weights: dict[str, float], rank: int
+    ranked: Ranking, i: int, found: Candidates, similarity: float | None, weights: dict[str, float], rank: int
 ) -> Explanation:
-    dense, words = one.dense or 0.0, one.words or 0.0
+    dense, words = float(np.nan_to_num(ranked.dense[i])), float(np.nan_to_num(ranked.words[i]))
+    scope_weight = float(ranked.scope_weights[i])
     return Explanation(
-        cosine=found.cosines.get(one.seq),
+        cosine=_number(ranked.cosines[i]),
         similarity=similarity,
-        bm25=found.bm25.get(one.seq),
-        dense_normalised=one.dense,
-        words_normalised=one.words,
-        dense_rank=_rank_in(found.cosines, one.seq),
-        words_rank=_rank_in(found.bm25, one.seq),
+        bm25=_number(ranked.bm25[i]),
+        dense_normalised=_number(ranked.dense[i]),
+        words_normalised=_number(ranked.words[i]),
+        dense_rank=rank_of(ranked.cosines, ranked.seqs, i),
+        words_rank=rank_of(ranked.bm25, ranked.seqs, i),
         weights=weights,
-        scope=found.scopes.get(one.seq),
-        scope_weight=one.scope_weight,
-        fused=one.score,
-        rank_before=one.rank_before,
+        scope=found.scopes.get(int(ranked.seqs[i])),
+        scope_weight=scope_weight,
+        fused=float(ranked.scores[i]),
+        rank_before=int(ranked.rank_before[i]),
         rank_after=rank,
         formula=(
-            f"{one.scope_weight:g} x ({weights['dense']:g} x {dense:.3f} dense"
+            f"{scope_weight:g} x ({weights['dense']:g} x {dense:.3f} dense"
             f" + {weights['words']:g} x {words:.3f} words)"
         ),
     )
 
 
-def _rank_in(scores: dict[int, float], seq: int) -> int | None:
-    if seq not in scores:
-        return None
-    mine: Callable[[int], bool] = lambda other: (-scores[other], other) < (-scores[seq], seq)  # noqa: E731
-    return 1 + sum(1 for other in scores if mine(other))
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

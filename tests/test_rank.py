@@ -1,0 +1,73 @@
+"""Fusion by hand-computed values and by its properties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.rank import Ranking, fuse, min_max, rank_of
+
+
+def side(scores: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64)
+
+
+def fused(
+    cosines: dict[int, float], bm25: dict[int, float], *, dense: float = 0.7, words: float = 0.3, scopes=None
+) -> Ranking:
+    return fuse(side(cosines), side(bm25), dense_weight=dense, words_weight=words, scope_weights=scopes)
+
+
+def test_fusion_by_hand() -> None:
+    ranked = fused({1: 0.9, 2: 0.5, 3: 0.7}, {2: 8.0, 3: 4.0})
+    expected = {1: 0.7, 2: 0.3, 3: 0.7 * 0.5 + 0.3 * 0.5}
+    assert dict(zip(ranked.seqs.tolist(), ranked.scores.tolist(), strict=True)) == pytest.approx(expected)
+    assert ranked.seqs.tolist() == [1, 3, 2]
+    assert np.isnan(ranked.bm25[0])
+    assert [rank_of(ranked.bm25, ranked.seqs, i) for i in range(3)] == [None, 2, 1]
+
+
+def test_one_side_alone_has_all_the_weight() -> None:
+    ranked = fused({}, {7: 2.0})
+    assert ranked.scores[0] == pytest.approx(1.0)
+    assert np.isnan(ranked.dense[0])
+
+
+def test_scope_weight_multiplies_and_the_rank_before_is_kept() -> None:
+    ranked = fused({1: 0.9, 2: 0.8, 3: 0.1}, {}, dense=1, words=0, scopes={1: 0.5, 2: 1.0, 3: 1.0})
+    assert ranked.seqs.tolist() == [2, 1, 3]
+    assert ranked.rank_before.tolist() == [2, 1, 3]
+
+
+def test_ties_go_to_the_older_memory() -> None:
+    assert fused({9: 0.5, 3: 0.5}, {}).seqs.tolist() == [3, 9]
+    assert fused({9: 0.5, 3: 0.5}, {}, scopes={9: 0.5, 3: 0.5}).seqs.tolist() == [3, 9]
+
+
+def test_nothing_found_is_an_empty_ranking() -> None:
+    assert len(fused({}, {})) == 0
+
+
+finite = st.floats(-1, 1)
+scores = st.dictionaries(st.integers(0, 50), st.floats(0.01, 30))
+
+
+@given(st.dictionaries(st.integers(0, 50), finite, max_size=20), scores)
+def test_scores_stay_between_zero_and_one_and_every_candidate_is_ranked(
+    cosines: dict[int, float], bm25: dict[int, float]
+) -> None:
+    ranked = fused(cosines, bm25)
+    assert set(ranked.seqs.tolist()) == cosines.keys() | bm25.keys()
+    assert all(-1e-9 <= score <= 1 + 1e-9 for score in ranked.scores)
+    assert ranked.scores.tolist() == sorted(ranked.scores, reverse=True)
+    assert sorted(ranked.rank_before) == list(range(1, len(ranked) + 1))
+
+
+@given(st.lists(finite, min_size=1))
+def test_min_max_keeps_the_order(values: list[float]) -> None:
+    scaled = min_max(np.array(values))
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(scaled[order]) >= 0).all()
+    assert scaled.max() == 1.0
