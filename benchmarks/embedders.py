@@ -1,0 +1,263 @@
+"""How good and how fast each embedder is, as a markdown table; `--calibrate` fits what its cosines mean.
+
+    python benchmarks/embedders.py --data /path/to/data [--vectors FOLDER] [--calibrate] [MODEL_URL ...]
+
+`--data` holds `scifact/` (BEIR) and `locomo/locomo_dev5.json`. Rates are per second of CPU time, one
+thread. `--vectors` keeps the vectors between runs, as the largest model needs about ten CPU minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.embedders import CachedEmbedder, Calibration, Task, open_embedder
+
+MODELS = ("local:arctic-embed-s", "local:potion-base-8m", "local:wordllama", "hash:256")
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Passages and the questions asked of them: `relevant[i]` are the passages that answer question i."""
+
+    passages: list[str]
+    questions: list[str]
+    relevant: list[list[int]]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Cosines (questions, passages) of one group, and which passages are relevant."""
+
+    cosines: Floats
+    relevant: list[list[int]]
+
+
+def scifact(data: Path) -> list[Group]:
+    """BEIR SciFact test: title and abstract as one passage."""
+    corpus = [json.loads(line) for line in (data / "scifact/corpus.jsonl").open()]
+    queries = {q["_id"]: q["text"] for q in map(json.loads, (data / "scifact/queries.jsonl").open())}
+    place = {document["_id"]: i for i, document in enumerate(corpus)}
+    relevant: dict[str, list[int]] = {query: [] for query in queries}
+    for line in (data / "scifact/qrels_test.tsv").read_text().splitlines()[1:]:
+        query, document, score = line.split("\t")
+        if int(score) > 0:
+            relevant[query].append(place[document])
+    passages = [f"{document['title']} {document['text']}" for document in corpus]
+    return [Group(passages, list(queries.values()), [relevant[query] for query in queries])]
+
+
+def locomo(data: Path) -> list[Group]:
+    """LoCoMo conversations: turns as `speaker: text [image: caption]`, questions of categories 1 to 4."""
+    groups = []
+    for sample in json.loads((data / "locomo/locomo_dev5.json").read_text()):
+        talk = sample["conversation"]
+        turns = [t for key, value in talk.items() if re.fullmatch(r"session_\d+", key) for t in value]
+        place = {turn["dia_id"]: i for i, turn in enumerate(turns)}
+        asked = [q for q in sample["qa"] if q["category"] in (1, 2, 3, 4)]
+        evidence = [_evidence(q, place) for q in asked]
+        kept = [i for i, places in enumerate(evidence) if places]
+        groups.append(
+            Group(
+                [_turn(t) for t in turns], [asked[i]["question"] for i in kept], [evidence[i] for i in kept]
+            )
+        )
+    return groups
+
+
+def _turn(turn: dict[str, str]) -> str:
+    caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+    return f"{turn['speaker']}: {turn['text']}{caption}"
+
+
+def _evidence(question: dict[str, object], place: dict[str, int]) -> list[int]:
+    """The turns named as evidence; some ids are joined in one string or padded with zeros."""
+    found = re.findall(r"D(\d+):0*(\d+)", " ".join(map(str, question["evidence"])))  # type: ignore[call-overload]
+    return sorted({place[name] for name in (f"D{s}:{t}" for s, t in found) if name in place})
+
+
+def recall(scored: Scored, k: int) -> list[float]:
+    """Per question, the share of its relevant passages among the k nearest."""
+    top = np.argsort(-scored.cosines, axis=1, kind="stable")[:, :k]
+    return [
+        len(set(row) & set(rel)) / len(rel) for row, rel in zip(top.tolist(), scored.relevant, strict=True)
+    ]
+
+
+def ndcg(scored: Scored, k: int = 10) -> list[float]:
+    """Per question, nDCG@k with binary gains."""
+    top = np.argsort(-scored.cosines, axis=1, kind="stable")[:, :k]
+    discount = 1 / np.log2(np.arange(2, k + 2))
+    return [
+        float(discount[np.isin(row, rel)].sum() / discount[: len(rel)].sum())
+        for row, rel in zip(top, scored.relevant, strict=True)
+    ]
+
+
+class Vectors:
+    """Vectors of one embedder, kept in a folder when there is one."""
+
+    def __init__(self, embedder: CachedEmbedder, folder: Path | None) -> None:
+        self.embedder = embedder
+        self.folder = folder
+
+    def of(self, name: str, texts: Sequence[str], task: Task) -> Floats:
+        """(n, dim) float32, one row per text."""
+        file = self.folder / f"{self.embedder.model}.{name}.npy" if self.folder else None
+        if file and file.exists():
+            kept: Floats = np.load(file)
+            return kept
+        vectors = asyncio.run(self.embedder.embed(texts, task)).vectors
+        if file:
+            np.save(file, vectors)
+        return vectors
+
+    def score(self, name: str, groups: list[Group]) -> list[Scored]:
+        """Every question of a group against every passage of it."""
+        scored = []
+        for i, group in enumerate(groups):
+            passages = self.of(f"{name}{i}", group.passages, "document")
+            questions = self.of(f"{name}{i}-questions", group.questions, "query")
+            scored.append(Scored(questions @ passages.T, group.relevant))
+        return scored
+
+
+def cpu(embedder: CachedEmbedder, texts: Sequence[str], task: Task) -> float:
+    """CPU seconds per text, over rounds of at least a second together, after a warm one."""
+    asyncio.run(embedder.embed(texts[:20], task))
+    began, rounds, spent = time.process_time(), 0, 0.0
+    while spent < 1:
+        asyncio.run(embedder.embed(texts, task))
+        rounds, spent = rounds + 1, time.process_time() - began
+    return spent / rounds / len(texts)
+
+
+def load_ms(url: str) -> float:
+    """CPU milliseconds from a started Python to the first vector, in a process of its own."""
+    code = (
+        "import asyncio, sys, time; began = time.process_time()\n"
+        "from recollect.embedders import open_embedder\n"
+        "asyncio.run(open_embedder(sys.argv[1]).embed(['one'], 'query')); print(time.process_time() - began)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, url], check=True, capture_output=True, text=True)
+    return 1000 * float(done.stdout)
+
+
+def of_256_tokens(passages: Sequence[str], embedder: CachedEmbedder, wanted: int) -> list[str]:
+    """Texts of about 256 tokens: words of the passages, as many as average there."""
+    words = " ".join(passages[:200]).split()
+    tokens = asyncio.run(embedder.embed([" ".join(words[i : i + 100]) for i in range(0, 2000, 100)])).tokens
+    per = max(1, int(256 * 2000 / tokens))
+    return [" ".join(words[i * per : (i + 1) * per]) for i in range(wanted)]
+
+
+def row(url: str, data: Path, folder: Path | None) -> str:
+    """One line of the table."""
+    embedder = open_embedder(url, cache_size=0)
+    vectors = Vectors(embedder, folder)
+    papers, talks = scifact(data), locomo(data)
+    quality = np.mean([value for scored in vectors.score("scifact", papers) for value in ndcg(scored)])
+    recalled = np.mean([value for scored in vectors.score("locomo", talks) for value in recall(scored, 10)])
+    query = cpu(embedder, talks[0].questions[:100], "query") * 1000
+    short = 1 / cpu(embedder, talks[0].passages[:300], "document")
+    long = 1 / cpu(embedder, of_256_tokens(papers[0].passages, embedder, 40), "document")
+    return (
+        f"| {url} | {embedder.dim} | {quality:.3f} | {recalled:.3f} | {query:.2f} | {short:,.0f} | {long:,.0f} "
+        f"| {load_ms(url):.0f} |"
+    )
+
+
+def calibrate(url: str, data: Path, folder: Path | None) -> str:
+    """The knots for one model, and what they give; see docs/embedders.md for the reasoning."""
+    vectors = Vectors(open_embedder(url, cache_size=0), folder)
+    scored = {
+        "SciFact": vectors.score("scifact", scifact(data)),
+        "LoCoMo": vectors.score("locomo", locomo(data)),
+    }
+    chance = {name: _chance(groups) for name, groups in scored.items()}
+    right = {name: _right(groups) for name, groups in scored.items()}
+    fitted = fit([*right.values()])
+    lines = [f"{url}: low {fitted.low:.3f}, high {fitted.high:.3f}"]
+    for name in scored:
+        lines.append(
+            f"  {name}: random p50 {_read(fitted, chance[name], 50):.2f} p99 {_read(fitted, chance[name], 99):.2f};"
+            f" relevant in the top 10 p10 {_read(fitted, right[name], 10):.2f} p50"
+            f" {_read(fitted, right[name], 50):.2f} p90 {_read(fitted, right[name], 90):.2f}; at least"
+            + "".join(
+                f" {floor}: {np.mean(right[name] >= fitted.cosine(floor)):.0%}" for floor in (0.5, 0.6, 0.7)
+            )
+        )
+    return "\n".join(lines)
+
+
+def fit(right: list[Floats]) -> Calibration:
+    """Knots by which nine in ten of the relevant passages found read at least .7, in each set, and the
+    better half of the set that scores highest reads 1."""
+    seven_tenths = min(float(np.percentile(cosines, 10)) for cosines in right)
+    one = max(float(np.median(cosines)) for cosines in right)
+    return Calibration(round(one - (one - seven_tenths) / 0.3, 3), round(one, 3))
+
+
+def _chance(groups: list[Scored]) -> Floats:
+    """Cosines of questions with passages that do not answer them."""
+    kept = []
+    for scored in groups:
+        mask = np.ones(scored.cosines.shape, bool)
+        for i, relevant in enumerate(scored.relevant):
+            mask[i, relevant] = False
+        kept.append(scored.cosines[mask])
+    return np.concatenate(kept)
+
+
+def _right(groups: list[Scored]) -> Floats:
+    """Per question, the cosine of its best relevant passage, where that is among the ten nearest."""
+    best = []
+    for scored in groups:
+        tenth = -np.partition(-scored.cosines, 9, axis=1)[:, 9]
+        top = [row[relevant].max() for row, relevant in zip(scored.cosines, scored.relevant, strict=True)]
+        best.append(np.array(top)[np.array(top) >= tenth])
+    return np.concatenate(best)
+
+
+def _read(calibration: Calibration, cosines: Floats, percentile: float) -> float:
+    return calibration.similarity(float(np.percentile(cosines, percentile)))
+
+
+def main() -> None:
+    """Prints the table, or the calibrations."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", default=MODELS, metavar="MODEL_URL")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--vectors", type=Path)
+    parser.add_argument("--calibrate", action="store_true")
+    given = parser.parse_args()
+    if given.calibrate:
+        for url in given.models:
+            if url.startswith("hash:"):
+                continue
+            print(calibrate(url, given.data, given.vectors), flush=True)
+        return
+    print(
+        "| model | dim | SciFact nDCG@10 | LoCoMo R@10 | query, CPU ms | turns/s | 256-token texts/s | load, CPU ms |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for url in given.models:
+        print(row(url, given.data, given.vectors), flush=True)
+
+
+if __name__ == "__main__":
+    main()

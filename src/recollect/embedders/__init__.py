@@ -1,0 +1,47 @@
+"""Embedders, chosen by URL: one line adds a provider."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from recollect.embedders.base import Calibration, Embedded, Embedder, Span, Task
+from recollect.embedders.cache import CachedEmbedder
+from recollect.errors import ConfigError
+
+EMBEDDERS = {
+    "local": "recollect.embedders.local:open_local",
+    "hash": "recollect.embedders.hash:open_hash",
+}
+DEFAULT_EMBEDDER = "local:arctic-embed-s"
+
+__all__ = [
+    "DEFAULT_EMBEDDER",
+    "EMBEDDERS",
+    "CachedEmbedder",
+    "Calibration",
+    "Embedded",
+    "Embedder",
+    "Span",
+    "Task",
+    "open_embedder",
+]
+
+
+def open_embedder(url: str, *, threads: int = 1, cache_size: int = 1000) -> CachedEmbedder:
+    """The embedder that `url` names: `local:arctic-embed-s`, `local:/folder`, `hash:256`.
+
+    `threads` is how many texts the model works on at once. `cache_size` is how many questions keep their
+    vectors in memory; 0 keeps none. Nothing large is read before the first text.
+
+    Raises:
+        ConfigError: the scheme or the model is unknown, and the message lists the known ones; or a file of
+            the model is missing or has the wrong size.
+    """
+    scheme = url.split(":", 1)[0]
+    if scheme not in EMBEDDERS:
+        raise ConfigError("embedder.url", f"{scheme!r} is unknown; use one of {', '.join(EMBEDDERS)}")
+    if threads < 1:
+        raise ConfigError("embedder.threads", f"is {threads}; use 1 or more")
+    module, name = EMBEDDERS[scheme].split(":")
+    embedder: Embedder = getattr(import_module(module), name)(url, threads)
+    return CachedEmbedder(embedder, cache_size)

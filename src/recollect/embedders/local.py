@@ -1,0 +1,39 @@
+"""Models that run in this process: shipped, installed, or in a folder of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.embedders.batching import ThreadedEmbedder
+from recollect.embedders.manifest import MANIFEST, open_folder
+from recollect.embedders.onnx import OnnxEmbedder
+from recollect.embedders.static import StaticEmbedder
+from recollect.errors import ConfigError
+
+WEIGHTS = Path(__file__).parent / "weights"
+
+
+def known_models() -> list[str]:
+    """The names that `local:` knows, `wordllama` included, which needs its package."""
+    return sorted(path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}"))
+
+
+def open_local(url: str, threads: int) -> ThreadedEmbedder:
+    """The model that `local:NAME` or `local:/path/to/folder` names.
+
+    Raises:
+        ConfigError: there is no such model, and the message lists the known ones; or a file is missing.
+    """
+    name = url.partition(":")[2]
+    if name in known_models():
+        folder = open_folder(WEIGHTS / name)
+    elif name and Path(name).expanduser().is_dir():
+        folder = open_folder(Path(name).expanduser())
+    else:
+        raise ConfigError(
+            "embedder.url",
+            f"{url!r} names no model; use one of {', '.join(f'local:{known}' for known in known_models())},"
+            " or local:/folder with model.onnx or model.safetensors and tokenizer.json",
+        )
+    kind = OnnxEmbedder if folder.manifest.kind == "onnx" else StaticEmbedder
+    return kind(folder, threads)
