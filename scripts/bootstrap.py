@@ -153,9 +153,9 @@ def uv_by_pip() -> bool:
 
 def uv_by_apt() -> bool:
     """Install Debian's python3-venv and begin again; only for root, as in a container."""
-    if os.geteuid() or not shutil.which("apt-get"):
+    if importlib.util.find_spec("ensurepip") or os.geteuid() or not shutil.which("apt-get"):
         return False
-    say("python3 has neither venv nor pip; installing python3-venv with apt-get")
+    say("python3 has no venv; installing python3-venv with apt-get")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     apt = ["apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"]
     updated = attempt(*apt, "update", env=env)
