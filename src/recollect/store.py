@@ -86,6 +86,7 @@ class Store:
         self.owed: dict[str, int] = {}
         self.behind: dict[str, int] = {}
         self.on_behind: Callable[[str], None] = lambda side: None
+        self._tenants: set[str] = set()
 
     # --- opening -----------------------------------------------------------------------------------
 
@@ -193,16 +194,6 @@ class Store:
 
         return self.db.write(again).result()
 
-    def rebuild_words(self) -> None:
-        """Makes the words again from the rows."""
-
-        def again(c: Connection) -> None:
-            self.words.clear()
-            row = c.one("last_rev")
-            self._replay_words(c, 0, int(row[0]) if row else 0)
-
-        self.db.write(again).result()
-
     # --- writing -----------------------------------------------------------------------------------
 
     def put(self, drafts: Sequence[Draft]) -> Future[list[Outcome]]:
@@ -226,7 +217,7 @@ class Store:
                 fresh.append(draft)
         self._check_ids(c, tenant, [draft for draft in fresh if draft.named])
         rows = self._insert_rows(c, tenant, fresh, applied) if fresh else []
-        held = fetch(c, tenant, {seq for seq, _ in known.values()})
+        held = fetch(c, tenant, {seq for seq, _ in known.values()}) if known else {}
         outcomes = []
         for draft in drafts:
             key = draft.row.dedup_key
@@ -255,7 +246,8 @@ class Store:
     def _insert_rows(
         self, c: Connection, tenant: str, fresh: Sequence[Draft], applied: Applied
     ) -> list[Record]:
-        c.run("add_tenant", [tenant, fresh[0].row.created_at])
+        if tenant not in self._tenants:
+            c.run("add_tenant", [tenant, fresh[0].row.created_at])
         first = self._draw(c, len(fresh))
         rows = [draft.row._replace(seq=first + i, rev=first + i) for i, draft in enumerate(fresh)]
         c.many("add_memory", rows)
@@ -445,6 +437,7 @@ class Store:
             self.owed[tenant] = self.owed.get(tenant, 0) + change
         if not applied.rev:
             return
+        self._tenants.update(applied.puts)
         self._step("index", applied, self._apply_to_index)
         self._step("words", applied, self._apply_to_words)
 
@@ -502,8 +495,7 @@ class Store:
             StorageError: the log could not be emptied; what was deleted stays deleted.
         """
         self.index.compact()
-        if not self.words.compact():
-            self.rebuild_words()
+        self.words.compact()
         self.db.erase().result()
 
     def compact(self) -> None:
