@@ -526,8 +526,8 @@ def test_flush_only_moves_forward_and_clear_begins_again(words):
     assert words.watermark == 5
     words.clear()
     assert (words.watermark, words.count("t"), find(words, "word")) == (0, 0, set())
-    words.put("t", [doc(1, "again")])
-    assert find(words, "again") == {1}
+    words.put("t", [doc(1, "renewed")])
+    assert find(words, "renewed") == {1}
     settle(words, 1)
 
 

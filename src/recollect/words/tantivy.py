@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from tantivy import Occur, Query, Searcher
 
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
@@ -21,9 +17,9 @@ from recollect.text.terms import query_terms
 from recollect.words.attributes import plain
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
 from recollect.words.bm25 import idf
-from recollect.words.conditions import Conditions, conjunction, disjunction
-from recollect.words.segments import Segments, available, documents, id_tag, tenant_tag
+from recollect.words.segments import Segments, available
 from recollect.words.tail import Tail, TailDoc
+from recollect.words.view import View
 
 logger = logging.getLogger(__name__)
 
@@ -33,20 +29,6 @@ MAX_SCANNED_TERMS = 1_024
 PUT_CHUNK = 512
 MIXED_FROM = 0.05
 """From this share of uncommitted documents on, committed scores use the idf of both together."""
-
-
-@dataclass(slots=True)
-class View:
-    """A snapshot of the committed documents and what is known about it."""
-
-    searcher: Searcher
-    tenants: set[str] = field(default_factory=set)
-    """Tenant terms, at most two: enough to know whether one tenant has the index to itself."""
-    collection: tuple[int, float] | None = None
-    """Documents (deleted ones included) and mean length as tantivy's BM25 sees them, once asked."""
-
-    def __post_init__(self) -> None:
-        self.tenants = {term for term, _ in self.searcher.terms_with_prefix("tag", "t", limit=2)}
 
 
 class TantivyWords(Words):
@@ -72,7 +54,7 @@ class TantivyWords(Words):
         self._changed = threading.Condition(self._lock)
         self._writing = threading.Lock()
         """Held by whoever uses the writer; always taken before `_lock`."""
-        self._view = View(self._segments.searcher)
+        self._view = View(self._segments.index, self._segments.searcher)
         self._active = Tail()
         self._frozen = Tail()
         self._frozen_rev = self._rev = self._segments.watermark
@@ -80,16 +62,10 @@ class TantivyWords(Words):
         self._careful = False
         self._failure: IndexUnavailable | None = None
         self._closed = False
-        self._highest = self._highest_seq()
+        self._highest = self._view.highest_seq()
         self._top: dict[str, int] = {}
         self._committer = threading.Thread(target=self._commit_when_due, name="recollect-words", daemon=True)
         self._committer.start()
-
-    def _highest_seq(self) -> int:
-        searcher = self._view.searcher
-        hits = searcher.search(Query.all_query(), 1, count=False, order_by_field="seq").hits
-        seqs = searcher.fast_field_values("seq", [address for _, address in hits])
-        return max(map(_int, seqs), default=-1)
 
     @property
     def watermark(self) -> int:
@@ -149,9 +125,9 @@ class TantivyWords(Words):
                 held = {word: view.searcher.doc_freq("text", word) for word in words}
                 boosts, found = self._search_tails(view, tenant, _rarest(held), where)
             hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
-        if boosts and (len(view.tenants) > 1 or tenant_tag(tenant) in view.tenants):
+        if boosts:
             with available("searching"):
-                found += _search_committed(self._segments, view, tenant, boosts, limit, where, hidden)
+                found += view.search(tenant, boosts, limit, where, hidden)
         return _ranked(found, limit)
 
     def _search_tails(
@@ -175,9 +151,8 @@ class TantivyWords(Words):
         return {*self._active.hidden(tenant), *self._active.seqs(tenant)}
 
     def _collection(self, view: View, held: Mapping[str, int]) -> tuple[int, float]:
-        if view.collection is None:
-            view.collection = _explained(self._segments, view.searcher, held)
-        documents, average = view.collection or (view.searcher.num_docs, 0.0)
+        """Committed documents, and the mean length that tail documents are scored with."""
+        documents, average = view.collection(held)
         waiting = self._frozen.documents + self._active.documents
         if documents < waiting or not average:
             tokens = self._frozen.tokens + self._active.tokens + documents * average
@@ -187,17 +162,12 @@ class TantivyWords(Words):
     def count(self, tenant: str) -> int:
         with self._lock:
             self._check_open()
-            searcher = self._view.searcher
+            view = self._view
             hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
             gone = set(self._frozen.seqs(tenant)) & self._overridden(tenant)
             waiting = self._frozen.live(tenant) + self._active.live(tenant) - len(gone)
-        schema = self._segments.index.schema
-        clauses = [(Occur.Must, Query.term_query(schema, "tag", tenant_tag(tenant), "basic"))]
-        if hidden:
-            tags = [id_tag((tenant, seq)) for seq in hidden]
-            clauses.append((Occur.MustNot, Query.term_set_query(schema, "tag", tags)))
         with available("counting"):
-            return waiting + documents(searcher, Query.boolean_query(clauses))
+            return waiting + view.count(tenant, hidden)
 
     def flush(self, rev: int) -> None:
         with self._lock:
@@ -258,7 +228,7 @@ class TantivyWords(Words):
             self._changed.notify_all()
 
     def _show_committed(self) -> None:
-        view = View(self._segments.searcher)
+        view = View(self._segments.index, self._segments.searcher)
         with self._lock:
             self._view, self._frozen = view, Tail()
             self._failure, self._careful = None, False
@@ -290,7 +260,7 @@ class TantivyWords(Words):
         with self._writing, self._lock:
             self._check_open()
             self._segments.clear()
-            self._view = View(self._segments.searcher)
+            self._view = View(self._segments.index, self._segments.searcher)
             self._active, self._frozen = Tail(), Tail()
             self._rev = self._frozen_rev = 0
             self._since, self._highest, self._top = None, -1, {}
@@ -332,62 +302,6 @@ def _rarest(held: Mapping[str, int]) -> Mapping[str, int]:
     if len(held) <= MAX_TERMS:
         return held
     return dict(sorted(held.items(), key=lambda pair: pair[1])[:MAX_TERMS])
-
-
-def _search_committed(
-    segments: Segments,
-    view: View,
-    tenant: str,
-    boosts: Mapping[str, float],
-    limit: int,
-    where: Filter,
-    hidden: set[int],
-) -> list[tuple[float, int]]:
-    """(score, seq) of the best committed documents that are not hidden."""
-    schema = segments.index.schema
-    query = disjunction([_term(segments, word, boost) for word, boost in boosts.items()])
-    clauses = [] if where is EVERYTHING else Conditions(segments.index, view.searcher).clauses(where)
-    if len(view.tenants) > 1:
-        owner = Query.term_query(schema, "tag", tenant_tag(tenant), "basic")
-        clauses.append((Occur.Must, Query.const_score_query(owner, 0.0)))
-    if clauses:
-        query = conjunction([(Occur.Must, query), *clauses])
-    wanted = limit + len(hidden)
-    hits = view.searcher.search(query, wanted + 1, count=False).hits
-    if len(hits) > wanted and hits[-1][0] == hits[-2][0]:  # a tie over the edge: the lower seqs win
-        hits = view.searcher.search(query, 4 * wanted + 64, count=False).hits
-    seqs = view.searcher.fast_field_values("seq", [address for _, address in hits])
-    found = zip((score for score, _ in hits), map(_int, seqs), strict=True)
-    return [(score, seq) for score, seq in found if seq not in hidden]
-
-
-def _int(value: float | None) -> int:
-    if value is None:
-        raise IndexUnavailable("The word index holds a document without its seq; rebuild it")
-    return int(value)
-
-
-def _term(segments: Segments, word: str, boost: float) -> Query:
-    query = Query.term_query(segments.index.schema, "text", word, "freq")
-    return query if boost == 1.0 else Query.boost_query(query, boost)
-
-
-def _explained(segments: Segments, searcher: Searcher, held: Mapping[str, int]) -> tuple[int, float] | None:
-    """Document count and mean length of the whole index, from tantivy's own account of one score."""
-    for word in (word for word, count in held.items() if count):
-        query = _term(segments, word, 1.0)
-        hits = searcher.search(query, 1, count=False).hits
-        if hits:
-            parts = dict(_leaves(json.loads(query.explain(searcher, hits[0][1]).to_json())))
-            return int(parts["N"]), parts["avgdl"]
-    return None
-
-
-def _leaves(node: dict[str, Any]) -> list[tuple[str, float]]:
-    found = [(str(node["description"]).split(",")[0], float(node["value"]))]
-    for part in node.get("details") or []:
-        found += _leaves(part)
-    return found
 
 
 def _ranked(found: list[tuple[float, int]], limit: int) -> WordMatches:

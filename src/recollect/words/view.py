@@ -1,0 +1,106 @@
+"""A snapshot of the committed documents, and the searches on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tantivy import Index, Occur, Query, Searcher
+
+from recollect.errors import IndexUnavailable
+from recollect.filters import EVERYTHING, Filter
+from recollect.words.conditions import Clause, Conditions, conjunction, disjunction
+from recollect.words.segments import documents, id_tag, tenant_tag
+
+
+class View:
+    """What was committed at one moment; it stays so whatever is written after."""
+
+    def __init__(self, index: Index, searcher: Searcher) -> None:
+        self._index = index
+        self._schema = index.schema
+        self.searcher = searcher
+        self._collection: tuple[int, float] | None = None
+        tenants = searcher.terms_with_prefix("tag", "t", limit=2)
+        self._only = tenants[0][0] if len(tenants) == 1 else None
+        """The tenant that has the snapshot to itself: its searches need no wall, and are twice as fast."""
+
+    def highest_seq(self) -> int:
+        """The highest seq of all tenants, -1 when there is none."""
+        hits = self.searcher.search(Query.all_query(), 1, count=False, order_by_field="seq").hits
+        seqs = self.searcher.fast_field_values("seq", [address for _, address in hits])
+        return max(map(_int, seqs), default=-1)
+
+    def count(self, tenant: str, hidden: Collection[int]) -> int:
+        """How many documents of the tenant there are, but for hidden seqs."""
+        clauses = [(Occur.Must, self._owner(tenant))]
+        if hidden:
+            tags = [id_tag((tenant, seq)) for seq in hidden]
+            clauses.append((Occur.MustNot, Query.term_set_query(self._schema, "tag", tags)))
+        return documents(self.searcher, Query.boolean_query(clauses))
+
+    def search(
+        self, tenant: str, boosts: Mapping[str, float], limit: int, where: Filter, hidden: Collection[int]
+    ) -> list[tuple[float, int]]:
+        """(score, seq) of at least the `limit` best documents that hold any term, pass, and are not hidden.
+
+        `boosts` are the terms, each with the factor on its BM25 weight.
+        """
+        query = disjunction([self._term(word, boost) for word, boost in boosts.items()])
+        clauses = self._wall(tenant)
+        if where is not EVERYTHING:
+            clauses += Conditions(self._index, self.searcher).clauses(where)
+        if clauses:
+            query = conjunction([(Occur.Must, query), *clauses])
+        wanted = limit + len(hidden)
+        hits = self.searcher.search(query, wanted + 1, count=False).hits
+        if len(hits) > wanted and hits[-1][0] == hits[-2][0]:  # a tie over the edge: the lower seqs win
+            hits = self.searcher.search(query, 4 * wanted + 64, count=False).hits
+        seqs = self.searcher.fast_field_values("seq", [address for _, address in hits])
+        found = zip((score for score, _ in hits), map(_int, seqs), strict=True)
+        return [(score, seq) for score, seq in found if seq not in hidden]
+
+    def collection(self, held: Mapping[str, int]) -> tuple[int, float]:
+        """Documents (deleted ones too) and their mean length as this snapshot's BM25 has them.
+
+        They are read from tantivy's own account of one score, so a term that occurs is needed: `held`
+        counts the documents holding each term. Without one the mean is 0.
+        """
+        if self._collection is None:
+            self._collection = self._explained(held)
+        return self._collection or (self.searcher.num_docs, 0.0)
+
+    def _wall(self, tenant: str) -> list[Clause]:
+        if self._only == tenant_tag(tenant):
+            return []
+        return [(Occur.Must, Query.const_score_query(self._owner(tenant), 0.0))]
+
+    def _owner(self, tenant: str) -> Query:
+        return Query.term_query(self._schema, "tag", tenant_tag(tenant), "basic")
+
+    def _term(self, word: str, boost: float) -> Query:
+        query = Query.term_query(self._schema, "text", word, "freq")
+        return query if boost == 1.0 else Query.boost_query(query, boost)
+
+    def _explained(self, held: Mapping[str, int]) -> tuple[int, float] | None:
+        for word in (word for word, count in held.items() if count):
+            query = self._term(word, 1.0)
+            hits = self.searcher.search(query, 1, count=False).hits
+            if hits:
+                parts = dict(_leaves(json.loads(query.explain(self.searcher, hits[0][1]).to_json())))
+                return int(parts["N"]), parts["avgdl"]
+        return None
+
+
+def _leaves(node: dict[str, Any]) -> list[tuple[str, float]]:
+    found = [(str(node["description"]).split(",")[0], float(node["value"]))]
+    for part in node.get("details") or []:
+        found += _leaves(part)
+    return found
+
+
+def _int(value: float | None) -> int:
+    if value is None:
+        raise IndexUnavailable("The word index holds a document without its seq; rebuild it")
+    return int(value)
