@@ -65,6 +65,21 @@ def _huge(value: object) -> bool:
     return isinstance(value, int) and not -EXACT <= value <= EXACT
 
 
+def _exact(values: Sequence[Any]) -> NDArray[np.float64] | None:
+    """The numbers as floats, if floats hold them all exactly and none is NaN."""
+    try:
+        numbers = np.array(values, np.float64)
+    except OverflowError:
+        return None
+    return numbers if bool((np.abs(numbers) <= EXACT).all()) else None
+
+
+def _either(first: Mask | None, second: Mask | None, n: int) -> Mask:
+    if first is None:
+        return np.zeros(n, np.bool_) if second is None else second
+    return first if second is None else first | second
+
+
 class Column:
     """The values of one key. `labels` holds strings by code, booleans, and a mark for whatever else is
     present; `numbers` holds numbers; `elements` maps a list element to the slots whose list holds it;
@@ -83,6 +98,16 @@ class Column:
     def extend(self, start: int, values: Sequence[Any]) -> None:
         """Append the values of rows `start`, `start` + 1, ...; None is missing."""
         end = start + len(values)
+        kinds = set(map(type, values))
+        if kinds == {str}:
+            codes = [self.codes.get(value) or self._new_code(value) for value in values]
+            self.labels.extend(np.arange(start, end), np.array(codes, np.uint32), end)
+        elif kinds <= {int, float} and (numbers := _exact(values)) is not None:
+            self.numbers.extend(np.arange(start, end), numbers, end)
+        else:
+            self._extend_mixed(start, end, values)
+
+    def _extend_mixed(self, start: int, end: int, values: Sequence[Any]) -> None:
         labelled: list[int] = []
         labels: list[int] = []
         numbered: list[int] = []
@@ -124,7 +149,8 @@ class Column:
 
     def equal(self, values: Sequence[Scalar], n: int) -> Mask:
         """Which of the first `n` rows equal any of the values, by type and value."""
-        mask = self._labelled(values, n) | self._numbered(values, n)
+        first, second = self._labelled(values, n), self._numbered(values, n)
+        mask = _either(first, second, n)
         if None in values:
             mask |= ~self._present(n)
         for value in values if self.elements else ():
@@ -149,21 +175,21 @@ class Column:
             mask = np.zeros(n, np.bool_)
         return self._add_odd(mask, op, value, n)
 
-    def _labelled(self, values: Sequence[Scalar], n: int) -> Mask:
+    def _labelled(self, values: Sequence[Scalar], n: int) -> Mask | None:
         found = [self.codes[value] for value in values if type(value) is str and value in self.codes]
         found += [TRUE if value else FALSE for value in values if isinstance(value, bool)]
         if not found:
-            return np.zeros(n, np.bool_)
+            return None
         if len(found) == 1:
             return self.labels.hits(lambda labels: labels == found[0], n)
         table = np.zeros(FIRST_STRING + len(self.strings), np.bool_)
         table[found] = True
         return self.labels.hits(lambda labels: table[labels], n)
 
-    def _numbered(self, values: Sequence[Scalar], n: int) -> Mask:
+    def _numbered(self, values: Sequence[Scalar], n: int) -> Mask | None:
         wanted = [as_float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
         if not wanted:
-            return np.zeros(n, np.bool_)
+            return None
         if len(wanted) == 1:
             return self.numbers.hits(lambda numbers: numbers == wanted[0], n)
         return self.numbers.hits(lambda numbers: np.isin(numbers, [v for v in wanted if v == v]), n)

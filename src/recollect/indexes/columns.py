@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ class Columns:
 
     def extend(self, start: int, rows: Sequence[Attributes]) -> None:
         """Append the attributes of slots `start`, `start` + 1, ... ."""
-        for key in dict.fromkeys(key for row in rows for key in row):
+        for key in dict.fromkeys(chain.from_iterable(rows)):
             if key == SEQ:
                 continue
             column = self.by_key.get(key) or Column()

@@ -10,11 +10,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.base import Vectors
+from recollect.indexes.base import Vector, Vectors
 from recollect.indexes.growing import Slots
 
-DROP_AFTER = 65_536
-"""Scattered rows read through a mapping before its pages are let go, so that they do not stay resident."""
+RESIDENT = 256 * 2**20
+"""Bytes of a mapped file that scattered reads may make resident before its pages are let go."""
+READ_AROUND = 65_536
+"""Bytes the kernel maps around one that is read."""
+
+
+def unit_vector(vector: Vector) -> Vector:
+    """`unit` of a single row."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = np.vecdot(vector, vector)
+    if 1e-20 < square < 1e20:
+        return np.asarray(vector / np.sqrt(square), np.float32)
+    return np.asarray(unit(vector[None])[0])
 
 
 def unit(vectors: Vectors) -> Vectors:
@@ -110,7 +121,7 @@ class FileFloats(Floats):
     def gather(self, slots: Slots) -> Vectors:
         found = np.asarray(self._rows[slots])
         self._gathered += len(slots)
-        if self._gathered > DROP_AFTER:
+        if self._gathered * READ_AROUND > RESIDENT < len(self._map):
             self.drop_pages()
         return found
 

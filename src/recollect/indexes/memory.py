@@ -15,7 +15,7 @@ from recollect.errors import ConfigError, DimensionMismatch, IndexUnavailable, I
 from recollect.filters import EVERYTHING, Filter
 from recollect.indexes.base import NO_MATCHES, Index, Matches, Vector, VectorBatch, Vectors
 from recollect.indexes.cache import Cache
-from recollect.indexes.floats import FileFloats, Floats, RamFloats, unit
+from recollect.indexes.floats import FileFloats, Floats, RamFloats, unit, unit_vector
 from recollect.indexes.partition import Partition
 from recollect.indexes.quantised import open_engine
 
@@ -87,7 +87,7 @@ class MemoryIndex(Index):
         vector = np.asarray(query, np.float32)
         if vector.shape != (self.dim,):
             raise DimensionMismatch("query", f"expected {self.dim} dimensions, got shape {vector.shape}")
-        vector = unit(vector[None])[0]
+        vector = unit_vector(vector)
         if np.isnan(vector[0]):
             raise InvalidInput("query", "the vector holds NaN or infinity")
         partition = self._reading().get(tenant)
@@ -106,7 +106,7 @@ class MemoryIndex(Index):
         with self._writing("flush"):
             self._rev = rev
             total = sum(partition.view.n for partition in self._partitions.values())
-            if self._changes >= min(CHECKPOINT_AT_MOST, max(CHECKPOINT_FROM, total // 8)):
+            if self._changes >= min(CHECKPOINT_AT_MOST, max(CHECKPOINT_FROM, total // 4)):
                 self._save()
 
     def compact(self) -> None:

@@ -15,11 +15,13 @@ from recollect.indexes.columns import Columns
 from recollect.indexes.floats import FileFloats, Floats
 from recollect.indexes.growing import Growing, Mask, Slots
 from recollect.indexes.quantised import Engine
-from recollect.indexes.ranking import Score, Scored, cosines, top, widen
+from recollect.indexes.ranking import Scored, cosines, top, widen
 from recollect.indexes.seqs import SeqColumn
 
-FEW = 2048
+FEW = 4096
 """Up to this many candidates are gathered and scored in float: about as fast as a masked scan of 100k codes."""
+GATHER_BELOW = 4
+"""Rows are copied together when fewer than one in this many is wanted; else all are scored where they are."""
 CHUNK = 8192
 """Rows copied at once: 12 MB at 384 dimensions."""
 
@@ -131,32 +133,28 @@ class Partition:
         total = view.n if mask is None else int(np.count_nonzero(mask))
         if not total:
             return NO_MATCHES
+        if total == view.n:
+            mask = None
         pool = min(total, max(100, 4 * limit))
         if total <= FEW or not view.blocks.sealed or not query.any():
-            slots = None if mask is None else np.flatnonzero(mask)
-            return self._scan(view.n, slots, query, limit, pool)
-        quick = self._quick(view, mask, query, total)
-        return widen(quick, self._scorer(query), limit, pool, total)
+            slots = np.arange(view.n) if mask is None else np.flatnonzero(mask)
+            scores = self._cosines(0, view.n, slots, query)
+            return widen(
+                lambda k: top(scores, k), lambda at: self._named(slots[at], scores[at]), limit, pool, total
+            )
+        quick = self._quick(view, mask, query)
+        return widen(quick, lambda slots: self._rescored(slots, query), limit, pool, total)
 
-    def _scorer(self, query: Vector) -> Score:
-        def score(slots: Slots) -> Scored:
-            scores = cosines(self.floats.gather(slots), query)
-            return self.seqs.seqs.view()[slots], scores, self.parts.view()[slots]
+    def _rescored(self, slots: Slots, query: Vector) -> Scored:
+        return self._named(slots, cosines(self.floats.gather(slots), query))
 
-        return score
+    def _named(self, slots: Slots, scores: NDArray[np.float32]) -> Scored:
+        return self.seqs.seqs.view()[slots], scores, self.parts.view()[slots]
 
-    def _scan(self, n: int, slots: Slots | None, query: Vector, limit: int, pool: int) -> Matches:
-        total = n if slots is None else len(slots)
-        chosen = np.arange(n) if slots is None else slots
-        if total <= FEW:
-            return widen(lambda _: chosen, self._scorer(query), limit, total, total)
-        scores = self._dots(0, n, slots, query)
-        return widen(lambda k: chosen[top(scores, k)], self._scorer(query), limit, pool, total)
-
-    def _quick(self, view: View, mask: Mask | None, query: Vector, total: int) -> Callable[[int], Slots]:
+    def _quick(self, view: View, mask: Mask | None, query: Vector) -> Callable[[int], Slots]:
         sealed = view.blocks.sealed
         tail = np.arange(sealed, view.n) if mask is None else sealed + np.flatnonzero(mask[sealed:])
-        tail_scores = self._dots(sealed, view.n, None if mask is None else tail, query)
+        tail_scores = self._cosines(sealed, view.n, tail, query)
         self.scanned += len(tail)
 
         def nearest(pool: int) -> Slots:
@@ -166,11 +164,12 @@ class Partition:
 
         return nearest
 
-    def _dots(self, start: int, end: int, slots: Slots | None, query: Vector) -> NDArray[np.float32]:
-        """Dot products with the rows [start, end), or with `slots` of them, in their order."""
-        rows = self.floats.rows()
-        if slots is None or len(slots) * 4 > end - start:
-            scores = np.asarray(rows[start:end] @ query)
-            return scores if slots is None else scores[slots - start]
-        chunks = [self.floats.gather(slots[i : i + CHUNK]) @ query for i in range(0, len(slots), CHUNK)]
+    def _cosines(self, start: int, end: int, slots: Slots, query: Vector) -> NDArray[np.float32]:
+        """Cosines of these slots of [start, end), in their order."""
+        if len(slots) * GATHER_BELOW > end - start:
+            scores = cosines(self.floats.rows()[start:end], query)
+            return scores if len(slots) == end - start else scores[slots - start]
+        chunks = [
+            cosines(self.floats.gather(slots[i : i + CHUNK]), query) for i in range(0, len(slots), CHUNK)
+        ]
         return np.concatenate([np.empty(0, np.float32), *chunks])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from recollect.errors import ConfigError
 from recollect.indexes.base import Vector, Vectors
 from recollect.indexes.growing import Mask, Slots
+from recollect.indexes.ranking import top
 
 CALIBRATION_ROWS = 1024
 GATHER_BELOW = 4
@@ -31,8 +32,8 @@ class Block(ABC):
 
     @abstractmethod
     def nearest(self, query: Vector, k: int, mask: Mask | None) -> tuple[Slots, NDArray[np.float32]]:
-        """Positions in the block and approximate cosines of the `k` best, unordered, fewer only when fewer
-        pass `mask` (rows,), of which at least one is True."""
+        """Positions in the block and approximate cosines of the `k` best, unordered, possibly with some
+        that tie with the last; fewer only when fewer pass `mask` (rows,), of which at least one is True."""
 
     @abstractmethod
     def extended(self, vectors: Vectors) -> Block:
@@ -91,7 +92,8 @@ class TurbovecBlock(Block):
     """One TurboQuantIndex that is never added to after it was first searched.
 
     The first search after an add lays all codes out anew (0.3 us per row; `prepare` does not do it), so
-    construction runs one and no caller pays for it.
+    construction runs one and no caller pays for it. A mask that lets most rows through costs more than twice a
+    search without one, so such a search takes a longer list first and sifts it.
     """
 
     def __init__(self, index: Any, width: int) -> None:
@@ -102,7 +104,15 @@ class TurbovecBlock(Block):
             index.search(np.zeros((1, width), np.float32), 1)
 
     def nearest(self, query: Vector, k: int, mask: Mask | None) -> tuple[Slots, NDArray[np.float32]]:
-        scores, slots = self._index.search(pad(query[None], self._width), min(k, self.rows), mask=mask)
+        padded = pad(query[None], self._width)
+        allowed = self.rows if mask is None else int(np.count_nonzero(mask))
+        if mask is not None and allowed * 2 >= self.rows:
+            wide = min(self.rows, int(k * self.rows / allowed * 1.2) + 16)
+            scores, slots = self._index.search(padded, wide)
+            passed = mask[slots[0]]
+            if wide == self.rows or np.count_nonzero(passed) >= k:
+                return slots[0][passed], scores[0][passed]
+        scores, slots = self._index.search(padded, min(k, self.rows), mask=mask)
         return slots[0], scores[0]
 
     def extended(self, vectors: Vectors) -> Block:
@@ -148,15 +158,16 @@ class NumkongBlock(Block):
 
     def nearest(self, query: Vector, k: int, mask: Mask | None) -> tuple[Slots, NDArray[np.float32]]:
         code, scale = to_int8(query[None])
-        slots = np.arange(self.rows) if mask is None else np.flatnonzero(mask)
-        few = len(slots) * GATHER_BELOW < self.rows
-        codes = self._codes[slots] if few else self._codes
-        dots = np.asarray(self._engine.cdist(code, codes, metric="dot"), np.float32)[0]
-        scores = (dots if few or mask is None else dots[slots]) * self._scales[slots] * scale[0]
-        if k < len(scores):
-            best = np.argpartition(scores, len(scores) - k)[-k:]
-            slots, scores = slots[best], scores[best]
-        return slots, scores
+        slots = None if mask is None else np.flatnonzero(mask)
+        few = slots is not None and len(slots) * GATHER_BELOW < self.rows
+        codes, scales = (self._codes[slots], self._scales[slots]) if few else (self._codes, self._scales)
+        scores = np.asarray(self._engine.cdist(code, codes, metric="dot"), np.float32)[0] * scales * scale[0]
+        if slots is None:
+            best = top(scores, k)
+            return best, scores[best]
+        scores = scores if few else scores[slots]
+        best = top(scores, k)
+        return slots[best], scores[best]
 
     def extended(self, vectors: Vectors) -> Block:
         codes, scales = [self._codes], [self._scales]
