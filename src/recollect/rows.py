@@ -185,15 +185,19 @@ def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[s
     """The rows of these ids that are there, by id."""
     rows = connection.select(
         f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND id IN (SELECT value FROM json_each(?))",
-        [tenant, compact_json(list(ids))],
+        [tenant, json.dumps(list(ids))],  # in ASCII, so that a string that is not unicode just names nothing
     )
     return {row[3]: Record._make(row) for row in rows}
 
 
 def newer_than(connection: Connection, tenant: str, rev: int, after: int, limit: int) -> list[Record]:
-    """Rows changed after revision `rev`, by seq, beginning after seq `after`; at most `limit`."""
+    """Rows changed after revision `rev`, by seq, beginning after seq `after`; at most `limit`.
+
+    A row that never changed has its seq as its revision; only the others are in an index by revision.
+    """
     rows = connection.select(
-        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND rev > ? AND seq > ? ORDER BY seq LIMIT ?",
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ?1 AND seq > ?3 AND (seq > ?2 OR seq IN ("
+        "SELECT seq FROM memories WHERE tenant_id = ?1 AND rev <> seq AND rev > ?2)) ORDER BY seq LIMIT ?4",
         [tenant, rev, after, limit],
     )
     return [Record._make(row) for row in rows]

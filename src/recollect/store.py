@@ -249,8 +249,8 @@ class Store:
         if tenant not in self._tenants:
             c.run("add_tenant", [tenant, fresh[0].row.created_at])
         first = self._draw(c, len(fresh))
-        rows = [draft.row._replace(seq=first + i, rev=first + i) for i, draft in enumerate(fresh)]
-        c.many("add_memory", rows)
+        rows = [placed(draft.row, first + i) for i, draft in enumerate(fresh)]
+        c.many("add_memory", (["" if value is None else value for value in row] for row in rows))
         c.many(
             "add_embedding",
             (
@@ -544,6 +544,11 @@ class Store:
         self.words.close()
 
 
+def placed(row: Record, seq: int) -> Record:
+    """The row at its place in the order of rows (a quarter of the cost of `_replace`)."""
+    return Record._make((row[0], seq, seq, *row[3:]))
+
+
 def vector_batch(puts: Sequence[Put]) -> VectorBatch | None:
     """The vectors of these rows as one batch; None when there are none."""
     if not any(put.vectors for put in puts):
@@ -566,7 +571,7 @@ def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
     return [WordDoc(row.seq, lexical_text(row), attributes(row)) for row in rows]
 
 
-def blob(vector: NDArray[np.float32] | None) -> bytes:
-    """float32, little-endian."""
+def blob(vector: NDArray[np.float32] | None) -> bytearray:
+    """float32, little-endian; a bytearray because the driver binds it without a detour that bytes take."""
     assert vector is not None
-    return np.ascontiguousarray(vector, dtype="<f4").tobytes()
+    return bytearray(np.ascontiguousarray(vector, dtype="<f4").data.cast("B"))

@@ -56,10 +56,10 @@ CREATE TABLE memories (
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, seq)
-);
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX memories_id ON memories (tenant_id, id);
 CREATE UNIQUE INDEX memories_dedup ON memories (tenant_id, dedup_key);
-CREATE INDEX memories_rev ON memories (tenant_id, rev);
+CREATE INDEX memories_rev ON memories (tenant_id, rev) WHERE rev <> seq;
 CREATE INDEX memories_session ON memories (tenant_id, session_id, seq) WHERE session_id IS NOT NULL;
 CREATE INDEX memories_user ON memories (tenant_id, user_id, seq) WHERE user_id IS NOT NULL;
 CREATE INDEX memories_agent ON memories (tenant_id, agent_id, seq) WHERE agent_id IS NOT NULL;
