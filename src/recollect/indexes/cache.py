@@ -42,9 +42,6 @@ class Loaded:
     partitions: dict[str, Partition]
 
 
-NOTHING_LOADED = Loaded(0, {})
-
-
 @dataclass(frozen=True, slots=True)
 class Saved:
     """What the manifest says of a partition, and the view it was true of."""
@@ -73,13 +70,13 @@ class Cache:
         """What was saved last. A cache that is damaged or of another make is dropped with a warning."""
         if not (self.folder / MANIFEST).exists():
             self.wipe()
-            return NOTHING_LOADED
+            return Loaded(0, {})
         try:
             loaded = self._read()
         except (OSError, ValueError, KeyError, TypeError, IndexError) as exc:
             log.warning("The index cache in %s cannot be used and is made again: %s", self.folder, exc)
             self.wipe()
-            return NOTHING_LOADED
+            return Loaded(0, {})
         self._sweep()
         return loaded
 
