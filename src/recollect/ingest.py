@@ -9,11 +9,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.drafts import Bounds, Draft, Part, changed, check_vector, digest, draft
+from recollect.changes import Outcome, Settled
+from recollect.drafts import NUMERIC, Bounds, Draft, Part, changed, check_vector, digest, draft
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable
 from recollect.rows import Record, dense_header, now_micros
-from recollect.store import Outcome, Settled, Store
+from recollect.store import Store
 from recollect.threads import Threads
 from recollect.types import Change, NewMemory, Subject
 
@@ -73,8 +74,12 @@ class Ingest:
     ) -> Sequence[NDArray[np.float32]]:
         """The fast way for a whole batch of arrays; one by one, to name the culprit, when that fails."""
         dim = self.embedder.dim
-        if values and all(isinstance(value, np.ndarray) and value.shape == (dim,) for value in values):
-            stacked = np.stack(values).astype(np.float32, copy=False)  # type: ignore[arg-type]
+        if values and all(
+            isinstance(value, np.ndarray) and value.shape == (dim,) and value.dtype.kind in NUMERIC
+            for value in values
+        ):
+            with np.errstate(over="ignore"):
+                stacked = np.stack(values).astype(np.float32, copy=False)  # type: ignore[arg-type]
             if np.isfinite(stacked).all():
                 return stacked  # type: ignore[return-value]
         return [

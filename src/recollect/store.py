@@ -9,69 +9,23 @@ same replay brings indexes that were saved earlier, or not at all, up to the row
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, vector_batch, word_docs
 from recollect.db import Connection, Database
 from recollect.drafts import Draft
 from recollect.errors import Conflict, DimensionMismatch, NotFound
-from recollect.indexes import Index, VectorBatch
-from recollect.rows import (
-    Record,
-    attributes,
-    compact_json,
-    fetch,
-    fetch_ids,
-    lexical_text,
-    newer_than,
-    now_micros,
-)
-from recollect.words import WordDoc, Words
+from recollect.indexes import Index
+from recollect.replay import replay_index, replay_words, with_vectors
+from recollect.rows import Record, compact_json, fetch, fetch_ids, now_micros
+from recollect.words import Words
 
 log = logging.getLogger("recollect.store")
-REPLAY = 2_000
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of one draft: its row, whether it was written now, whether it has all its vectors."""
-
-    row: Record
-    created: bool
-    embedded: bool
-
-
-@dataclass(slots=True)
-class Put:
-    """A row the indexes must take: its vectors by part, or None to leave the vector index alone."""
-
-    row: Record
-    vectors: list[NDArray[np.float32]]
-
-
-@dataclass(slots=True)
-class Applied:
-    """What one committed write changed, for the indexes."""
-
-    rev: int
-    puts: dict[str, list[Put]] = field(default_factory=lambda: defaultdict(list))
-    removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-
-
-@dataclass(slots=True)
-class Settled:
-    """Vectors made later for a row that was written before: parts as (start, stop, text_hash, vector)."""
-
-    seq: int
-    content_hash: str
-    parts: list[tuple[int, int, str, NDArray[np.float32]]]
 
 
 class Store:
@@ -100,7 +54,7 @@ class Store:
         self.space, fresh = self.db.write(self._find_space).result()
         if fresh:
             self.db.write(self._owe_all_missing).result()
-        self.owed = dict(self.db.read(lambda c: c.all("count_owed", [self.space])))  # type: ignore[arg-type]
+        self.owed = dict(self.db.read(lambda c: c.all("count_owed", [self.space])))
         self.catch_up()
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
@@ -126,62 +80,16 @@ class Store:
 
     def _catch_up(self, c: Connection) -> dict[str, int]:
         row = c.one("last_rev")
-        assert row is not None
-        rev = int(row[0])
+        rev = int(row[0]) if row else 0
+        index_at = self.behind.get("index", self.index.watermark)
+        words_at = self.behind.get("words", self.words.watermark)
         done = {
-            "index": self._replay_index(c, self.behind.get("index", self.index.watermark), rev),
-            "words": self._replay_words(c, self.behind.get("words", self.words.watermark), rev),
+            "index": replay_index(c, self.index, self.space, index_at, rev),
+            "words": replay_words(c, self.words, words_at, rev),
         }
         self.behind.clear()
         c.run("drop_removals", [min(self.index.watermark, self.words.watermark)])
         return done
-
-    def _replay_index(self, c: Connection, since: int, rev: int) -> int:
-        def take(tenant: str, rows: list[Record]) -> None:
-            batch = vector_batch(self._with_vectors(c, tenant, rows))
-            if batch is not None:
-                self.index.put(tenant, batch)
-
-        count = self._replay(c, since, rev, self.index.remove, take)
-        self.index.flush(rev)
-        return count
-
-    def _replay_words(self, c: Connection, since: int, rev: int) -> int:
-        def take(tenant: str, rows: list[Record]) -> None:
-            self.words.put(tenant, word_docs(rows))
-
-        count = self._replay(c, since, rev, self.words.remove, take)
-        self.words.flush(rev)
-        return count
-
-    def _replay(
-        self,
-        c: Connection,
-        since: int,
-        rev: int,
-        remove: Callable[[str, Sequence[int]], object],
-        take: Callable[[str, list[Record]], None],
-    ) -> int:
-        if since >= rev:
-            return 0
-        count = 0
-        for (tenant,) in c.all("tenants"):
-            gone = [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
-            if gone:
-                remove(tenant, gone)
-            after = 0
-            while rows := newer_than(c, tenant, since, after, REPLAY):
-                take(tenant, rows)
-                after = rows[-1].seq
-                count += len(rows)
-        return count
-
-    def _with_vectors(self, c: Connection, tenant: str, rows: Sequence[Record]) -> list[Put]:
-        seqs = [row.seq for row in rows]
-        held: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
-        for seq, _, _, _, blob in c.all("embeddings_of", [tenant, self.space, compact_json(seqs)]):
-            held[seq].append(np.frombuffer(blob, dtype="<f4"))
-        return [Put(row, held[row.seq]) for row in rows]
 
     def rebuild(self) -> dict[str, int]:
         """Drops both indexes and makes them again from the rows; rows replayed, by side."""
@@ -329,7 +237,7 @@ class Store:
         if draft.parts:
             self._swap_vectors(c, tenant, seq, draft, applied)
         applied.rev = rev
-        applied.puts[tenant] = self._with_vectors(c, tenant, [row])
+        applied.puts[tenant] = with_vectors(c, tenant, self.space, [row])
         return row
 
     def _check_text_free(self, c: Connection, tenant: str, seq: int, row: Record) -> None:
@@ -522,7 +430,7 @@ class Store:
                 "characters": sum(chars for _, _, chars in kinds),
                 "by_kind": {kind: count for kind, count, _ in kinds},
                 "vectors": vectors[0] if vectors else 0,
-                "jobs": dict(c.all("count_jobs")),  # type: ignore[arg-type]
+                "jobs": dict(c.all("count_jobs")),
             }
 
         return self.db.read(counts) | {
@@ -542,36 +450,3 @@ class Store:
         self.db.close()
         self.index.close()
         self.words.close()
-
-
-def placed(row: Record, seq: int) -> Record:
-    """The row at its place in the order of rows (a quarter of the cost of `_replace`)."""
-    return Record._make((row[0], seq, seq, *row[3:]))
-
-
-def vector_batch(puts: Sequence[Put]) -> VectorBatch | None:
-    """The vectors of these rows as one batch; None when there are none."""
-    if not any(put.vectors for put in puts):
-        return None
-    seqs, parts, vectors, seen = [], [], [], []
-    for put in puts:
-        if not put.vectors:
-            continue
-        held = attributes(put.row)
-        for number, vector in enumerate(put.vectors):
-            seqs.append(put.row.seq)
-            parts.append(number)
-            vectors.append(vector)
-            seen.append(held)
-    return VectorBatch(np.array(seqs, np.int64), np.array(parts, np.int32), np.stack(vectors), seen)
-
-
-def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
-    """The rows as words take them."""
-    return [WordDoc(row.seq, lexical_text(row), attributes(row)) for row in rows]
-
-
-def blob(vector: NDArray[np.float32] | None) -> bytearray:
-    """float32, little-endian; a bytearray because the driver binds it without a detour that bytes take."""
-    assert vector is not None
-    return bytearray(np.ascontiguousarray(vector, dtype="<f4").data.cast("B"))
