@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -89,6 +89,20 @@ def locate(text: str, encoding: str = DEFAULT_ENCODING) -> Tokens:
     leads = (np.frombuffer(clean.encode(), np.uint8) & 0xC0) != 0x80
     character = np.cumsum(leads) - 1
     return Tokens(character[begins].astype(np.int64), leads[begins])
+
+
+def decode(ids: Sequence[int], encoding: str = DEFAULT_ENCODING, where: str = "tokens") -> str:
+    """The text of these token ids; `where` is how the caller names them in an error.
+
+    Raises:
+        InvalidInput: an id is not one of the encoding's, or together they are no valid UTF-8.
+    """
+    try:
+        return _load(encoding).bpe.decode_bytes(ids).decode("utf-8")
+    except (KeyError, OverflowError) as exc:
+        raise InvalidInput(where, f"holds a token that {encoding} does not have") from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(where, f"is cut inside a character at byte {exc.start}") from exc
 
 
 def well_formed(text: str) -> str:

@@ -1,0 +1,104 @@
+"""`serve`: the library opened, listened for, and closed in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from recollect.api import logs
+from recollect.api.app import create_app
+from recollect.api.auth import Guard
+from recollect.config import Config
+from recollect.errors import ConfigError
+from recollect.recollect import Recollect
+
+KEEP_ALIVE = 65
+"""Seconds an idle connection stays: longer than the clients and balancers that reuse it."""
+BACKLOG = 512
+
+
+def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> None:
+    """Serves until the process is told to end (SIGINT, SIGTERM), then answers what it has begun, finishes its
+    writes, and lets go of the folder. `started` is called with the URL once connections are taken.
+
+    Raises:
+        ConfigError: the address cannot be listened on, or would be open to other machines without a key.
+        FolderInUse: another process has the folder.
+    """
+    Guard(config)
+    logs.configure(config.server.log_level)
+    with listening(config.server.host, config.server.port) as door:
+        asyncio.run(_serve(config, door, started))
+
+
+async def _serve(config: Config, door: socket.socket, started: Callable[[str], None]) -> None:
+    async with await Recollect.open(config=config) as recollect:
+        app = create_app(recollect)
+        settings = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=int(config.server.request_timeout) + 1,
+        )
+        url = url_of(door)
+        recollect.announce(url)
+        started(url)
+        try:
+            await Server(settings).serve(sockets=[door])
+        finally:
+            await app.state.answers.drain()
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        told = (signal.SIGINT, signal.SIGTERM)
+        for number in told:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in told:
+                loop.remove_signal_handler(number)
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that takes connections already; port 0 takes a free one.
+
+    Raises:
+        ConfigError: the address is taken, or is not one of this machine.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        door = socket.socket(family, kind)
+    except OSError as exc:
+        raise ConfigError("server.host", f"{host} cannot be listened on: {exc.strerror}") from exc
+    with door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            door.bind(address)
+            door.listen(BACKLOG)
+        except OSError as exc:
+            says = f"{host}:{port} cannot be listened on ({exc.strerror}); choose another port, or stop what is there"
+            raise ConfigError("server.port", says) from exc
+        yield door
+
+
+def url_of(door: socket.socket) -> str:
+    """Where this machine reaches the socket."""
+    host, port = door.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

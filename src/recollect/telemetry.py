@@ -1,0 +1,148 @@
+"""What the server counts and traces. Labels are route templates, stages, sides and codes: never an id or a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from recollect.embedders import CachedEmbedder
+from recollect.memories import Core
+from recollect.types import Added, SearchResult
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
+
+
+class Telemetry:
+    """The metrics of one server, in a registry of their own, and the spans of its requests."""
+
+    def __init__(self, core: Core) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = self._counter("http_requests", "Requests answered.", ("method", "route", "status"))
+        self.request_seconds = self._histogram("http_request_seconds", "Seconds per request.", ("route",))
+        self.stage_seconds = self._histogram(
+            "stage_seconds", "Seconds per stage: receive, handle, recall (searches only), encode.", ("stage",)
+        )
+        self.searches = self._counter("searches", "Searches answered.")
+        self.hits = self._counter("search_hits", "Memories found by searches.")
+        self.degraded = self._counter(
+            "searches_degraded", "Searches that a side could not answer.", ("side",)
+        )
+        self.upserts = self._counter("upserts", "Memories written, by what came of it.", ("outcome",))
+        self.upsert_failures = self._counter(
+            "upsert_failures", "Writes that were refused or failed.", ("code",)
+        )
+        self.registry.register(_State(core))
+        self._tracer = trace.get_tracer("recollect")
+
+    def _counter(self, name: str, says: str, labels: Iterable[str] = ()) -> Counter:
+        return Counter(f"recollect_{name}", says, tuple(labels), registry=self.registry)
+
+    def _histogram(self, name: str, says: str, labels: Iterable[str]) -> Histogram:
+        return Histogram(f"recollect_{name}", says, tuple(labels), registry=self.registry, buckets=BUCKETS)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts one request; `route` is the template, `unknown` for paths that are none."""
+        self.requests.labels(method, route, str(status)).inc()
+        self.request_seconds.labels(route).observe(seconds)
+
+    def searched(self, result: SearchResult) -> None:
+        """Counts one search, its hits, and the sides that were missing."""
+        self.searches.inc()
+        self.hits.inc(len(result.results))
+        self.stage_seconds.labels("recall").observe(result.query_time)
+        for side in result.degraded:
+            self.degraded.labels(side).inc()
+
+    def added(self, outcomes: Iterable[Added]) -> None:
+        """Counts memories that were written, and those that were there already."""
+        made = [outcome.created for outcome in outcomes]
+        self.wrote("created", sum(made))
+        self.wrote("present", len(made) - sum(made))
+
+    def wrote(self, outcome: str, count: int) -> None:
+        """Counts `count` writes that came to `outcome`: created, present or updated."""
+        if count:
+            self.upserts.labels(outcome).inc(count)
+
+    @contextmanager
+    def upserting(self) -> Iterator[None]:
+        """Counts a failure of the write inside, by the kind of error."""
+        try:
+            yield
+        except Exception as exc:
+            self.upsert_failures.labels(type(exc).__name__).inc()
+            raise
+
+    def exposition(self) -> bytes:
+        """Everything in Prometheus' text format. Reads the database: call it on a worker thread."""
+        return generate_latest(self.registry)
+
+    def span(self, method: str, headers: dict[str, str]) -> AbstractContextManager[Span]:
+        """A server span for one request; it goes on with the caller's trace when the headers carry one."""
+        context = propagate.extract(headers) if "traceparent" in headers else None
+        attributes = {"http.request.method": method}
+        return self._tracer.start_as_current_span(
+            f"HTTP {method}", context, SpanKind.SERVER, attributes=attributes, record_exception=False
+        )
+
+
+class _State(Collector):
+    """What is read off at the moment of asking: sizes, jobs by state, the embedder's work."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._sizes()
+        yield self._jobs()
+        yield from self._embedding()
+
+    def _sizes(self) -> Iterator[Metric]:
+        store = self.core.store
+        for name, says, value in (
+            ("index_vectors", "Vectors in the index.", store.index.health().get("vectors", 0)),
+            (
+                "index_documents",
+                "Committed documents in the words.",
+                store.words.health().get("documents", 0),
+            ),
+            ("database_bytes", "Bytes of the database.", store.db.health().get("bytes", 0)),
+            ("embeddings_owed", "Memories that wait for a vector.", sum(store.owed.copy().values())),
+        ):
+            yield GaugeMetricFamily(f"recollect_{name}", says, value=float(str(value)))
+        behind = GaugeMetricFamily(
+            "recollect_index_behind", "1 when an index missed a change.", labels=["side"]
+        )
+        for side in ("index", "words"):
+            behind.add_metric([side], float(side in store.behind))
+        yield behind
+
+    def _jobs(self) -> Metric:
+        held = dict(self.core.store.db.read(lambda c: [(str(state), n) for state, n in c.all("count_jobs")]))
+        jobs = GaugeMetricFamily("recollect_jobs", "Jobs kept, by state.", labels=["state"])
+        for state in JOB_STATES:
+            jobs.add_metric([state], held.get(state, 0))
+        return jobs
+
+    def _embedding(self) -> Iterator[Metric]:
+        embedder = self.core.embedder
+        if not isinstance(embedder, CachedEmbedder):
+            return
+        work = embedder.work
+        for name, says, value in (
+            ("embedding_tokens", "Tokens the model read.", work.tokens),
+            ("embedding_texts", "Texts the model read.", work.texts),
+            ("embedding_seconds", "Seconds spent waiting for the model.", work.seconds),
+            ("embedding_cache_hits", "Questions answered from the cache.", work.cache_hits),
+        ):
+            yield CounterMetricFamily(f"recollect_{name}", says, value=value)
