@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,12 +12,13 @@ from typing import Annotated
 import msgspec
 import typer
 
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import InvalidInput
 from recollect.evals import beir, locomo, report, synthetic
 from recollect.evals.dataset import Dataset
 from recollect.evals.run import Asking, Progress, Run, Written, ask, written
+from recollect.evals.terminal import show, shown_progress
 
-app = typer.Typer(help="Measure how well recall works on questions whose answers are known.")
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 class Mode(StrEnum):
@@ -43,12 +43,37 @@ WeightOption = Annotated[
     typer.Option("--dense-weight", min=0, max=1, help="Weight of meaning against words, when fused."),
 ]
 DataOption = Annotated[
-    str, typer.Option("--data", metavar="FOLDER", help="Keep the store here; a second run embeds nothing.")
+    str, typer.Option("--data", metavar="DIR", help="Keep the store here; a second run embeds nothing.")
 ]
 DumpOption = Annotated[
     Path | None, typer.Option("--dump", metavar="FILE", help="Write one JSON line per question and mode.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+@app.callback(invoke_without_command=True)
+def bundled(
+    context: typer.Context,
+    mode: ModeOption = Mode.HYBRID,
+    embedder: EmbedderOption = None,
+    limit: LimitOption = None,
+    depth: DepthOption = 10,
+    dense_weight: WeightOption = None,
+    data: DataOption = ":memory:",
+    dump: DumpOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure how well recall works on questions whose answers are known. Without a command: the bundled set."""
+    if context.invoked_subcommand is None:
+        synthetic_command(mode, embedder, limit, depth, dense_weight, data, dump, json)
+        return
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            flag = f"--{name.replace('_', '-')}"
+            raise typer.BadParameter(
+                f"goes behind the command: {context.invoked_subcommand} {flag}", param_hint=flag
+            )
 
 
 @app.command("synthetic")
@@ -81,9 +106,7 @@ def locomo_command(
 ) -> None:
     """Long conversations: find the turns that answer a question. `all` is categories 1 to 4."""
     asking = Asking(mode.value, depth, dense_weight)
-    with _said():
-        dataset = locomo.read(file)
-    _evaluate(dataset, asking, embedder, limit, data, dump, json)
+    _evaluate(locomo.read(file), asking, embedder, limit, data, dump, json)
 
 
 @app.command("beir")
@@ -101,9 +124,7 @@ def beir_command(
 ) -> None:
     """Documents: a folder in the form of the BEIR benchmark."""
     asking = Asking(mode.value, depth, dense_weight)
-    with _said():
-        dataset = beir.read(folder, split)
-    _evaluate(dataset, asking, embedder, limit, data, dump, json)
+    _evaluate(beir.read(folder, split), asking, embedder, limit, data, dump, json)
 
 
 def _evaluate(
@@ -117,17 +138,16 @@ def _evaluate(
 ) -> None:
     if limit is not None:
         dataset = replace(dataset, questions=dataset.questions[:limit])
-    with _said():
-        if not dataset.questions:
-            raise InvalidInput(dataset.name, "holds no question with a known answer")
-        with _progress() as progress:
-            held, runs = asyncio.run(_run(dataset, asking, embedder, data, progress))
-        if dump is not None:
-            _write_dump(dump, runs)
+    if not dataset.questions:
+        raise InvalidInput(dataset.name, "holds no question with a known answer")
+    with shown_progress() as progress:
+        held, runs = asyncio.run(_run(dataset, asking, embedder, data, progress))
+    if dump is not None:
+        _write_dump(dump, runs)
     if json:
         typer.echo(msgspec.json.encode(report.as_json(dataset, held, runs)).decode())
     else:
-        _show(dataset, held, runs)
+        show(dataset, held, runs)
 
 
 async def _run(
@@ -142,35 +162,6 @@ async def _run(
     return held, runs
 
 
-@contextmanager
-def _said() -> Iterator[None]:
-    """What Recollect refuses is one line on standard error, and exit code 2."""
-    try:
-        yield
-    except RecollectError as exc:
-        typer.echo(f"recollect eval: {exc}", err=True)
-        raise typer.Exit(2) from exc
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar per step on standard error; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
-    console = Console(stderr=True)
-    with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def advance(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done)
-
-        yield advance
-
-
 def _write_dump(path: Path, runs: Sequence[Run]) -> None:
     try:
         with path.open("wb") as file:
@@ -178,25 +169,3 @@ def _write_dump(path: Path, runs: Sequence[Run]) -> None:
                 file.writelines(msgspec.json.encode(line) + b"\n" for line in report.dump(run))
     except OSError as exc:
         raise InvalidInput("--dump", f"{path} cannot be written: {exc.strerror}") from exc
-
-
-def _show(dataset: Dataset, held: Written, runs: Sequence[Run]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    groups = {run.asking.mode: report.by_category(dataset, run) for run in runs}
-    columns = report.columns(groups[runs[-1].asking.mode]["all"])
-    table = Table(title=f"{dataset.name}, {held.model}", title_justify="left")
-    for name in ("mode", "category"):
-        table.add_column(name)
-    for name in columns:
-        table.add_column(name, justify="right")
-    for mode, found in groups.items():
-        for category, means in found.items():
-            label = f"{category} {means['title']}" if "title" in means else category
-            table.add_row(mode, label, *(report.cell(means.get(name)) for name in columns))
-        table.add_section()
-    console = Console(width=None if Console().is_terminal else 200)
-    console.print(table)
-    for line in report.remarks(dataset, held, runs):
-        console.print(line, highlight=False)

@@ -17,12 +17,12 @@ from recollect.types import NewMemory
 BUNDLED = Path(__file__).parent / "synthetic.yaml"
 SESSION = "synthetic"
 
-_LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([^:]+): (.+)", re.DOTALL)
+_LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([^|]+?) \| (.+)", re.DOTALL)
 
 
 def read(path: Path = BUNDLED) -> Dataset:
     """The set in one YAML file: `cases`, each with a query, its category, the lines that answer it and the lines
-    that mislead, and `chatter`, lines that belong to no question. A line is `2024-03-05 Ana: what she said`.
+    that mislead, and `chatter`, lines that belong to no question. A line is `2024-03-05 Ana | what she said`.
 
     Raises:
         InvalidInput: the file is missing or has another shape; names the case.
@@ -63,7 +63,7 @@ def _messages(lines: Any, where: str) -> Iterator[NewMemory]:
     for line in lines or []:
         match = _LINE.fullmatch(str(line).strip())
         if match is None:
-            raise InvalidInput(where, f"{line!r} is not like `2024-03-05 Ana: what she said`")
+            raise InvalidInput(where, f"{line!r} is not like `2024-03-05 Ana | what she said`")
         date, speaker, text = match.groups()
         yield NewMemory(
             content=text,
