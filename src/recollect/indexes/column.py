@@ -71,7 +71,7 @@ def _exact(values: Sequence[Any]) -> NDArray[np.float64] | None:
         numbers = np.array(values, np.float64)
     except OverflowError:
         return None
-    return numbers if bool((np.abs(numbers) <= EXACT).all()) else None
+    return numbers if bool((np.abs(numbers) < EXACT).all()) else None
 
 
 def _either(first: Mask | None, second: Mask | None, n: int) -> Mask:

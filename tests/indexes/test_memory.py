@@ -1,0 +1,102 @@
+"""How the memory index keeps itself in shape."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from recollect.filters import EVERYTHING, Compare, matches
+from recollect.indexes import VectorBatch, memory, open_index
+from recollect.indexes.blocks import BLOCK_ROWS, NO_BLOCKS
+from recollect.indexes.memory import MemoryIndex
+from recollect.indexes.quantised import open_engine
+
+DIM = 16
+
+
+def filled(rows: int, url: str = "memory:") -> MemoryIndex:
+    index = open_index(url, DIM, None)
+    assert isinstance(index, MemoryIndex)
+    vectors = np.random.default_rng(0).standard_normal((rows, DIM), np.float32)
+    for start in range(0, rows, 1000):
+        seqs = np.arange(start, min(start + 1000, rows))
+        attributes = [{"$seq": int(seq), "n": int(seq)} for seq in seqs]
+        index.put("t", VectorBatch(seqs, np.zeros(len(seqs), np.int32), vectors[seqs], attributes))
+    return index
+
+
+def test_searches_that_pay_for_a_long_tail_get_it_sealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "COPY_COST", 0)
+    monkeypatch.setattr(memory, "QUANTISE_COST", 2)
+    index = filled(6500)
+    assert index.health()["quantised_vectors"] == 5000
+    query = np.ones(DIM, np.float32)
+    before = index.search("t", query, 10)
+    deadline = time.monotonic() + 20
+    while index.health()["quantised_vectors"] != 6500 and time.monotonic() < deadline:
+        assert index.search("t", query, 10).seqs.tolist() == before.seqs.tolist()
+    assert index.health()["quantised_vectors"] == 6500
+    index.close()
+
+
+def test_a_quarter_dead_is_compacted_away() -> None:
+    index = filled(8000)
+    index.remove("t", list(range(2000)))
+    assert index.health()["removed_vectors"] == 2000
+    index.remove("t", [2000])
+    assert (index.health()["removed_vectors"], index.count("t")) == (0, 5999)
+    index.close()
+
+
+@pytest.mark.parametrize("name", ["turbovec", "numkong"])
+def test_blocks_split_and_cover_every_row(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "numkong":
+        pytest.importorskip("numkong")
+    assert BLOCK_ROWS % 8 == 0
+    monkeypatch.setattr("recollect.indexes.blocks.BLOCK_ROWS", 1000)
+    engine = open_engine(name, DIM)
+    assert engine is not None
+    rows = np.random.default_rng(0).standard_normal((3500, DIM), np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    blocks = NO_BLOCKS
+    for n in (300, 700, 1000, 2600, 3500):
+        blocks = blocks.cover(n, engine, rows)
+        assert blocks.sealed == n
+        assert [piece.start for piece in blocks.held] == list(range(0, n, 1000))
+    for wanted in (0, 999, 1000, 2600, 3499):
+        slots, _ = blocks.nearest(rows[wanted], 20, None)
+        assert wanted in slots
+        alone = np.zeros(3500, np.bool_)
+        alone[[wanted, 17]] = True
+        slots, _ = blocks.nearest(rows[wanted], 20, alone)
+        assert set(slots.tolist()) == {wanted, 17}
+
+
+@pytest.mark.parametrize("name", ["turbovec", "numkong"])
+@pytest.mark.parametrize("dim", [8, 20, 100])
+def test_a_block_comes_back_from_its_bytes(name: str, dim: int) -> None:
+    if name == "numkong":
+        pytest.importorskip("numkong")
+    engine = open_engine(name, dim)
+    assert engine is not None
+    rows = np.random.default_rng(0).standard_normal((500, dim), np.float32)
+    block = engine.empty(rows).extended(rows)
+    again = engine.load(block.dump())
+    assert again.rows == 500
+    for k, mask in ((5, None), (500, None), (5, np.arange(500) % 3 > 0), (400, np.arange(500) % 9 > 0)):
+        mine, theirs = block.nearest(rows[3], k, mask), again.nearest(rows[3], k, mask)
+        assert sorted(mine[0].tolist()) == sorted(theirs[0].tolist())
+        assert mask is None or mask[mine[0]].all()
+    with pytest.raises(ValueError, match=r".+"):
+        engine.load(block.dump()[:-3])
+
+
+def test_filters_over_sealed_rows_and_tail_mean_what_matches_says() -> None:
+    index = filled(6500)
+    query = np.ones(DIM, np.float32)
+    for where in (Compare("n", "gt", 1000), Compare("n", "in", tuple(range(0, 6500, 40))), EVERYTHING):
+        passing = [n for n in range(6500) if matches(where, {"n": n, "$seq": n})]
+        assert set(index.search("t", query, 6500, where).seqs.tolist()) == set(passing)
+    index.close()
