@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +20,11 @@ from recollect.rows import Record, compact_json, micros
 from recollect.types import KINDS, Change, NewMemory, Subject
 
 MAX_ID_CHARS = 256
+NUMERIC = "fiu"
+"""Kinds of arrays that are numbers: float, signed and unsigned."""
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL as JSON writes it; a backslash before the backslash makes it plain text."""
+_LONG = re.compile(r"\d{19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     for name, value in (("id", new.id), ("role", new.role), ("source", new.source)):
         _check_name(value, f"{where}{name}")
     dated = new.occurred_at is not None
-    occurred = micros(new.occurred_at) if new.occurred_at is not None else now
+    occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
     content_hash = digest(new.content)
     row = Record(
         tenant_id=subject.tenant_id,
@@ -106,8 +114,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         confidence=_confidence(new.confidence, f"{where}confidence"),
         access_count=0,
         last_accessed_at=None,
-        valid_from=None if new.valid_from is None else micros(new.valid_from),
-        invalid_at=None if new.invalid_at is None else micros(new.invalid_at),
+        valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
+        invalid_at=None if new.invalid_at is None else time_of(new.invalid_at, f"{where}invalid_at"),
         superseded_by=None,
         archived_at=None,
         source_refs=_refs(new.source_refs, f"{where}source_refs"),
@@ -158,15 +166,29 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     for name in ("valid_from", "invalid_at"):
         value = getattr(change, name)
         if value is not msgspec.UNSET:
-            put[name] = None if value is None else micros(value)
+            put[name] = None if value is None else time_of(value, name)
     if change.occurred_at is not msgspec.UNSET:
-        put["occurred_at"], put["dated"] = micros(change.occurred_at), 1
+        put["occurred_at"], put["dated"] = time_of(change.occurred_at, "occurred_at"), 1
     if change.archived is not msgspec.UNSET:
         put["archived_at"] = (row.archived_at or now) if change.archived else None
     after = row._replace(**put, updated_at=now)
     scope = (after.user_id, after.agent_id, after.channel_id, after.session_id)
     occurred = after.occurred_at if after.dated else None
     return after._replace(dedup_key=dedup_key(after.kind, scope, after.role, occurred, after.content_hash))
+
+
+def time_of(value: Any, where: str) -> int:
+    """A moment in microseconds since 1970; without a zone it is taken as UTC.
+
+    Raises:
+        InvalidInput: it is no moment, or not one of the years 1 to 9999 in UTC.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidInput(where, "must be a moment, as in 2024-05-01T12:00:00Z")
+    try:
+        return micros(value if value.tzinfo is None else value.astimezone(UTC))
+    except OverflowError as exc:
+        raise InvalidInput(where, "must lie in the years 1 to 9999, in UTC") from exc
 
 
 def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
@@ -177,9 +199,13 @@ def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
         InvalidInput: it is not a list of finite numbers.
     """
     try:
-        vector = np.asarray(value, dtype=np.float32)
+        given = np.asarray(value)
     except (TypeError, ValueError) as exc:
         raise InvalidInput(where, "must be a list of numbers") from exc
+    if given.dtype.kind not in NUMERIC:
+        raise InvalidInput(where, "must be a list of numbers")
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        vector = given.astype(np.float32)
     if vector.shape != (dim,):
         held = vector.shape[0] if vector.ndim == 1 else f"shape {vector.shape}"
         raise DimensionMismatch(where, f"has {held} dimensions, the configured model has {dim}")
@@ -248,11 +274,33 @@ def _metadata(metadata: Any, where: str, bounds: Bounds) -> str:
         text = compact_json(metadata)
     except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as exc:
         raise InvalidInput(where, f"must be plain JSON: {exc}") from exc
-    if len(text) > bounds.metadata_bytes:
+    if len(text.encode("utf-8")) > bounds.metadata_bytes:
         raise InvalidInput(where, f"is longer than {bounds.metadata_bytes} bytes as JSON")
-    if "\\u0000" in text:
+    if _NUL.search(text):
         raise InvalidInput(where, "holds a NUL character; remove it")
+    _check_survives(metadata, text, where)
     return text
+
+
+def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:
+    """Refuses what JSON would turn into something else (NaN, sets, dates, bytes), and numbers that no index
+    can compare."""
+    if _LONG.search(text) and _beyond_64_bits(metadata):
+        raise InvalidInput(where, "holds a whole number beyond 64 bits; send it as a string")
+    if msgspec.json.decode(text) == metadata:
+        return
+    try:
+        json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        raise InvalidInput(where, f"must be plain JSON: {exc}") from exc
+
+
+def _beyond_64_bits(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_beyond_64_bits(held) for held in value.values())
+    if isinstance(value, list | tuple):
+        return any(_beyond_64_bits(held) for held in value)
+    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
 
 
 def _refs(refs: Any, where: str) -> str:

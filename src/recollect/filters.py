@@ -144,9 +144,25 @@ def _scalars(value: Any, path: str) -> tuple[Scalar, ...]:
 
 
 def _scalar(value: Any, path: str) -> Scalar:
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise InvalidInput(path, "is a whole number beyond 64 bits, which no memory holds")
+    if isinstance(value, str):
+        check_unicode(value, path)
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise InvalidInput(path, "a filter value is a string, a number, true, false or null")
+
+
+def check_unicode(text: str, path: str) -> None:
+    """Refuses a string that no memory can hold: one with half of a surrogate pair.
+
+    Raises:
+        InvalidInput: names the character.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(path, f"holds a lone surrogate at character {exc.start}") from exc
 
 
 def matches(where: Filter, attributes: Attributes) -> bool:

@@ -44,6 +44,8 @@ from recollect.visibility import scopes_filter, selection_filter, visible_to
 EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MAX_PAGE = 1_000
+NAMES_NOTHING: tuple[Any, ...] = (None, [], {}, True, False)
+"""What a field of a selection may hold without naming any memory: an empty list erases nothing."""
 ERASED = "erased from rows, indexes, log and free pages; exports handed out before are out of reach"
 
 
@@ -146,11 +148,11 @@ class Memories:
             InvalidInput: names the field and the fix.
             Conflict: `id` already names another text.
         """
-        new = (
-            content
-            if isinstance(content, NewMemory)
-            else convert(merged("content", content, fields), NewMemory)
-        )
+        if isinstance(content, NewMemory):
+            _alone(content, fields)
+            new = content
+        else:
+            new = convert(merged("content", content, fields), NewMemory)
         return (await self._add([new]))[0]
 
     async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
@@ -212,10 +214,13 @@ class Memories:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
         """
         self._must_write()
-        if ids is None and not any(value is not None for value in fields.values()):
+        named = [name for name, value in fields.items() if value not in NAMES_NOTHING]
+        if ids is None and not named:
             raise InvalidInput(
                 "scopes", 'name what to forget: ids, scopes, a source, ...; everything is ["all"]'
             )
+        if ids is not None and named:
+            raise InvalidInput("ids", f"go alone, without {named[0]}: forget the one, then the other")
         rows = await self._selected_seqs(ids, convert(fields, Selection))
         tombstone = f"gone_{secrets.token_hex(12)}"
         erased_at = now_micros()
@@ -231,6 +236,7 @@ class Memories:
         where = self._where(selection, all_times=True)
         db, tenant = self._core.store.db, self.subject.tenant_id
         if ids is not None:
+            _check_ids(ids)
             held = await self._core.threads.run(self._core.store.by_id, tenant, list(ids))
             mine = visible_to(self.subject)
             return [row.seq for row in held.values() if matches(mine, attributes(row))]
@@ -274,8 +280,7 @@ class Memories:
         Raises:
             InvalidInput: a field is wrong, or the cursor names no memory.
         """
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidInput("limit", f"must be between 1 and {MAX_PAGE}")
+        _check_limit(limit)
         if order not in ("asc", "desc"):
             raise InvalidInput("order", "must be asc or desc")
         if after is not None and before is not None:
@@ -321,8 +326,12 @@ class Memories:
             InvalidInput: names the field and the fix.
             Forbidden: scope `all` without the admin role.
         """
-        limits = {"limit": self._core.default_limit, **fields}
-        asked = query if isinstance(query, Query) else convert(merged("query", query, limits), Query)
+        if isinstance(query, Query):
+            _alone(query, fields)
+            asked = query
+        else:
+            limits = {"limit": self._core.default_limit, **fields}
+            asked = convert(merged("query", query, limits), Query)
         check(asked)
         if len(asked.query) > self._core.max_query_chars:
             raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
@@ -342,6 +351,7 @@ class Memories:
 
     async def count_access(self, ids: Sequence[str]) -> None:
         """Notes that these memories were used: access_count rises, last_accessed_at moves."""
+        _check_ids(ids)
         held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
         mine = visible_to(self.subject)
         seqs = [row.seq for row in held.values() if matches(mine, attributes(row))]
@@ -357,6 +367,7 @@ class Memories:
         self, *, limit: int = 100, **fields: Unpack[SelectionFields]
     ) -> Sequence[NearDuplicate]:
         """Pairs of memories of one scope that say nearly the same, most alike first; see `duplicates.report`."""
+        _check_limit(limit)
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(
             duplicates.report, self._core.store, self.subject.tenant_id, where, limit
@@ -465,3 +476,19 @@ class Memories:
         )
         if not free and isinstance(user, str) and user != self.subject.user_id:
             raise Forbidden(f"{where}: this key writes as {self.subject.user_id!r} or for nobody (null)")
+
+
+def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:
+    if fields:
+        kind = type(given).__name__
+        raise InvalidInput(next(iter(fields)), f"goes inside the {kind} that is given, not beside it")
+
+
+def _check_limit(limit: Any) -> None:
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput("limit", f"must be a whole number between 1 and {MAX_PAGE}")
+
+
+def _check_ids(ids: Any) -> None:
+    if isinstance(ids, str | bytes) or not all(isinstance(id_, str) for id_ in ids):
+        raise InvalidInput("ids", "must be a list of strings")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from recollect.errors import StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,8 +24,20 @@ class Portal:
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine, run on the loop while the caller waits."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        """The result of a coroutine, run on the loop while the caller waits.
+
+        Raises:
+            StorageError: the portal is closed, or was closed before the work had ended.
+        """
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except CancelledError as exc:
+            raise StorageError("the folder was closed before this had ended") from exc
+        except RuntimeError as exc:
+            if not self._loop.is_closed():
+                raise
+            work.close()
+            raise StorageError("the folder is closed; open it again") from exc
 
     @property
     def alive(self) -> bool:
@@ -30,11 +45,19 @@ class Portal:
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """Ends the loop. Idempotent."""
+        """Ends the loop; whoever still waits on it is told. Idempotent."""
         if self.alive:
+            asyncio.run_coroutine_threadsafe(_cancel_the_rest(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+
+async def _cancel_the_rest() -> None:
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
 
 
 class Carried(Protocol[S]):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recollect.candidates import Candidates, Target
 from recollect.embedders.base import Calibration
 from recollect.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
-from recollect.filters import Compare, all_of, matches
+from recollect.filters import Compare, all_of, check_unicode, matches
 from recollect.rank import Ranking, fuse, rank_of
 from recollect.rows import Record, attributes, fetch, now_micros, to_memory
 from recollect.store import Store
@@ -222,6 +222,7 @@ def check(query: Query) -> None:
     """
     if not isinstance(query.query, str) or not query.query.strip():
         raise InvalidInput("query", "must hold some text")
+    check_unicode(query.query, "query")
     if not 1 <= query.limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}")
     if query.threshold is not None and not 0.0 <= query.threshold <= 1.0:

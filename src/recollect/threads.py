@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from recollect.errors import StorageError
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -16,9 +18,16 @@ class Threads:
 
     def __init__(self, workers: int = 8) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="recollect-reader")
+        self._ended = False
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `work`, run on a worker thread."""
+        """The result of `work`, run on a worker thread.
+
+        Raises:
+            StorageError: the threads have ended.
+        """
+        if self._ended:
+            raise StorageError("the folder is closed; open it again")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, lambda: work(*args, **kwargs))
 
@@ -29,4 +38,5 @@ class Threads:
 
     def close(self) -> None:
         """Waits for work in flight, then ends the threads. Idempotent."""
+        self._ended = True
         self._pool.shutdown(wait=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from recollect.errors import Forbidden, InvalidInput
-from recollect.filters import EVERYTHING, AllOf, Compare, Filter, all_of, any_of, parse
+from recollect.filters import EVERYTHING, AllOf, Compare, Filter, all_of, any_of, check_unicode, parse
 from recollect.rows import micros
 from recollect.types import KINDS, Selection, Subject
 
@@ -61,7 +61,7 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
         visible_to(subject),
         _kinds(selection.kinds),
         *(Compare("$tags", "eq", tag) for tag in _names(selection.tags, "tags")),
-        None if selection.source is None else Compare("$source", "eq", selection.source),
+        *(Compare("$source", "eq", source) for source in _names(_listed(selection.source), "source")),
         None if selection.since is None else Compare("$occurred_at", "gte", micros(selection.since)),
         None if selection.until is None else Compare("$occurred_at", "lt", micros(selection.until)),
         _valid(selection.as_of, now),
@@ -87,6 +87,7 @@ def hierarchy_scopes(context: Mapping[str, str]) -> list[str]:
     for key, value in context.items():
         if key.removesuffix("_id") not in PLACES or not isinstance(value, str) or not value:
             raise InvalidInput(f"hierarchy.{key}", f"use {', '.join(PLACES)}, each with an id")
+        check_unicode(value, f"hierarchy.{key}")
     ids = {key.removesuffix("_id"): value for key, value in context.items()}
     return [f"{place}:{ids[place]}" for place in PLACES if place in ids] + ["global"]
 
@@ -105,7 +106,13 @@ def _names(names: Sequence[str] | None, where: str) -> list[str]:
         return []
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
         raise InvalidInput(where, "must be a list of strings")
+    for name in names:
+        check_unicode(name, where)
     return list(names)
+
+
+def _listed(name: str | None) -> list[str] | None:
+    return None if name is None else [name]
 
 
 def _valid(as_of: datetime | None, now: int | None) -> Filter | None:
