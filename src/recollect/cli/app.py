@@ -1,0 +1,111 @@
+"""The command line program: which commands there are, and how an error ends one."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from recollect.errors import InvalidInput, RecollectError
+
+COMMANDS = {
+    "add": "recollect.cli.writing:add",
+    "search": "recollect.cli.searching:search",
+    "index": "recollect.cli.index:index",
+    "stats": "recollect.cli.keeping:stats",
+    "export": "recollect.cli.carrying:export",
+    "import": "recollect.cli.carrying:import_",
+    "reindex": "recollect.cli.keeping:reindex",
+    "compact": "recollect.cli.keeping:compact",
+    "doctor": "recollect.cli.doctor:doctor",
+    "serve": "recollect.cli.serve:serve",
+    "demo": "recollect.cli.demo:demo",
+    "eval": "recollect.evals.cli:app",
+    "version": "recollect.cli.app:version_command",
+}
+"""Where each command stands. Its module is read when it is called, so that none waits for the others' imports."""
+FAILED, WRONG = 1, 2
+
+
+class Commands(TyperGroup):
+    """The commands of `COMMANDS`, with Recollect's errors as one sentence on standard error."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name].split(":")
+        found = getattr(import_module(module), name)
+        if not isinstance(found, typer.Typer):
+            one = typer.Typer(add_completion=False, rich_markup_mode=None)
+            one.command(cmd_name)(found)
+            found = one
+        command = get_command(found)
+        command.name = cmd_name
+        return command
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except InvalidInput as exc:
+            _fail(str(exc), WRONG, exc)
+        except RecollectError as exc:
+            _fail(str(exc), FAILED, exc)
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            _fail(f"{exc.filename or 'the system'}: {(exc.strerror or str(exc)).lower()}", FAILED, exc)
+
+
+def _fail(message: str, code: int, cause: BaseException) -> None:
+    typer.echo(f"recollect: {message}", err=True)
+    raise typer.Exit(code) from cause
+
+
+app = typer.Typer(
+    name="recollect",
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"recollect {version('recollect')}")
+        raise typer.Exit
+
+
+@app.callback()
+def recollect(
+    show: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Memory and knowledge for AI agents, in one folder and no network."""
+
+
+def version_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Print the version."""
+    number = version("recollect")
+    typer.echo(f'{{"version":"{number}"}}' if as_json else f"recollect {number}")
+
+
+def main() -> None:
+    """Runs the program with the words of its command line, and ends the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Memories hold any text; a terminal that cannot show a letter must not end the program.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="recollect")

@@ -1,0 +1,61 @@
+"""From flags to memories: the folder opened by this process, or reached through the server that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from recollect import sync
+from recollect.cli.options import pairs
+from recollect.cli.show import say
+from recollect.config import Config, load
+from recollect.errors import FolderInUse
+from recollect.sync import BlockingMemories
+
+Verbs: TypeAlias = BlockingMemories
+
+
+def configured(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
+    """The configuration that the flags, the environment and the file make.
+
+    Raises:
+        ConfigError: a key or value is wrong.
+    """
+    overrides = pairs(settings, "--set")
+    if data is not None:
+        overrides["data"] = str(data)
+    return load(file, overrides=overrides)
+
+
+@contextmanager
+def memories(config: Config) -> Iterator[Verbs]:
+    """The folder's memories. When a server has the folder open, the verbs go through it.
+
+    Raises:
+        FolderInUse: another process has the folder and serves nothing.
+    """
+    try:
+        opened = sync.open(config=config)
+    except FolderInUse as busy:
+        if busy.url is None:
+            raise
+        url = busy.url
+    else:
+        with opened:
+            yield opened.memories
+        return
+    say(f"{config.data} is served at {url}; going through it")
+    with through(url, config) as remote:
+        yield remote
+
+
+@contextmanager
+def through(url: str, config: Config) -> Iterator[Verbs]:
+    """The memories of a running server, with the first admin key that the configuration has, if any."""
+    from recollect.client import Client
+
+    key = next((each.key for each in config.keys if each.role == "admin"), None)
+    with Client(url, key) as client:
+        yield client.memories

@@ -1,0 +1,99 @@
+"""`recollect search`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from recollect.cli.opening import configured, memories
+from recollect.cli.options import (
+    AnyScope,
+    ConfigFile,
+    Data,
+    Json,
+    ScopeId,
+    Settings,
+    json_object,
+    moment,
+    scope_of,
+)
+from recollect.cli.show import emit, hit_lines, say
+from recollect.types import Query, SearchResult
+
+
+class Mode(StrEnum):
+    """Which sides of the search answer."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    WORDS = "words"
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
+    scope: AnyScope = None,
+    scope_id: ScopeId = None,
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="Several scopes, such as --scopes session:s1 --scopes global."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="How many to show [default: 10].")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Least similarity, 0 to 1; 0 is no floor.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeated, with all.")] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", metavar="JSON", help="Conditions on metadata, as over HTTP.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Only from this source; a file's path for documents.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="MOMENT", help="As it was at this moment, in ISO 8601.")
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="Meaning, words, or both.")] = Mode.HYBRID,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every part of each score.")] = False,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best memories for a text, by meaning and by words."""
+    one = scope_of(scope, scope_id)
+    if one is not None and scopes:
+        raise typer.BadParameter("does not go with --scope; name all of them here", param_hint="--scopes")
+    force = configured(data, config, settings)
+    asked = Query(
+        query=query,
+        scopes=scopes or ([one] if one else None),
+        limit=force.search.default_limit if limit is None else limit,
+        threshold=threshold,
+        kinds=kind or None,  # type: ignore[arg-type]  # the library checks them and names those there are
+        tags=tag or None,
+        filters=json_object(filter_, "--filter"),
+        source=source,
+        as_of=moment(as_of, "--as-of"),
+        mode=mode.value,
+        explain=explain,
+    )
+    with memories(force) as verbs:
+        result = verbs.search(asked)
+    if as_json:
+        emit(result)
+    else:
+        show(result, query)
+
+
+def show(result: SearchResult, query: str) -> None:
+    """The hits for people: a paragraph each."""
+    colour = sys.stdout.isatty()
+    for number, hit in enumerate(result.results, 1):
+        typer.echo("\n".join(hit_lines(number, hit, query, colour=colour)))
+    if not result.results:
+        say("nothing found")
+    if result.degraded:
+        say(
+            f"not the whole answer: {', '.join(result.degraded)} could not answer in full; see recollect doctor"
+        )

@@ -1,0 +1,42 @@
+"""`recollect serve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect.api import serve as run
+from recollect.cli.opening import configured
+from recollect.cli.options import ConfigFile, Data, Settings
+from recollect.cli.show import say
+from recollect.config import Config
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on [default: 127.0.0.1].")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one [default: 8377].")] = None,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+) -> None:
+    """Serve the folder over HTTP until stopped."""
+    given = [f"server.host={host}"] if host is not None else []
+    given += [f"server.port={port}"] if port is not None else []
+    force = configured(data, config, [*(settings or []), *given])
+    run(force, started=lambda url: say(welcome(url, force)))
+
+
+def welcome(url: str, config: Config) -> str:
+    """What to try, with the server's own address."""
+    key = " -H 'Authorization: Bearer YOUR_KEY'" if config.keys else ""
+    post = f"curl -s{key} -H 'Content-Type: application/json' {url}/v1/memories"
+    return f"""Recollect serves {config.data} at {url}
+
+Remember something, and find it:
+  {post} -d '{{"content": "The spare key is under the blue pot."}}'
+  {post}/search -d '{{"query": "Where is the key?"}}'
+
+Every route: {url}/openapi.json
+The command line goes through this server meanwhile: recollect search "key" --data {config.data}
+Ctrl-C stops it."""
