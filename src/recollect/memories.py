@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Unpack
 
 from recollect import duplicates, listing, transfer
+from recollect.drafts import check_vector
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable, Forbidden, InvalidInput, NotFound
 from recollect.filters import EVERYTHING, Filter, all_of, matches
@@ -109,6 +110,7 @@ class SearchFields(SelectionFields, total=False):
     limit: int
     threshold: float | None
     mode: str
+    embedding: Any
     hierarchy: dict[str, str] | None
     weights: dict[str, float] | None
     explain: bool
@@ -335,15 +337,17 @@ class Memories:
         check(asked)
         if len(asked.query) > self._core.max_query_chars:
             raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
-        vector = None if asked.mode == "words" else await self._embed_query(asked.query)
+        vector = None if asked.mode == "words" else await self._query_vector(asked)
         result = await self._core.threads.run(self._core.recall.search, self.subject, asked, vector)
         if asked.count_access and result.results:
             await self.count_access([hit.memory.id for hit in result.results])
         return result
 
-    async def _embed_query(self, text: str) -> NDArray[np.float32] | None:
+    async def _query_vector(self, asked: Query) -> NDArray[np.float32] | None:
+        if asked.embedding is not None:
+            return check_vector(asked.embedding, self._core.embedder.dim, "embedding")
         try:
-            made = await self._core.embedder.embed([text], "query")
+            made = await self._core.embedder.embed([asked.query], "query")
         except EmbedderUnavailable:
             return None
         vector: NDArray[np.float32] = made.vectors[0]

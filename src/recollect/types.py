@@ -134,6 +134,8 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     threshold: float | None = None
     """Floor on the calibrated dense similarity, 0..1; None asks for the configured default, 0 is no floor."""
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    embedding: Any = None
+    """The query's vector of the configured model, (dim,) floats; when absent the text is embedded."""
     hierarchy: dict[str, str] | None = None
     """`{"session": "s1", "user": "u1", ...}`: searches each scope and global, and weighs them."""
     weights: dict[str, float] | None = None
