@@ -3,9 +3,28 @@
 `open` gives blocking callers a folder to remember in; `Recollect.open` the same for coroutines.
 """
 
-from recollect.config import Config
-from recollect.recollect import Recollect
-from recollect.sync import open
-from recollect.types import Hit, Memory, NewMemory, Query, SearchResult, Subject
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recollect.config import Config
+    from recollect.recollect import Recollect
+    from recollect.sync import open
+    from recollect.types import Hit, Memory, NewMemory, Query, SearchResult, Subject
 
 __all__ = ["Config", "Hit", "Memory", "NewMemory", "Query", "Recollect", "SearchResult", "Subject", "open"]
+
+_PLACES = {"Config": "recollect.config", "Recollect": "recollect.recollect", "open": "recollect.sync"}
+
+
+def __getattr__(name: str) -> Any:
+    # The library takes a third of a second to import, which `recollect --help` need not spend.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_PLACES.get(name, "recollect.types")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from recollect import sync
 from recollect.cli.options import pairs
@@ -14,7 +14,11 @@ from recollect.config import Config, load
 from recollect.errors import FolderInUse
 from recollect.sync import BlockingMemories
 
-Verbs: TypeAlias = BlockingMemories
+if TYPE_CHECKING:
+    from recollect.client import Client
+
+Verbs: TypeAlias = "BlockingMemories | Client"
+"""The verbs of memory: of a folder that this process opened, or of a server."""
 
 
 def configured(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
@@ -53,9 +57,9 @@ def memories(config: Config) -> Iterator[Verbs]:
 
 @contextmanager
 def through(url: str, config: Config) -> Iterator[Verbs]:
-    """The memories of a running server, with the first admin key that the configuration has, if any."""
-    from recollect.client import Client
+    """The verbs of a running server, with the first admin key that the configuration has, if any."""
+    from recollect.client import Client  # its HTTP library takes a quarter of a second to import
 
     key = next((each.key for each in config.keys if each.role == "admin"), None)
     with Client(url, key) as client:
-        yield client.memories
+        yield client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -21,7 +21,8 @@ from recollect.cli.options import (
     scope_of,
 )
 from recollect.cli.show import emit, hit_lines, say
-from recollect.types import Query, SearchResult
+from recollect.memories import SearchFields
+from recollect.types import Kind, SearchResult
 
 
 class Mode(StrEnum):
@@ -64,22 +65,21 @@ def search(
     one = scope_of(scope, scope_id)
     if one is not None and scopes:
         raise typer.BadParameter("does not go with --scope; name all of them here", param_hint="--scopes")
-    force = configured(data, config, settings)
-    asked = Query(
-        query=query,
-        scopes=scopes or ([one] if one else None),
-        limit=force.search.default_limit if limit is None else limit,
-        threshold=threshold,
-        kinds=kind or None,  # type: ignore[arg-type]  # the library checks them and names those there are
-        tags=tag or None,
-        filters=json_object(filter_, "--filter"),
-        source=source,
-        as_of=moment(as_of, "--as-of"),
-        mode=mode.value,
-        explain=explain,
-    )
-    with memories(force) as verbs:
-        result = verbs.search(asked)
+    fields: SearchFields = {
+        "scopes": scopes or ([one] if one else None),
+        "threshold": threshold,
+        "kinds": cast(list[Kind] | None, kind or None),
+        "tags": tag or None,
+        "filters": json_object(filter_, "--filter"),
+        "source": source,
+        "as_of": moment(as_of, "--as-of"),
+        "mode": mode.value,
+        "explain": explain,
+    }
+    if limit is not None:
+        fields["limit"] = limit
+    with memories(configured(data, config, settings)) as verbs:
+        result = verbs.search(query, **fields)
     if as_json:
         emit(result)
     else:
