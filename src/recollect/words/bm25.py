@@ -31,7 +31,7 @@ def stored_length(length: int) -> int:
 
 def idf(documents: int, holding: int) -> float:
     """The weight of a term that `holding` of `documents` documents contain, > 0."""
-    return log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+    return log(1.0 + (max(documents, holding) - holding + 0.5) / (holding + 0.5))
 
 
 def saturation(count: int, length: int, average: float) -> float:

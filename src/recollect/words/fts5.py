@@ -14,7 +14,7 @@ import numpy as np
 from pysqlite3 import dbapi2 as sqlite
 
 from recollect.errors import IndexUnavailable
-from recollect.filters import EVERYTHING, Filter, matches
+from recollect.filters import EVERYTHING, AllOf, Compare, Filter, matches
 from recollect.text.terms import MAX_QUERY_CHARS, STAMP, STOPWORDS, WORD, encodable
 from recollect.words.attributes import plain
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
@@ -33,7 +33,7 @@ INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 """
 SEARCH = """
 SELECT docs.seq, -bm25(words) AS score FROM words JOIN docs ON docs.id = words.rowid
-WHERE words MATCH ? AND docs.tenant = ? {passes} ORDER BY score DESC, docs.seq LIMIT ?
+WHERE words MATCH ? AND docs.tenant = ? {conditions} ORDER BY score DESC, docs.seq LIMIT ?
 """
 
 
@@ -159,16 +159,28 @@ class Fts5Words(Words):
         with self._available("searching"):
             if not asked or limit <= 0:
                 return NO_WORDS
-            passes = "" if where == EVERYTHING else "AND passes(docs.attributes)"
-            if passes:
-                self._db.create_function("passes", 1, lambda row: matches(where, json.loads(row)))
+            conditions, values = self._conditions(where)
             found = self._db.execute(
-                SEARCH.format(passes=passes), (asked, encodable(tenant), limit)
+                SEARCH.format(conditions=conditions), (asked, encodable(tenant), *values, limit)
             ).fetchall()
         if not found:
             return NO_WORDS
         seqs, scores = zip(*found, strict=True)
         return WordMatches(np.array(seqs, np.int64), np.array(scores, np.float32))
+
+    def _conditions(self, where: Filter) -> tuple[str, list[str]]:
+        """The filter as SQL. `matches` decides; a string that must be equal narrows first, as its JSON has
+        to be somewhere in the row's."""
+        if where == EVERYTHING:
+            return "", []
+        self._db.create_function("passes", 1, lambda row: matches(where, json.loads(row)))
+        parts = where.parts if isinstance(where, AllOf) else (where,)
+        values = [
+            json.dumps(part.value)
+            for part in parts
+            if isinstance(part, Compare) and part.op == "eq" and isinstance(part.value, str)
+        ]
+        return "AND instr(docs.attributes, ?) " * len(values) + "AND passes(docs.attributes)", values
 
     def count(self, tenant: str) -> int:
         with self._available("counting"):

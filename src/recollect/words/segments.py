@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import sys
 import zlib
@@ -31,6 +32,7 @@ WRITER_BYTES = 32_000_000
 PAGE = 20_000
 PARTS = ("term", "idx", "pos", "fast", "fieldnorm", "store")
 FOOTER_MAGIC = 1337
+CHUNK = 1 << 20
 
 
 @contextmanager
@@ -286,18 +288,26 @@ def damage(path: Path) -> str | None:
             if segment["deletes"]:
                 parts.append(f"{name}.{segment['deletes']['opstamp']}.del")
             for part in parts:
-                if not _sound((path / part).read_bytes()):
+                if not _sound(path / part):
                     return f"{part} is damaged"
     except (OSError, ValueError, KeyError, TypeError) as exc:
         return f"{type(exc).__name__}: {exc}"
     return None
 
 
-def _sound(content: bytes) -> bool:
+def _sound(path: Path) -> bool:
     """Whether the body of a tantivy file has the CRC its footer names: body, JSON, its length, magic."""
-    length, magic = (int.from_bytes(content[i : i + 4], "little") for i in (-8, len(content) - 4))
-    start = len(content) - 8 - length
-    if magic != FOOTER_MAGIC or start < 0:
-        return False
-    footer = json.loads(content[start:-8])
-    return bool(footer["crc"] == zlib.crc32(memoryview(content)[:start]))
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END) - 8
+        file.seek(max(0, end))
+        length, magic = (int.from_bytes(file.read(4), "little") for _ in range(2))
+        start = end - length
+        if magic != FOOTER_MAGIC or start < 0:
+            return False
+        file.seek(start)
+        footer = json.loads(file.read(length))
+        file.seek(0)
+        crc = 0
+        for at in range(0, start, CHUNK):
+            crc = zlib.crc32(file.read(min(CHUNK, start - at)), crc)
+    return bool(footer["crc"] == crc)

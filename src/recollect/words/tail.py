@@ -40,7 +40,7 @@ class Tail:
         self._postings: dict[str, list[tuple[int, int]]] = {}
         self._hidden: dict[str, set[int]] = {}
         self._live: Counter[str] = Counter()
-        self.tokens = 0
+        self._tokens = 0
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -90,6 +90,12 @@ class Tail:
         """How many documents are live here, over all tenants."""
         return self._live.total()
 
+    @property
+    def tokens(self) -> int:
+        """Terms in all documents, dead ones included."""
+        self._analyse()
+        return self._tokens
+
     def holding(self, term: str) -> int:
         """How many documents hold the term, dead ones included as in a committed segment."""
         self._analyse()
@@ -125,7 +131,7 @@ class Tail:
     def _analyse(self) -> None:
         for slot in range(len(self._lengths), len(self._docs)):
             words = terms(self._docs[slot].text)
-            self.tokens += len(words)
+            self._tokens += len(words)
             self._lengths.append(stored_length(len(words)))
             for term, count in Counter(words).items():
                 self._postings.setdefault(term, []).append((slot, count))

@@ -45,10 +45,14 @@ class TantivyWords(Words):
     commit_docs = 512
     commit_seconds = 1.0
     max_tail = 8_192
+    segments_type = Segments
 
     def __init__(self, url: str, folder: Path | None) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="recollect-words-") if folder is None else None
-        self._segments = Segments(Path(self._temporary.name) if self._temporary else Path(folder or "."))
+        self._temporary = None
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="recollect-words-")
+            folder = Path(self._temporary.name)
+        self._segments = self.segments_type(folder)
         self._lock = threading.Lock()
         """Guards the view, the two tails and the counters; held for microseconds, and while a tail is scored."""
         self._changed = threading.Condition(self._lock)
@@ -122,8 +126,7 @@ class TantivyWords(Words):
                 return NO_WORDS
             view = self._view
             with available("looking terms up"):
-                held = {word: view.searcher.doc_freq("text", word) for word in words}
-                boosts, found = self._search_tails(view, tenant, _rarest(held), where)
+                boosts, found = self._search_tails(view, tenant, words, where)
             hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
         if boosts:
             with available("searching"):
@@ -131,21 +134,28 @@ class TantivyWords(Words):
         return _ranked(found, limit)
 
     def _search_tails(
-        self, view: View, tenant: str, held: Mapping[str, int], where: Filter
+        self, view: View, tenant: str, words: Sequence[str], where: Filter
     ) -> tuple[dict[str, float], list[tuple[float, int]]]:
-        """Boosts for the committed search (terms that occur there), and (score, seq) from both tails."""
+        """Boosts for the committed search, and (score, seq) from both tails."""
         waiting = self._frozen.documents + self._active.documents
+        if not waiting and len(words) <= MAX_TERMS:
+            return dict.fromkeys(words, 1.0), []
+        held = _rarest({word: view.searcher.doc_freq("text", word) for word in words})
         if not waiting:
-            return {word: 1.0 for word, count in held.items() if count}, []
-        waiting_terms = {word: self._frozen.holding(word) + self._active.holding(word) for word in held}
+            return dict.fromkeys(held, 1.0), []
         documents, average = self._collection(view, held)
-        weights = {w: idf(documents + waiting, held[w] + waiting_terms[w]) for w in held}
+        weights = {
+            word: idf(documents + waiting, count + self._holding(word)) for word, count in held.items()
+        }
         mixed = waiting > MIXED_FROM * documents
         boosts = {w: weights[w] / idf(documents, n) if mixed else 1.0 for w, n in held.items() if n}
         found = self._active.search(tenant, weights, average, where, ())
         if len(self._frozen):
             found += self._frozen.search(tenant, weights, average, where, self._overridden(tenant))
         return boosts, found
+
+    def _holding(self, word: str) -> int:
+        return self._frozen.holding(word) + self._active.holding(word)
 
     def _overridden(self, tenant: str) -> set[int]:
         return {*self._active.hidden(tenant), *self._active.seqs(tenant)}
@@ -307,6 +317,7 @@ def _rarest(held: Mapping[str, int]) -> Mapping[str, int]:
 def _ranked(found: list[tuple[float, int]], limit: int) -> WordMatches:
     if not found:
         return NO_WORDS
-    best = sorted(found, key=lambda pair: (-pair[0], pair[1]))[:limit]
-    scores, seqs = zip(*best, strict=True)
-    return WordMatches(np.array(seqs, np.int64), np.array(scores, np.float32))
+    scores, seqs = zip(*found, strict=True)
+    by_score, by_seq = np.array(scores, np.float32), np.array(seqs, np.int64)
+    order = np.lexsort((by_seq, -by_score))[:limit]
+    return WordMatches(by_seq[order], by_score[order])

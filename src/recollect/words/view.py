@@ -53,13 +53,22 @@ class View:
             clauses += Conditions(self._index, self.searcher).clauses(where)
         if clauses:
             query = conjunction([(Occur.Must, query), *clauses])
-        wanted = limit + len(hidden)
-        hits = self.searcher.search(query, wanted + 1, count=False).hits
-        if len(hits) > wanted and hits[-1][0] == hits[-2][0]:  # a tie over the edge: the lower seqs win
-            hits = self.searcher.search(query, 4 * wanted + 64, count=False).hits
+        hits = self._best(query, limit + len(hidden))
         seqs = self.searcher.fast_field_values("seq", [address for _, address in hits])
         found = zip((score for score, _ in hits), map(_int, seqs), strict=True)
         return [(score, seq) for score, seq in found if seq not in hidden]
+
+    def _best(self, query: Query, wanted: int) -> list[tuple[float, Any]]:
+        """The best `wanted` hits and what ties with the last of them, so that seqs can decide; of a very
+        large tie, only a part."""
+        for asked in (wanted + 8 + wanted // 4, 4 * wanted + 64):
+            hits: list[tuple[float, Any]] = self.searcher.search(query, asked, count=False).hits
+            if len(hits) <= wanted:
+                return hits
+            floor = hits[wanted - 1][0]
+            if len(hits) < asked or hits[-1][0] < floor:
+                break
+        return [hit for hit in hits if hit[0] >= floor]
 
     def collection(self, held: Mapping[str, int]) -> tuple[int, float]:
         """Documents (deleted ones too) and their mean length as this snapshot's BM25 has them.

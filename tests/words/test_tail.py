@@ -1,0 +1,74 @@
+"""The uncommitted tail: scores as tantivy's, replaces and removes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from recollect.words import WordDoc
+from recollect.words.bm25 import idf, stored_length
+from recollect.words.tail import Tail, TailDoc
+from recollect.words.tantivy import TantivyWords
+
+VOCABULARY = ["amber", "birch", "cedar", "delta", "ember", "fjord"]
+
+
+@pytest.mark.parametrize(
+    ("length", "stored"), [(0, 0), (1, 1), (39, 39), (40, 40), (41, 40), (55, 54), (1000, 984)]
+)
+def test_lengths_are_kept_in_a_byte(length, stored):
+    assert stored_length(length) == stored
+
+
+def test_a_term_never_weighs_less_than_nothing():
+    assert idf(10, 0) > idf(10, 5) > idf(10, 10) > 0
+    assert idf(3, 5) > 0, "counts of deleted documents may run ahead"
+
+
+def test_scores_do_not_change_with_the_commit():
+    rng = random.Random(2)
+    texts = [" ".join(rng.choices(VOCABULARY[:5], k=rng.randint(1, 300))) for _ in range(80)]
+    waiting, committed = TantivyWords("", None), TantivyWords("", None)
+    for words in (waiting, committed):
+        words.put("t", [WordDoc(i, text, {}) for i, text in enumerate(texts)])
+    committed.compact()
+    for query in ("amber", "birch cedar", "delta ember amber"):
+        before, after = waiting.search("t", query, 100), committed.search("t", query, 100)
+        assert (waiting.health()["uncommitted"], committed.health()["uncommitted"]) == (80, 0)
+        assert dict(zip(before.seqs, before.scores, strict=True)) == pytest.approx(
+            dict(zip(after.seqs, after.scores, strict=True)), rel=1e-3
+        )
+    waiting.close()
+    committed.close()
+
+
+def test_a_half_committed_corpus_ranks_like_a_committed_one():
+    rng = random.Random(4)
+    texts = [" ".join(rng.choices(VOCABULARY, k=6)) for _ in range(100)]
+    half = TantivyWords("", None)
+    half.put("t", [WordDoc(i, text, {}) for i, text in enumerate(texts[:50])])
+    half.compact()
+    half.put("t", [WordDoc(i + 50, text, {}) for i, text in enumerate(texts[50:])])
+    whole = TantivyWords("", None)
+    whole.put("t", [WordDoc(i, text, {}) for i, text in enumerate(texts)])
+    for query in ("amber", "birch cedar"):
+        one, other = half.search("t", query, 100), whole.search("t", query, 100)
+        assert dict(zip(one.seqs, one.scores, strict=True)) == pytest.approx(
+            dict(zip(other.seqs, other.scores, strict=True)), rel=0.02
+        )
+    half.close()
+    whole.close()
+
+
+def test_the_tail_counts_live_documents():
+    tail = Tail()
+    tail.put(TailDoc("a", 1, "one", {}, fresh=True))
+    tail.put(TailDoc("a", 1, "other", {}, fresh=True))
+    tail.put(TailDoc("b", 1, "one", {}, fresh=False))
+    assert (tail.live("a"), tail.live("b"), tail.documents, len(tail)) == (1, 1, 2, 2)
+    assert (list(tail.hidden("a")), list(tail.hidden("b"))) == ([], [1])
+    tail.remove(("a", 1))
+    tail.remove(("a", 7))
+    assert (tail.live("a"), tail.documents, sorted(tail.hidden("a"))) == (0, 1, [1, 7])
+    assert dict(tail.changes())["a", 1] is None
