@@ -81,7 +81,7 @@ class Answers:
     async def _in_time(self, route: Route, call: Call[Any, Any]) -> Any:
         """A read that takes too long is given up. A write never is: it goes on, and the caller hears so."""
         limit = None if route.long else self.server.request_timeout
-        if route.needs in ("write", "admin", "operator"):
+        if route.writes:
             return await self._write(route.handler(call), limit)
         try:
             async with asyncio.timeout(limit):
@@ -149,7 +149,7 @@ def create_app(recollect: Recollect) -> Starlette:
     """
     answers = Answers(recollect)
     by_path: dict[str, dict[str, Route]] = {}
-    for route in ROUTES:
+    for route in sorted(ROUTES, key=lambda route: route.path.endswith("}")):
         by_path.setdefault(route.path, {})[route.method] = route
     app = Starlette(
         routes=[

@@ -122,6 +122,7 @@ async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
     body = call.body
     fields = {name: getattr(body, name) for name in Query.__struct_fields__}
     fields["scopes"] = named_scopes(body.scopes, body.scope, body.scope_id)
+    fields["embedding"] = floats(body.embedding, "embedding")
     if body.limit is msgspec.UNSET:
         fields["limit"] = call.house.recollect.config.search.default_limit
     result = await call.memories.search(Query(**fields))

@@ -38,8 +38,8 @@ class Route:
 
     `body` is the type of a JSON body, `bytes` for a raw one, None for none; `query` the type of the query string.
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
-    `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with what was sent or selected: it has no total time
-    limit, its body only has to keep arriving.
+    `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with
+    what was sent or selected: it has no total time limit, its body only has to keep arriving.
     """
 
     method: str
@@ -57,6 +57,11 @@ class Route:
     def name(self) -> str:
         """`POST /v1/memories/search`: what logs, metrics and tests call the route."""
         return f"{self.method} {self.path}"
+
+    @property
+    def writes(self) -> bool:
+        """Whether the handler may change something, so that it must not be given up half way."""
+        return self.method != "GET" and self.needs != "read"
 
     @property
     def parameter(self) -> str | None:

@@ -43,8 +43,10 @@ class ChangeBody(Change, kw_only=True, forbid_unknown_fields=True):
 
 
 class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
-    """A search. `scope` with `scope_id` is another way to write `scopes` with one entry."""
+    """A search. `scope` with `scope_id` is another way to write `scopes` with one entry; `embedding` is the query's
+    vector, as floats or in base64."""
 
+    embedding: list[float] | str | None = None
     limit: int | UnsetType = UNSET  # type: ignore[assignment]
     scope: str | None = None
     scope_id: str | None = None

@@ -1,0 +1,332 @@
+"""The verbs of a server, blocking: what `sync.open` gives for a folder, for a URL. Errors are the same exceptions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+import numpy as np
+from typing_extensions import Unpack
+
+from recollect import errors
+from recollect.memories import ChangeFields, MemoryFields, SearchFields, SelectionFields
+from recollect.shapes import merged
+from recollect.transfer import Imported, read_lines, write_file
+from recollect.types import (
+    Added,
+    Job,
+    Memory,
+    NearDuplicate,
+    NewMemory,
+    Page,
+    Query,
+    Receipt,
+    SearchResult,
+)
+
+T = TypeVar("T")
+AT = "/v1/memories"
+PART = 4 << 20
+"""Bytes of an import sent in one request."""
+SECONDS = 60.0
+RAISED: dict[str, type[errors.RecollectError]] = {
+    "invalid_api_key": errors.Unauthorized,
+    "forbidden": errors.Forbidden,
+    "host_not_allowed": errors.Forbidden,
+    "not_found": errors.NotFound,
+    "conflict": errors.Conflict,
+    "storage_unavailable": errors.StorageError,
+    "disk_full": errors.StorageError,
+    "index_unavailable": errors.IndexUnavailable,
+    "embedder_unavailable": errors.EmbedderUnavailable,
+}
+INVALID: dict[str, type[errors.InvalidInput]] = {
+    "invalid_value": errors.InvalidInput,
+    "request_too_large": errors.InvalidInput,
+    "dimension_mismatch": errors.DimensionMismatch,
+}
+
+
+class _Came(msgspec.Struct):
+    """What an added memory carries beside itself."""
+
+    created: bool
+    embedded: bool
+
+
+class _Many(msgspec.Struct):
+    """A batch's answer, each memory still encoded."""
+
+    data: list[msgspec.Raw]
+
+
+class _Pairs(msgspec.Struct):
+    """Near-duplicates as they are listed."""
+
+    data: list[NearDuplicate]
+
+
+class _Count(msgspec.Struct):
+    """A count's answer."""
+
+    count: int
+
+
+class Client:
+    """Talks to the server at `url`, with `key` where it asks for one. Thread-safe; close it, or use it in a `with`.
+
+    Every verb raises StorageError when the server cannot be reached, and else what the library raises.
+    """
+
+    def __init__(self, url: str, key: str | None = None, *, user: str | None = None) -> None:
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        if user is not None:
+            headers["x-recollect-user"] = user
+        timeout = httpx.Timeout(SECONDS, read=None)
+        self.url = url
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
+        """See `Memories.add`."""
+        body = content if isinstance(content, NewMemory) else merged("content", content, fields)
+        return _added(self._call("POST", AT, body=body))
+
+    def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
+        """See `Memories.add_many`."""
+        items = [{"content": item} if isinstance(item, str) else item for item in memories]
+        held = msgspec.json.decode(self._call("POST", f"{AT}/batch", body={"memories": items}), type=_Many)
+        return [_added(bytes(one)) for one in held.data]
+
+    def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
+        """See `Memories.update`."""
+        return msgspec.json.decode(self._call("PATCH", _path(id), body=fields), type=Memory)
+
+    def delete(self, id: str) -> None:
+        """See `Memories.delete`."""
+        self._call("DELETE", _path(id))
+
+    def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[SelectionFields]) -> Receipt:
+        """See `Memories.forget`."""
+        body = {**fields} if ids is None else {**fields, "ids": list(ids)}
+        return msgspec.json.decode(self._call("POST", f"{AT}/forget", body=body), type=Receipt)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def get(self, id: str) -> Memory:
+        """See `Memories.get`."""
+        return msgspec.json.decode(self._call("GET", _path(id)), type=Memory)
+
+    def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        **fields: Unpack[SelectionFields],
+    ) -> Page:
+        """See `Memories.list`."""
+        asked = {"limit": limit, "after": after, "before": before, "order": order, **fields}
+        return msgspec.json.decode(self._call("GET", AT, query=_query(asked)), type=Page)
+
+    def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
+        """See `Memories.search`."""
+        body = query if isinstance(query, Query) else merged("query", query, fields)
+        return msgspec.json.decode(self._call("POST", f"{AT}/search", body=body), type=SearchResult)
+
+    def count(self, **fields: Unpack[SelectionFields]) -> int:
+        """See `Memories.count`."""
+        return msgspec.json.decode(self._call("POST", f"{AT}/count", body=fields), type=_Count).count
+
+    def near_duplicates(
+        self, *, limit: int = 100, **fields: Unpack[SelectionFields]
+    ) -> Sequence[NearDuplicate]:
+        """See `Memories.near_duplicates`."""
+        body = {"limit": limit, **fields}
+        return msgspec.json.decode(self._call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs).data
+
+    def stats(self) -> dict[str, Any]:
+        """See `Memories.stats`."""
+        held: dict[str, Any] = msgspec.json.decode(self._call("GET", f"{AT}/stats"))
+        del held["object"]
+        return held
+
+    # --- carrying out and in -----------------------------------------------------------------------
+
+    def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
+        """See `Memories.export`."""
+        body = msgspec.json.encode({"vectors": vectors, **fields})
+        with _reaching(self.url), self._http.stream("POST", f"{AT}/export", content=body) as answer:
+            if answer.status_code != 200:
+                raise _error(answer.status_code, answer.read())
+            rest = b""
+            for piece in answer.iter_bytes():
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from (line + b"\n" for line in lines)
+
+    def export_to(self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> int:
+        """See `Memories.export_to`; the file is on this machine."""
+        return write_file(Path(path), self.export(vectors=vectors, **fields))
+
+    def import_from(self, source: str | Path | Iterable[bytes], *, scope: str | None = None) -> Imported:
+        """See `Memories.import_from`; sent in parts, so that no file is too large."""
+        query = {} if scope is None else {"scope": scope}
+        total = Imported()
+        for shift, part in _parts(read_lines(source)):
+            done = self._part(part, query, shift)
+            total.read += done.read
+            total.created += done.created
+            total.present += done.present
+            total.conflicts += done.conflicts
+        return total
+
+    def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:
+        """One part of an import; a line that is wrong is named by its place in the whole."""
+        try:
+            return msgspec.json.decode(
+                self._call("POST", f"{AT}/import", raw=part, query=query), type=Imported
+            )
+        except errors.InvalidInput as exc:
+            name, _, number = exc.field.partition(" ")
+            if name != "line" or not number.isdecimal():
+                raise
+            says = str(exc).removeprefix(f"{exc.field}: ")
+            raise errors.InvalidInput(f"line {int(number) + shift}", says) from exc
+
+    # --- long work ---------------------------------------------------------------------------------
+
+    def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """See `Memories.reembed`."""
+        body = {"everything": everything, "rows_per_second": rows_per_second}
+        return msgspec.json.decode(self._call("POST", f"{AT}/reembed", body=body), type=Job)
+
+    def compact(self) -> Job:
+        """See `Memories.compact`."""
+        return msgspec.json.decode(self._call("POST", f"{AT}/compact"), type=Job)
+
+    def job(self, id: str) -> Job:
+        """See `Memories.job`."""
+        return msgspec.json.decode(self._call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
+
+    def wait(self, id: str, *, every: float = 0.25, told: Callable[[Job], None] = lambda job: None) -> Job:
+        """The job once it has ended, asked about `every` so many seconds; `told` hears of each answer."""
+        while (job := self.job(id)).state in ("queued", "running"):
+            told(job)
+            time.sleep(every)
+        return job
+
+    def cancel(self, id: str) -> Job:
+        """See `Memories.cancel`."""
+        return msgspec.json.decode(self._call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
+
+    # --- the wire ----------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        raw: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        content = raw if body is None else msgspec.json.encode(body, enc_hook=_plain)
+        with _reaching(self.url):
+            answer = self._http.request(method, path, content=content, params=query)
+        if answer.status_code != 200:
+            raise _error(answer.status_code, answer.content)
+        return answer.content
+
+    def close(self) -> None:
+        """Lets go of the connections. Idempotent."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    try:
+        yield
+    except httpx.HTTPError as exc:
+        raise errors.StorageError(f"the server at {url} did not answer: {exc or type(exc).__name__}") from exc
+
+
+def _error(status: int, body: bytes) -> errors.RecollectError:
+    """The exception that the server's library raised, from its envelope."""
+    try:
+        told = msgspec.json.decode(body)["error"]
+        message, code, param = str(told["message"]), told["code"], told["param"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return errors.StorageError(
+            f"the server answered {status} with something that is not an error of Recollect"
+        )
+    if code in INVALID:
+        field = param or ""
+        return INVALID[code](field, message.removeprefix(f"{field}: "))
+    return RAISED.get(code, errors.RecollectError)(message)
+
+
+def _added(body: bytes) -> Added:
+    came = msgspec.json.decode(body, type=_Came)
+    memory = msgspec.json.decode(body, type=Memory)
+    return Added(memory=memory, created=came.created, embedded=came.embedded)
+
+
+def _path(id: str) -> str:
+    return f"{AT}/{quote(id, safe='')}"
+
+
+def _plain(value: Any) -> Any:
+    """Vectors travel as lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be sent")
+
+
+def _query(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The query string of a listing: lists repeated, times as ISO 8601, filters as JSON."""
+    return {
+        name: value
+        if isinstance(value, list)
+        else msgspec.json.encode(value).decode()
+        if isinstance(value, dict)
+        else msgspec.to_builtins(value)
+        for name, value in asked.items()
+        if value is not None
+    }
+
+
+def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """An import in parts of about `PART` bytes. Each begins with the header, when there is one; with each comes
+    what to add to a line's number in it to have its number in the whole."""
+    first = next(lines, b"")
+    header = [first] if b'"recollect_export"' in first[:200] else []
+    held, size, sent, shift = [first], len(first), 0, 0
+    for line in lines:
+        if size + len(line) > PART and len(held) > len(header):
+            yield shift, _joined(held)
+            sent += len(held) - (len(header) if shift else 0)
+            held, size, shift = [*header], 0, sent - len(header)
+        held.append(line)
+        size += len(line)
+    yield shift, _joined(held)
+
+
+def _joined(lines: Sequence[bytes]) -> bytes:
+    return b"\n".join(line.rstrip(b"\n") for line in lines)

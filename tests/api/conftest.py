@@ -1,0 +1,83 @@
+"""A server in this process, without sockets: requests go straight into the application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from recollect.api import create_app
+from recollect.portal import Portal
+from recollect.recollect import Recollect
+
+
+class House:
+    """An open library, its application, and a caller on the same machine."""
+
+    def __init__(self, portal: Portal, settings: dict[str, Any]) -> None:
+        self.portal = portal
+        self.recollect = portal.call(Recollect.open(":memory:", **settings))
+        self.app = create_app(self.recollect)
+
+    def request(self, method: str, path: str, *, key: str | None = None, **options: Any) -> httpx.Response:
+        """One request and its whole answer; `client` is the caller's address."""
+        headers = dict(options.pop("headers", {}))
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        client = options.pop("client", ("127.0.0.1", 40000))
+
+        async def go() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=client)
+            base = options.pop("base_url", "http://localhost:8377")
+            async with httpx.AsyncClient(transport=transport, base_url=base) as http:
+                return await http.request(method, path, headers=headers, **options)
+
+        return self.portal.call(go())
+
+    def add(self, content: str, **fields: Any) -> str:
+        """The id of a new memory."""
+        answer = self.request("POST", "/v1/memories", json={"content": content, **fields})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
+    def close(self) -> None:
+        self.portal.call(self.app.state.answers.drain())
+        self.portal.call(self.recollect.close())
+
+
+@pytest.fixture(scope="session")
+def portal() -> Iterator[Portal]:
+    made = Portal()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def opened(portal: Portal) -> Iterator[Any]:
+    """Opens houses with the settings given, `embedder` being the hash one."""
+    houses: list[House] = []
+
+    def open_house(**settings: Any) -> House:
+        houses.append(House(portal, {"embedder": {"url": "hash:64"}, **settings}))
+        return houses[-1]
+
+    yield open_house
+    for house in houses:
+        house.close()
+
+
+@pytest.fixture
+def house(opened: Any) -> House:
+    """A house without keys."""
+    return opened()
+
+
+@pytest.fixture(scope="module")
+def lasting(portal: Portal) -> Iterator[House]:
+    """A house for a whole file of tests, with one memory in it."""
+    made = House(portal, {"embedder": {"url": "hash:64"}})
+    made.add("what must not be lost")
+    yield made
+    made.close()
