@@ -233,14 +233,16 @@ def exact(vectors: Floats, queries: Floats, passing: Slots | None) -> list[set[i
 
 def measure(name: str, path: Path, folder: Path) -> str:
     """One line of the table."""
-    vectors = np.load(path / "vectors.npy", mmap_mode="r")
     queries = np.load(path / "queries.npy")
-    rows, dim = vectors.shape
+    dim = queries.shape[1]
+    rows = (path / "vectors.f32").stat().st_size // (dim * 4)
     before = resident()
     made = contender(name, folder, dim, rows)
     spent = 0.0
     for start in range(0, rows, BATCH):
-        some = np.array(vectors[start : start + BATCH])
+        some = np.fromfile(path / "vectors.f32", np.float32, BATCH * dim, offset=start * dim * 4).reshape(
+            -1, dim
+        )
         clock = time.process_time()
         made.add(start, some)
         spent += time.process_time() - clock
@@ -277,7 +279,7 @@ def prepare(rows: int, real: Path | None, path: Path) -> int:
     random = np.random.default_rng(2)
     queries = vectors[random.integers(0, rows, QUERIES)]
     queries = queries + random.standard_normal(queries.shape, np.float32) * (0.5 / np.sqrt(queries.shape[1]))
-    np.save(path / "vectors.npy", vectors)
+    vectors.tofile(path / "vectors.f32")
     np.save(path / "queries.npy", queries.astype(np.float32))
     for percent in (100, *SHARES):
         passing = None if percent == 100 else np.flatnonzero(np.arange(rows) * 7919 % 100 < percent)

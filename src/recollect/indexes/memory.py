@@ -187,7 +187,7 @@ class MemoryIndex(Index):
         view = partition.view
         if view.dead > max(SEAL_FROM // 4, view.n * DEAD_SHARE):
             self._compact(tenant, partition)
-        elif view.n - view.blocks.sealed >= min(SEAL_AT_MOST, max(SEAL_FROM, view.n // 4)):
+        elif partition.unsealed >= min(SEAL_AT_MOST, max(SEAL_FROM, view.n // 4)):
             partition.seal()
 
     def _compact(self, tenant: str, partition: Partition) -> None:
@@ -202,7 +202,7 @@ class MemoryIndex(Index):
     def _seal_if_paid_for(self, tenant: str, partition: Partition) -> None:
         """Seal in a thread of its own once searches spent as much on unsealed vectors as sealing costs."""
         held = partition.view.blocks.held
-        tail = partition.view.n - partition.view.blocks.sealed
+        tail = partition.unsealed
         copied = held[-1].block.rows if held else 0
         if tail < WORTH_SEALING or partition.scanned < COPY_COST * copied + QUANTISE_COST * tail:
             return
@@ -218,7 +218,12 @@ class MemoryIndex(Index):
 
     def _save(self, partitions: dict[str, Partition] | None = None) -> None:
         if self._cache is not None:
-            self._cache.save(self._rev, self._partitions if partitions is None else partitions)
+            held = self._partitions if partitions is None else partitions
+            for partition in held.values():
+                # The open block is written anew anyway, and whoever opens the cache finds nothing left to scan.
+                if partition.view.blocks.sealed and partition.unsealed >= WORTH_SEALING:
+                    partition.seal()
+            self._cache.save(self._rev, held)
             self._durable = self._rev
         self._changes = 0
 

@@ -60,6 +60,12 @@ class Partition:
         self.scanned = 0
         """Vectors that searches have scored because no block holds them yet, since the last sealing."""
 
+    @property
+    def unsealed(self) -> int:
+        """Vectors that no block holds yet."""
+        view = self.view
+        return view.n - view.blocks.sealed
+
     def put(self, batch: VectorBatch, units: Vectors) -> int:
         """Append the batch (`units` are its vectors at length 1) and kill what it replaces; vectors killed."""
         view = self.view
