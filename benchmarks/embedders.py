@@ -1,9 +1,10 @@
 """How good and how fast each embedder is, as a markdown table; `--calibrate` fits what its cosines mean.
 
-    python benchmarks/embedders.py --data /path/to/data [--vectors FOLDER] [--calibrate] [MODEL_URL ...]
+    python benchmarks/embedders.py --data FOLDER [--vectors FOLDER] [--calibrate | --batches] [MODEL_URL ...]
 
 `--data` holds `scifact/` (BEIR) and `locomo/locomo_dev5.json`. Rates are per second of CPU time, one
-thread. `--vectors` keeps the vectors between runs, as the largest model needs about ten CPU minutes.
+thread. `--batches` shows what sharing a run of the model does to a vector. `--vectors` keeps the vectors
+between runs, as the largest model needs about eight CPU minutes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.embedders import CachedEmbedder, Calibration, Task, open_embedder
+from recollect.embedders.onnx import OnnxEmbedder
+from recollect.embedders.static import StaticEmbedder
 
 MODELS = ("local:arctic-embed-s", "local:potion-base-8m", "local:wordllama", "hash:256")
 Floats = NDArray[np.float32]
@@ -155,6 +158,15 @@ def load_ms(url: str) -> float:
     return 1000 * float(done.stdout)
 
 
+def megabytes(embedder: CachedEmbedder) -> float:
+    """What the model takes on disk."""
+    if not isinstance(embedder.inner, OnnxEmbedder | StaticEmbedder):
+        return 0
+    folder, manifest = embedder.inner.folder.folder, embedder.inner.folder.manifest
+    names = [name for name in (manifest.weights, manifest.tokenizer, manifest.scales) if name]
+    return sum((folder / name).stat().st_size for name in names) / 1e6
+
+
 def of_256_tokens(passages: Sequence[str], embedder: CachedEmbedder, wanted: int) -> list[str]:
     """Texts of about 256 tokens: words of the passages, as many as average there."""
     words = " ".join(passages[:200]).split()
@@ -175,7 +187,7 @@ def row(url: str, data: Path, folder: Path | None) -> str:
     long = 1 / cpu(embedder, of_256_tokens(papers[0].passages, embedder, 40), "document")
     return (
         f"| {url} | {embedder.dim} | {quality:.3f} | {recalled:.3f} | {query:.2f} | {short:,.0f} | {long:,.0f} "
-        f"| {load_ms(url):.0f} |"
+        f"| {load_ms(url):.0f} | {megabytes(embedder):.1f} |"
     )
 
 
@@ -235,6 +247,40 @@ def _read(calibration: Calibration, cosines: Floats, percentile: float) -> float
     return calibration.similarity(float(np.percentile(cosines, percentile)))
 
 
+def batches(url: str, data: Path) -> str:
+    """What running several texts at once does to an ONNX model's vectors and to its speed."""
+    inner = open_embedder(url).inner
+    if not isinstance(inner, OnnxEmbedder):
+        return f"{url}: no batches"
+    session, names, output = inner._loaded()
+    ids = sorted((inner._ids(text) for text in locomo(data)[0].passages[:128]), key=len)
+
+    def run(rows: list[list[int]]) -> Floats:
+        padded = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        mask = np.zeros_like(padded)
+        for i, tokens in enumerate(rows):
+            padded[i, : len(tokens)] = tokens
+            mask[i, : len(tokens)] = 1
+        inputs = {"input_ids": padded, "attention_mask": mask, "token_type_ids": np.zeros_like(padded)}
+        first: Floats = session.run([output], {name: inputs[name] for name in names})[0][:, 0]
+        unit: Floats = first / np.linalg.norm(first, axis=1, keepdims=True)
+        return unit
+
+    alone = np.concatenate([run([tokens]) for tokens in ids])
+    lines = [
+        f"{url}, turns sorted by length",
+        "| batch | cosine to alone, least | mean | turns/s |",
+        "|--:|--:|--:|--:|",
+    ]
+    for size in (1, 4, 16, 64):
+        began = time.process_time()
+        made = np.concatenate([run(ids[i : i + size]) for i in range(0, len(ids), size)])
+        spent = time.process_time() - began
+        cosines = (made * alone).sum(axis=1)
+        lines.append(f"| {size} | {cosines.min():.4f} | {cosines.mean():.4f} | {len(ids) / spent:,.0f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Prints the table, or the calibrations."""
     parser = argparse.ArgumentParser(
@@ -244,6 +290,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--vectors", type=Path)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--batches", action="store_true")
     given = parser.parse_args()
     if given.calibrate:
         for url in given.models:
@@ -251,10 +298,14 @@ def main() -> None:
                 continue
             print(calibrate(url, given.data, given.vectors), flush=True)
         return
-    print(
-        "| model | dim | SciFact nDCG@10 | LoCoMo R@10 | query, CPU ms | turns/s | 256-token texts/s | load, CPU ms |"
+    if given.batches:
+        print("\n\n".join(batches(url, given.data) for url in given.models))
+        return
+    columns = (
+        "dim SciFact_nDCG@10 LoCoMo_R@10 query,_CPU_ms turns/s 256-token_texts/s load,_CPU_ms MB".split()
     )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    print("| model |", " | ".join(columns).replace("_", " "), "|")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for url in given.models:
         print(row(url, given.data, given.vectors), flush=True)
 

@@ -4,7 +4,7 @@ from threading import Event
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.embedders.base import Calibration, Embedded, Span, Task
@@ -73,6 +73,7 @@ def test_a_cancelled_job_does_no_more_work() -> None:
     assert embedder.order == ["a", "!"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=30), st.integers(1, 20))
 def test_slices_hold_every_text_in_order_and_stay_small(texts: list[str], chars: int) -> None:
     cut = list(slices(texts, chars))
@@ -80,6 +81,7 @@ def test_slices_hold_every_text_in_order_and_stay_small(texts: list[str], chars:
     assert all(piece and (len(piece) == 1 or sum(map(len, piece)) <= chars) for piece in cut)
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(1, 70))
 def test_a_zero_vector_gets_a_direction_of_its_own(text: str, dim: int) -> None:
     made = unit(np.zeros(dim, np.float32), text)

@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.embedders.base import Span
@@ -20,6 +20,7 @@ def tokenised(draw: st.DrawFn) -> tuple[str, list[int]]:
     return "".join(draw(st.lists(st.sampled_from("ab  é.한"), min_size=size, max_size=size))), starts
 
 
+@settings(deadline=None)
 @given(tokenised(), st.integers(32, 80))
 def test_windows_cover_the_text_and_hold_no_more_than_their_limit(
     made: tuple[str, list[int]], limit: int
@@ -33,6 +34,7 @@ def test_windows_cover_the_text_and_hold_no_more_than_their_limit(
         assert sum(span.start <= start < span.end for start in starts) <= limit + 4
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["word", "a", "naïve", "x1"]), min_size=1, max_size=300))
 def test_words_stay_whole(words: list[str]) -> None:
     text = " ".join(words)

@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
@@ -33,6 +33,7 @@ encodings = pytest.mark.parametrize("encoding", ENCODINGS)
 
 
 @encodings
+@settings(deadline=None)
 @given(text=TEXTS, size=st.integers(1, 40), data=st.data())
 def test_chunks_hold_every_character_and_fit(
     encoding: str, text: str, size: int, data: st.DataObject
@@ -53,6 +54,7 @@ def test_chunks_hold_every_character_and_fit(
 
 
 @encodings
+@settings(deadline=None)
 @given(words=st.integers(0, 400), size=st.integers(2, 60), data=st.data())
 def test_chunk_count_and_overlap_where_a_word_is_a_token(
     encoding: str, words: int, size: int, data: st.DataObject
@@ -66,6 +68,7 @@ def test_chunk_count_and_overlap_where_a_word_is_a_token(
         assert count(text[after.start : before.end], encoding) == overlap
 
 
+@settings(deadline=None)
 @given(text=TEXTS, size=st.integers(8, 40))
 def test_overlap_is_at_least_what_was_asked(text: str, size: int) -> None:
     """Asked of chunks that are far longer than one character costs, so that progress never limits it."""

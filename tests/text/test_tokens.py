@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
@@ -40,6 +40,7 @@ def test_special_tokens_are_plain_text(encoding: str) -> None:
 
 
 @encodings
+@settings(deadline=None)
 @given(text=TEXTS)
 def test_slabs_change_nothing(encoding: str, text: str) -> None:
     padded = (text + " word word") * (2 * SLAB // (len(text) + 10) + 2)
@@ -47,6 +48,7 @@ def test_slabs_change_nothing(encoding: str, text: str) -> None:
 
 
 @encodings
+@settings(deadline=None)
 @given(text=TEXTS)
 def test_locations_are_where_the_tokens_begin(encoding: str, text: str) -> None:
     found = locate(text, encoding)

@@ -32,7 +32,7 @@ class OnnxEmbedder(ThreadedEmbedder):
         self.model = manifest.name
         self.max_tokens = manifest.max_tokens
         self.calibration = manifest.calibration
-        self._folder = folder
+        self.folder = folder
         self._loading = Lock()
         self.dim = manifest.dim or self._measured_dim()
 
@@ -40,7 +40,7 @@ class OnnxEmbedder(ThreadedEmbedder):
         vectors = np.empty((len(texts), self.dim), np.float32)
         tokens = 0
         for row, text in enumerate(texts):
-            ids = self._ids(self._folder.manifest.query_prefix + text if task == "query" else text)
+            ids = self._ids(self.folder.manifest.query_prefix + text if task == "query" else text)
             vectors[row] = unit(self._pooled(ids), text)
             tokens += len(ids)
         return Embedded(vectors, tokens)
@@ -50,8 +50,8 @@ class OnnxEmbedder(ThreadedEmbedder):
 
     @cached_property
     def _wordpieces(self) -> Wordpieces:
-        manifest = self._folder.manifest
-        return Wordpieces(self._folder.checked(manifest.tokenizer), manifest.max_tokens)
+        manifest = self.folder.manifest
+        return Wordpieces(self.folder.checked(manifest.tokenizer), manifest.max_tokens)
 
     @property
     def _room(self) -> int:
@@ -73,7 +73,7 @@ class OnnxEmbedder(ThreadedEmbedder):
             raise EmbedderUnavailable(f"the model {self.model} did not answer: {exc}") from exc
         if hidden.ndim == 1:
             return hidden
-        pooled: Vectors = hidden[0] if self._folder.manifest.pooling == "cls" else hidden.mean(axis=0)
+        pooled: Vectors = hidden[0] if self.folder.manifest.pooling == "cls" else hidden.mean(axis=0)
         return pooled
 
     def _loaded(self) -> tuple[Any, list[str], str]:
@@ -83,7 +83,7 @@ class OnnxEmbedder(ThreadedEmbedder):
     @cached_property
     def _session(self) -> tuple[Any, list[str], str]:
         """The model, the names of its inputs, and the name of the output to read."""
-        weights = self._folder.checked(self._folder.manifest.weights)
+        weights = self.folder.checked(self.folder.manifest.weights)
         try:
             import onnxruntime
 

@@ -51,7 +51,7 @@ class StaticEmbedder(ThreadedEmbedder):
         self.model = manifest.name
         self.max_tokens = manifest.max_tokens
         self.calibration = manifest.calibration
-        self._folder = folder
+        self.folder = folder
         self._loading = Lock()
         self.dim = manifest.dim or self._loaded().rows.shape[1]
 
@@ -70,8 +70,8 @@ class StaticEmbedder(ThreadedEmbedder):
 
     @cached_property
     def _wordpieces(self) -> Wordpieces:
-        manifest = self._folder.manifest
-        return Wordpieces(self._folder.checked(manifest.tokenizer), manifest.max_tokens)
+        manifest = self.folder.manifest
+        return Wordpieces(self.folder.checked(manifest.tokenizer), manifest.max_tokens)
 
     def _loaded(self) -> Table:
         with self._loading:
@@ -79,11 +79,11 @@ class StaticEmbedder(ThreadedEmbedder):
 
     @cached_property
     def _table(self) -> Table:
-        manifest = self._folder.manifest
-        weights = self._folder.checked(manifest.weights)
+        manifest = self.folder.manifest
+        weights = self.folder.checked(manifest.weights)
         if weights.suffix == ".safetensors":
             return Table(read_safetensors(weights), None)
-        scales = np.load(self._folder.checked(manifest.scales)) if manifest.scales else None
+        scales = np.load(self.folder.checked(manifest.scales)) if manifest.scales else None
         return Table(np.load(weights, mmap_mode="r").view(np.ndarray), scales)
 
 
