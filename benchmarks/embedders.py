@@ -28,6 +28,16 @@ from recollect.embedders.onnx import OnnxEmbedder
 from recollect.embedders.static import StaticEmbedder
 
 MODELS = ("local:arctic-embed-s", "local:potion-base-8m", "local:wordllama", "hash:256")
+COLUMNS = (
+    "dim",
+    "SciFact nDCG@10",
+    "LoCoMo R@10",
+    "query, CPU ms",
+    "turns/s",
+    "256-token texts/s",
+    "load, CPU ms",
+    "MB",
+)
 Floats = NDArray[np.float32]
 
 
@@ -301,11 +311,8 @@ def main() -> None:
     if given.batches:
         print("\n\n".join(batches(url, given.data) for url in given.models))
         return
-    columns = (
-        "dim SciFact_nDCG@10 LoCoMo_R@10 query,_CPU_ms turns/s 256-token_texts/s load,_CPU_ms MB".split()
-    )
-    print("| model |", " | ".join(columns).replace("_", " "), "|")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("| model |", " | ".join(COLUMNS), "|")
+    print("|---" + "|--:" * len(COLUMNS) + "|")
     for url in given.models:
         print(row(url, given.data, given.vectors), flush=True)
 
