@@ -72,3 +72,13 @@ def test_the_tail_counts_live_documents():
     tail.remove(("a", 7))
     assert (tail.live("a"), tail.documents, sorted(tail.hidden("a"))) == (0, 1, [1, 7])
     assert dict(tail.changes())["a", 1] is None
+
+
+def test_a_query_of_many_terms_finds_by_any():
+    words = TantivyWords("", None)
+    words.put("t", [WordDoc(1, "amber amber", {})])
+    query = " ".join(f"absent{i}" for i in range(100)) + " amber"
+    assert list(words.search("t", query, 5).seqs) == [1]
+    words.compact()
+    assert list(words.search("t", query, 5).seqs) == [1]
+    words.close()

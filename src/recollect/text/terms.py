@@ -13,6 +13,7 @@ STAMP = "simple,long60,lower,fold,stop176,english,han1/1"
 
 MAX_TERM_BYTES = 60
 MAX_QUERY_CHARS = 20_000
+MAX_QUERY_TERMS = 128
 
 # Snowball's English list, plus the ends that a tokenizer leaves of contractions ("don't" -> don, t).
 STOPWORDS = frozenset(
@@ -68,8 +69,8 @@ def terms(text: str) -> list[str]:
 
 
 def query_terms(query: str) -> list[str]:
-    """The distinct terms of a query in order of appearance, from its first 20 000 characters."""
-    return list(dict.fromkeys(terms(query[:MAX_QUERY_CHARS])))
+    """The first 128 distinct terms of a query: a pasted book must not cost what a book costs."""
+    return list(dict.fromkeys(terms(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_TERMS]
 
 
 @lru_cache(maxsize=65_536)

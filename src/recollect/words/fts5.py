@@ -15,14 +15,13 @@ from pysqlite3 import dbapi2 as sqlite
 
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, AllOf, Compare, Filter, matches
-from recollect.text.terms import MAX_QUERY_CHARS, STAMP, STOPWORDS, WORD, encodable
+from recollect.text.terms import MAX_QUERY_CHARS, MAX_QUERY_TERMS, STAMP, STOPWORDS, WORD, encodable
 from recollect.words.attributes import plain
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
 
 logger = logging.getLogger(__name__)
 
 FORMAT = f"fts5 1, {STAMP}"
-MAX_TERMS = 64
 SCHEMA = """
 CREATE TABLE about (stamp TEXT NOT NULL, rev INTEGER NOT NULL);
 CREATE TABLE docs (
@@ -155,7 +154,7 @@ class Fts5Words(Words):
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
         words = dict.fromkeys(_words(query[:MAX_QUERY_CHARS]))
-        asked = " OR ".join(f'"{word}"' for word in list(words)[:MAX_TERMS])
+        asked = " OR ".join(f'"{word}"' for word in list(words)[:MAX_QUERY_TERMS])
         with self._available("searching"):
             if not asked or limit <= 0:
                 return NO_WORDS

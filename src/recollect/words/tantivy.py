@@ -23,9 +23,6 @@ from recollect.words.view import View
 
 logger = logging.getLogger(__name__)
 
-MAX_TERMS = 64
-"""Of a longer query the rarest terms count: they decide the ranking, and common ones cost the time."""
-MAX_SCANNED_TERMS = 1_024
 PUT_CHUNK = 512
 MIXED_FROM = 0.05
 """From this share of uncommitted documents on, committed scores use the idf of both together."""
@@ -119,7 +116,7 @@ class TantivyWords(Words):
             raise IndexUnavailable("The word index is closed")
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
-        words = query_terms(query)[:MAX_SCANNED_TERMS]
+        words = query_terms(query)
         with self._lock:
             self._check_open()
             if limit <= 0 or not words:
@@ -138,17 +135,14 @@ class TantivyWords(Words):
     ) -> tuple[dict[str, float], list[tuple[float, int]]]:
         """Boosts for the committed search, and (score, seq) from both tails."""
         waiting = self._frozen.documents + self._active.documents
-        if not waiting and len(words) <= MAX_TERMS:
-            return dict.fromkeys(words, 1.0), []
-        held = _rarest({word: view.searcher.doc_freq("text", word) for word in words})
         if not waiting:
-            return dict.fromkeys(held, 1.0), []
+            return dict.fromkeys(words, 1.0), []
+        held = {word: view.searcher.doc_freq("text", word) for word in words}
+        total = {word: count + self._holding(word) for word, count in held.items()}
         documents, average = self._collection(view, held)
-        weights = {
-            word: idf(documents + waiting, count + self._holding(word)) for word, count in held.items()
-        }
+        weights = {word: idf(documents + waiting, count) for word, count in total.items()}
         mixed = waiting > MIXED_FROM * documents
-        boosts = {w: weights[w] / idf(documents, n) if mixed else 1.0 for w, n in held.items() if n}
+        boosts = {w: weights[w] / idf(documents, held[w]) if mixed else 1.0 for w in total if held[w]}
         found = self._active.search(tenant, weights, average, where, ())
         if len(self._frozen):
             found += self._frozen.search(tenant, weights, average, where, self._overridden(tenant))
@@ -306,12 +300,6 @@ class TantivyWords(Words):
                 self._segments.close()
                 if self._temporary is not None:
                     self._temporary.cleanup()
-
-
-def _rarest(held: Mapping[str, int]) -> Mapping[str, int]:
-    if len(held) <= MAX_TERMS:
-        return held
-    return dict(sorted(held.items(), key=lambda pair: pair[1])[:MAX_TERMS])
 
 
 def _ranked(found: list[tuple[float, int]], limit: int) -> WordMatches:
