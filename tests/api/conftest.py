@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -54,9 +54,7 @@ def portal() -> Iterator[Portal]:
     made.close()
 
 
-@pytest.fixture
-def opened(portal: Portal) -> Iterator[Any]:
-    """Opens houses with the settings given, `embedder` being the hash one."""
+def _opening(portal: Portal) -> Iterator[Callable[..., House]]:
     houses: list[House] = []
 
     def open_house(**settings: Any) -> House:
@@ -69,15 +67,26 @@ def opened(portal: Portal) -> Iterator[Any]:
 
 
 @pytest.fixture
-def house(opened: Any) -> House:
+def opened(portal: Portal) -> Iterator[Callable[..., House]]:
+    """Opens houses with the settings given, `embedder` being the hash one, for one test."""
+    yield from _opening(portal)
+
+
+@pytest.fixture(scope="module")
+def houses(portal: Portal) -> Iterator[Callable[..., House]]:
+    """The same, for a whole file of tests."""
+    yield from _opening(portal)
+
+
+@pytest.fixture
+def house(opened: Callable[..., House]) -> House:
     """A house without keys."""
     return opened()
 
 
 @pytest.fixture(scope="module")
-def lasting(portal: Portal) -> Iterator[House]:
+def lasting(houses: Callable[..., House]) -> House:
     """A house for a whole file of tests, with one memory in it."""
-    made = House(portal, {"embedder": {"url": "hash:64"}})
+    made = houses()
     made.add("what must not be lost")
-    yield made
-    made.close()
+    return made

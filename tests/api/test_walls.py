@@ -1,0 +1,219 @@
+"""Two tenants with equal ids and contents never see each other, on any route of the table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.api.routes import ROUTES
+
+PAIRS = 1_000
+IDS = ("kettle", "car/1", "ü")
+UNKNOWN = "nobody-has-this"
+WORDS = ("the kettle is green", "the car is red", "the kettle is loud", "a green car")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request to a route; `{id}` is in the path where the table has a parameter."""
+
+    body: Any = None
+    raw: bytes | None = None
+    query: tuple[tuple[str, str], ...] = ()
+
+
+Case = Callable[[str], list[Ask]]
+"""What to ask of a route about a memory (or a job) of this id."""
+
+
+def selections(id_: str) -> list[Ask]:
+    """Selections that would find a memory of another tenant, if any could."""
+    return [Ask(body={**some}) for some in SELECTIONS(id_)]
+
+
+def SELECTIONS(id_: str) -> list[dict[str, Any]]:  # noqa: N802 - read beside CASES
+    return [
+        {},
+        {"scopes": ["all"]},
+        {"scopes": ["session:s"]},
+        {"tags": ["t"]},
+        {"filters": {"id": id_}},
+        {"kinds": ["note"], "source": "src"},
+    ]
+
+
+def none(id_: str) -> list[Ask]:
+    return [Ask()]
+
+
+CASES: dict[str, Case] = {
+    "POST /v1/memories": lambda id_: [Ask({"content": w, "session_id": "s", "id": id_}) for w in WORDS],
+    "POST /v1/memories/batch": lambda id_: [Ask({"memories": [{"content": WORDS[0], "id": id_}]})],
+    "GET /v1/memories": lambda id_: [
+        Ask(),
+        Ask(query=(("after", id_),)),
+        Ask(query=(("before", id_),)),
+        Ask(query=(("scopes", "all"), ("include_archived", "true"))),
+    ],
+    "POST /v1/memories/search": lambda id_: (
+        [Ask({"query": "green kettle", "limit": 50, "threshold": 0, **some}) for some in SELECTIONS(id_)]
+        + [Ask({"query": id_, "hierarchy": {"session": "s"}, "count_access": True})]
+    ),
+    "POST /v1/memories/forget": lambda id_: [Ask({"ids": [id_]}), Ask({"scopes": ["all"]})],
+    "POST /v1/memories/count": selections,
+    "GET /v1/memories/stats": none,
+    "POST /v1/memories/compact": none,
+    "POST /v1/memories/reembed": lambda id_: [Ask({"everything": True})],
+    "GET /v1/memories/export": lambda id_: [Ask(query=(("vectors", "true"),))],
+    "POST /v1/memories/export": selections,
+    "POST /v1/memories/import": lambda id_: [
+        Ask(raw=json.dumps({"id": id_, "content": WORDS[1], "session_id": "s"}).encode())
+    ],
+    "POST /v1/memories/near_duplicates": selections,
+    "GET /v1/memories/{id}": none,
+    "PATCH /v1/memories/{id}": lambda id_: [Ask({"content": "changed"}), Ask({"archived": True})],
+    "POST /v1/memories/{id}": lambda id_: [Ask({"metadata": {"x": 1}})],
+    "DELETE /v1/memories/{id}": none,
+    "GET /v1/jobs": none,
+    "GET /v1/jobs/{id}": none,
+    "POST /v1/jobs/{id}/cancel": none,
+    "GET /v1/models": none,
+    "GET /v1/models/{model}": none,
+    "POST /v1/embeddings": lambda id_: [Ask({"model": "hash-64", "input": WORDS[0]})],
+    "GET /healthz": none,
+    "GET /readyz": none,
+    "GET /metrics": none,
+    "GET /openapi.json": none,
+}
+VOLATILE = (
+    "archived_at",
+    "query_time",
+    "created_at",
+    "updated_at",
+    "occurred_at",
+    "last_accessed_at",
+    "erased_at",
+    "tombstone",
+)
+"""What differs between two answers that say the same."""
+
+
+def test_every_route_has_a_case() -> None:
+    assert set(CASES) == {route.name for route in ROUTES}
+
+
+@pytest.fixture(scope="module")
+def tenants(houses: Any) -> tuple[Any, Iterator[int]]:
+    """A house with keys for many pairs of tenants, and the numbers of the pairs not used yet."""
+    keys = [
+        {"name": f"{side}{n}", "tenant": f"{side}{n}", "role": "admin", "key": f"key-{side}{n}"}
+        for n in range(PAIRS)
+        for side in "abc"
+    ]
+    return houses(keys=keys), itertools.count()
+
+
+def ask(house: Any, key: str, route: Any, id_: str, what: Ask) -> httpx.Response:
+    from urllib.parse import quote
+
+    path = route.path
+    if route.parameter:
+        path = path.replace(f"{{{route.parameter}}}", quote(id_, safe=""))
+    content = what.raw if what.body is None else json.dumps(what.body).encode()
+    return house.request(route.method, path, key=key, content=content, params=list(what.query))
+
+
+def said(answer: httpx.Response, ids: dict[str, str]) -> Any:
+    """What an answer says, without what differs anyway; `ids` renames ids."""
+    text = answer.text
+    for id_, name in ids.items():
+        text = text.replace(json.dumps(id_, ensure_ascii=False)[1:-1], name)
+    if not answer.headers.get("content-type", "").startswith("application/json"):
+        return answer.status_code, [
+            without(json.loads(line)) for line in text.splitlines() if line[:1] == "{"
+        ]
+    return answer.status_code, without(json.loads(text))
+
+
+def without(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without(item) for key, item in value.items() if key not in VOLATILE}
+    return [without(item) for item in value] if isinstance(value, list) else value
+
+
+rows = st.lists(
+    st.tuples(st.sampled_from(IDS), st.sampled_from(WORDS), st.booleans()),
+    max_size=3,
+    unique_by=(lambda row: row[0], lambda row: row[1]),
+)
+
+
+def fill(house: Any, key: str, memories: list[tuple[str, str, bool]], mark: str) -> None:
+    for id_, content, scoped in memories:
+        body = {
+            "id": id_, "content": content, "tags": ["t"], "source": "src",
+            "metadata": {"id": id_, "mark": mark}, "session_id": "s" if scoped else None,
+        }  # fmt: skip
+        assert house.request("POST", "/v1/memories", key=key, json=body).status_code == 200
+
+
+def exported(house: Any, key: str) -> bytes:
+    return house.request("GET", "/v1/memories/export?vectors=true", key=key).content
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mine=rows, theirs=rows, id_=st.sampled_from(IDS), data=st.data())
+def test_tenants_never_see_each_other(tenants: Any, mine: Any, theirs: Any, id_: str, data: Any) -> None:
+    """`a` and `c` hold the same; beside `a` lives `b`, with its own under the same ids. On every route, in any
+    order, `a` hears what `c` hears, never a word of `b`'s, and `b` stays as it was."""
+    house, numbers = tenants
+    n = next(numbers)
+    a, b, c = (f"key-{side}{n}" for side in "abc")
+    for key, memories, mark in ((a, mine, "of-a"), (c, mine, "of-a"), (b, theirs, "of-b")):
+        fill(house, key, memories, mark)
+    job = house.request("POST", "/v1/memories/compact", key=b).json()["id"]
+    before = exported(house, b)
+    foreign = sorted({row[0] for row in theirs} - {row[0] for row in mine})
+    routes = data.draw(st.permutations([r for r in ROUTES if r.needs not in ("open", "operator")]))
+    for route in routes:
+        asked = job if "/jobs" in route.path else id_
+        for what in CASES[route.name](asked):
+            heard = ask(house, a, route, asked, what)
+            alone = ask(house, c, route, asked, what)
+            assert "of-b" not in heard.text, route.name
+            assert heard.status_code < 500, heard.text
+            if "/v1/jobs" not in route.path and route.name not in JOBS:
+                assert said(heard, {}) == said(alone, {}), (route.name, what)
+        if route.parameter == "id":
+            for other in [job] if "/jobs" in route.path else [job, *foreign]:
+                for what in CASES[route.name](other):
+                    heard = ask(house, a, route, other, what)
+                    unknown = ask(house, a, route, UNKNOWN, what)
+                    known_by_now = heard.status_code == 200 and other in IDS
+                    assert known_by_now or said(heard, {other: UNKNOWN}) == said(unknown, {})
+    assert job not in house.request("GET", "/v1/jobs", key=a).text
+    assert exported(house, b) == before
+
+
+JOBS = ("POST /v1/memories/compact", "POST /v1/memories/reembed")
+"""Answers that carry the id of a new job, which is random."""
+
+
+def test_the_folder_is_shown_to_its_operator_alone(opened: Any) -> None:
+    keys = [{"name": t, "tenant": t, "role": "admin", "key": f"key-{t}"} for t in ("default", "a")]
+    house = opened(keys=keys)
+    assert house.request("GET", "/metrics", key="key-default").status_code == 200
+    assert house.request("GET", "/metrics", key="key-a").status_code == 403
+    whole = house.request("GET", "/v1/memories/stats", key="key-default").json()
+    own = house.request("GET", "/v1/memories/stats", key="key-a").json()
+    for name in ("database", "index", "words", "jobs"):
+        assert whole[name] is not None
+        assert own[name] is None
