@@ -5,12 +5,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
+from collections.abc import Container
 from pathlib import Path
 from typing import IO
 
 from recollect.errors import FolderInUse, StorageError
 
 LOCK = "recollect.lock"
+
+
+def drop_other_caches(folder: Path, keep: Container[str]) -> None:
+    """Removes the index caches of other models and engines than those in use: a forgetting could not reach
+    what they hold. Nothing is lost: they are made again from the rows."""
+    for path in folder.iterdir():
+        if path.is_dir() and path.name.startswith(("index-", "words-")) and path.name not in keep:
+            shutil.rmtree(path)
 
 
 class FolderLock:

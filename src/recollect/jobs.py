@@ -32,6 +32,14 @@ class Cancelled(Exception):
     """The job was cancelled; raised out of `Run.report` so that a handler stops between two steps."""
 
 
+class Postponed(Exception):
+    """What the job needs is away: it waits `seconds` and goes on, and this attempt does not count."""
+
+    def __init__(self, reason: str, seconds: float) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
 class LeaseLost(Exception):
     """Another worker has the job now: this one was thought dead. Stop at once, report nothing."""
 
@@ -207,6 +215,8 @@ class Jobs:
             result = await self._handler(run)
         except Cancelled:
             await self._end(run, "cancelled", None, None)
+        except Postponed as exc:
+            await self._postpone(run, exc)
         except LeaseLost:
             log.warning("job %s went to another worker", run.id)
         except asyncio.CancelledError:
@@ -233,6 +243,12 @@ class Jobs:
             until = now_micros() + self.lease
             key = [until, run.tenant, run.id, self.owner]
             await self.threads.result(self.db.write(lambda c, key=key: c.run("renew_job", key)))  # type: ignore[misc]
+
+    async def _postpone(self, run: Run, why: Postponed) -> None:
+        now = now_micros()
+        due = now + int(why.seconds * SECOND)
+        values = [str(why), due, now, run.tenant, run.id, self.owner]
+        await self.threads.result(self.db.write(lambda c: c.run("postpone_job", values)))
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"

@@ -200,16 +200,21 @@ class Recall:
             memory=to_memory(row),
             score=round(score, 6),
             similarity=round(self.calibration.similarity(cosine), 6) if known else None,
-            highlights=highlights(row.content, query.query) or self._snippet(row, found.parts.get(row.seq)),
+            highlights=highlights(row.content, query.query)
+            or self._snippet(row, found.parts.get(row.seq), query.query),
         )
 
-    def _snippet(self, row: Record, part: int | None) -> list[Highlight]:
-        """What to show when no word matched: the beginning of the window whose vector matched."""
+    def _snippet(self, row: Record, part: int | None, query: str) -> list[Highlight]:
+        """What to show when no word matched near the beginning: where words match in the window whose vector
+        did, else that window's beginning."""
         start = 0
         if part:
             key = [row.tenant_id, self.store.space, row.seq, part]
             span = self.store.db.read(lambda c: c.one("embedding_span", key))
-            start = int(span[0]) if span else 0
+            start, stop = (int(span[0]), int(span[1])) if span else (0, 0)
+            inside = highlights(row.content[start:stop], query)
+            if inside:
+                return [Highlight(text=h.text, start=start + h.start, end=start + h.end) for h in inside]
         text = row.content[start : start + SNIPPET]
         return [Highlight(text=text, start=start, end=start + len(text))] if text else []
 

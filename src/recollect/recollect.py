@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,7 +13,7 @@ from recollect.config import Config, load
 from recollect.db import open_database
 from recollect.drafts import Bounds
 from recollect.embedders import open_embedder
-from recollect.folder import FolderLock
+from recollect.folder import FolderLock, drop_other_caches
 from recollect.indexes import open_index
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
@@ -40,6 +41,7 @@ class Recollect:
         self.memories = Memories(core, self.subject)
         self._lock = lock
         self._upkeep = upkeep
+        self._closed = False
 
     @classmethod
     async def open(
@@ -87,13 +89,18 @@ class Recollect:
 
     async def close(self) -> None:
         """Ends background work, finishes writes, saves the indexes, lets go of the folder. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
         self._upkeep.end()
         await self.core.jobs.stop()
-        await self.core.threads.run(self.core.store.close)
-        self.core.embedder.close()
-        self.core.threads.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            await self.core.threads.run(self.core.store.close)
+        finally:
+            self.core.embedder.close()
+            self.core.threads.close()
+            if self._lock is not None:
+                self._lock.release()
 
     async def __aenter__(self) -> Recollect:
         return self
@@ -116,18 +123,23 @@ def _build(config: Config, threads: Threads) -> tuple[Core, FolderLock | None]:
 
 
 def _wire(config: Config, folder: Path | None, threads: Threads) -> Core:
-    embedder = open_embedder(
-        config.embedder.url, threads=config.embedder.threads, cache_size=config.embedder.cache_size
-    )
-    db = open_database(config.database.url, folder)
-    try:
-        index = open_index(config.index.url, embedder.dim, _cache(folder, f"index-{_plain(embedder.model)}"))
-        words = open_words(config.words.url, _cache(folder, f"words-{_plain(config.words.url)}"))
+    with ExitStack() as opened:
+        embedder = open_embedder(
+            config.embedder.url, threads=config.embedder.threads, cache_size=config.embedder.cache_size
+        )
+        opened.callback(embedder.close)
+        db = open_database(config.database.url, folder)
+        opened.callback(db.close)
+        caches = f"index-{_plain(embedder.model)}", f"words-{_plain(config.words.url)}"
+        if folder is not None:
+            drop_other_caches(folder, caches)
+        index = open_index(config.index.url, embedder.dim, _cache(folder, caches[0]))
+        opened.callback(index.close)
+        words = open_words(config.words.url, _cache(folder, caches[1]))
+        opened.callback(words.close)
         store = Store(db, index, words, embedder.model)
         store.open()
-    except BaseException:
-        db.close()
-        raise
+        opened.pop_all()
     limits = config.limits
     bounds = Bounds(limits.max_content_bytes, limits.max_tags, limits.max_metadata_bytes)
     return Core(

@@ -21,7 +21,11 @@ def replay_index(c: Connection, index: Index, space: int, since: int, rev: int) 
     """Puts the vectors of all rows changed after revision `since` into the index; rows replayed."""
 
     def take(tenant: str, rows: list[Record]) -> None:
-        batch = vector_batch(with_vectors(c, tenant, space, rows))
+        puts = with_vectors(c, tenant, space, rows)
+        bare = [put.row.seq for put in puts if not put.vectors]
+        if bare:  # rewritten while the model was away: the index may still hold the vectors of the old text
+            index.remove(tenant, bare)
+        batch = vector_batch(puts)
         if batch is not None:
             index.put(tenant, batch)
 

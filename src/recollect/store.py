@@ -51,24 +51,27 @@ class Store:
             DimensionMismatch: the model is known to this folder with another dimension.
             StorageError: the rows cannot be read.
         """
-        self.space, fresh = self.db.write(self._find_space).result()
-        if fresh:
+        self.space, moved = self.db.write(self._find_space).result()
+        if moved:
             self.db.write(self._owe_all_missing).result()
         self.owed = dict(self.db.read(lambda c: c.all("count_owed", [self.space])))
         self.catch_up()
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
+        """The space of the model, and whether the folder was last written with another model."""
         held = c.one("space_of", [self.model])
-        if held is not None:
-            if held[1] != self.index.dim:
-                raise DimensionMismatch(
-                    "embedder.url",
-                    f"{self.model} has {self.index.dim} dimensions here, {held[1]} in the stored vectors",
-                )
-            return int(held[0]), False
-        row = c.one("add_space", [self.model, self.index.dim])
+        if held is not None and held[1] != self.index.dim:
+            raise DimensionMismatch(
+                "embedder.url",
+                f"{self.model} has {self.index.dim} dimensions here, {held[1]} in the stored vectors",
+            )
+        row = held or c.one("add_space", [self.model, self.index.dim])
         assert row is not None
-        return int(row[0]), True
+        space, last = int(row[0]), c.one("get_meta", ["space"])
+        if last is not None and int(last[0]) == space:
+            return space, False
+        c.run("set_meta", ["space", str(space)])
+        return space, True
 
     def _owe_all_missing(self, c: Connection) -> None:
         for (tenant,) in c.all("tenants"):
@@ -126,11 +129,13 @@ class Store:
         self._check_ids(c, tenant, [draft for draft in fresh if draft.named])
         rows = self._insert_rows(c, tenant, fresh, applied) if fresh else []
         held = fetch(c, tenant, {seq for seq, _ in known.values()}) if known else {}
+        waiting = self._waiting(c, tenant, list(held))
         outcomes = []
         for draft in drafts:
             key = draft.row.dedup_key
             if key in known:
-                outcomes.append(Outcome(held[known[key][0]], created=False, embedded=True))
+                seq = known[key][0]
+                outcomes.append(Outcome(held[seq], created=False, embedded=seq not in waiting))
                 continue
             at = place[key]
             outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=fresh[at].embedded))
@@ -139,6 +144,12 @@ class Store:
     def _known(self, c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
         keys = compact_json([draft.row.dedup_key for draft in drafts])
         return {key: (seq, id_) for key, seq, id_ in c.all("memories_by_dedup", [tenant, keys])}
+
+    def _waiting(self, c: Connection, tenant: str, seqs: Sequence[int]) -> set[int]:
+        """Those of these rows whose vectors are still to be made."""
+        if not seqs:
+            return set()
+        return {seq for (seq,) in c.all("owed_among", [tenant, self.space, compact_json(seqs)])}
 
     def _check_ids(self, c: Connection, tenant: str, named: Sequence[Draft]) -> None:
         if not named:
@@ -248,8 +259,7 @@ class Store:
     def _swap_vectors(self, c: Connection, tenant: str, seq: int, draft: Draft, applied: Applied) -> None:
         c.run("drop_all_embeddings", [tenant, seq])
         if not draft.embedded:
-            c.run("owe_embedding", [tenant, self.space, seq])
-            applied.owed[tenant] += 1
+            applied.owed[tenant] += c.run("owe_embedding", [tenant, self.space, seq])
             return
         if c.run("settle_embedding", [tenant, self.space, seq]):
             applied.owed[tenant] -= 1
@@ -448,5 +458,7 @@ class Store:
     def close(self) -> None:
         """Finishes writes, saves both indexes, lets go."""
         self.db.close()
-        self.index.close()
-        self.words.close()
+        try:
+            self.index.close()
+        finally:
+            self.words.close()

@@ -70,8 +70,10 @@ class BlockingRecollect:
     def close(self) -> None:
         """Finishes writes, saves, lets go of the folder. Idempotent."""
         if self.portal.alive:
-            self.portal.call(self.inner.close())
-            self.portal.close()
+            try:
+                self.portal.call(self.inner.close())
+            finally:
+                self.portal.close()
 
     def __enter__(self) -> BlockingRecollect:
         return self

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from typing import Any
 
-from recollect.jobs import Run
+from recollect.errors import EmbedderUnavailable
+from recollect.jobs import Postponed, Run
 from recollect.memories import COMPACT_JOB, EMBED_JOB, Core
 from recollect.rows import Record, fetch
 
@@ -67,14 +68,20 @@ class Upkeep:
         task.add_done_callback(self._tasks.discard)
 
     async def embed(self, run: Run) -> dict[str, Any]:
-        """Makes the vectors that a tenant's rows wait for, oldest first; a step settles 64 rows."""
+        """Makes the vectors that a tenant's rows wait for, oldest first; a step settles 64 rows. While the
+        embedder is away it waits, however long that takes."""
         rate = run.payload.get("rows_per_second")
         total = run.total if run.total is not None else run.payload.get("total")
         store = self.core.store
         done = run.done
         while rows := await self.core.threads.run(self._owed_rows, run.tenant):
             began = self.loop.time()
-            await self.core.ingest.embed_owed(rows, run.tenant, reuse=bool(run.payload.get("reuse", True)))
+            try:
+                await self.core.ingest.embed_owed(
+                    rows, run.tenant, reuse=bool(run.payload.get("reuse", True))
+                )
+            except EmbedderUnavailable as exc:
+                raise Postponed(str(exc), RETRY_AFTER) from exc
             done += len(rows)
             await run.report(done, total, str(rows[-1].seq))
             if rate:

@@ -42,6 +42,11 @@ WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNI
 UPDATE jobs SET state = ?, error = ?, result = ?, run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
 
+-- name: postpone_job
+UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END, attempts = attempts - 1, error = ?,
+    run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
+WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
+
 -- name: cancel_queued_job
 UPDATE jobs SET state = 'cancelled', cancelling = 1, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND state = 'queued'

@@ -95,6 +95,9 @@ INSERT INTO unembedded (tenant_id, space, seq) VALUES (?, ?, ?) ON CONFLICT DO N
 SELECT u.seq, m.content_hash FROM unembedded u JOIN memories m ON m.tenant_id = u.tenant_id AND m.seq = u.seq
 WHERE u.tenant_id = ? AND u.space = ? AND u.seq > ? ORDER BY u.seq LIMIT ?
 
+-- name: owed_among
+SELECT seq FROM unembedded WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM json_each(?))
+
 -- name: settle_embedding
 DELETE FROM unembedded WHERE tenant_id = ? AND space = ? AND seq = ?
 
