@@ -1,0 +1,71 @@
+"""The files of a tantivy index, read without tantivy: which there are, whether they are sound, who writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+if sys.platform != "win32":
+    import fcntl
+
+PARTS = ("term", "idx", "pos", "fast", "fieldnorm", "store")
+FOOTER_MAGIC = 1337
+CHUNK = 1 << 20
+
+
+def listed_segments(path: Path) -> list[dict[str, Any]]:
+    """The segments that the index's `meta.json` names, in the order searchers number them."""
+    segments: list[dict[str, Any]] = json.loads((path / "meta.json").read_bytes())["segments"]
+    return segments
+
+
+def alive(segment: dict[str, Any]) -> int:
+    """How many documents of the segment are not deleted."""
+    deletes = segment["deletes"]
+    return int(segment["max_doc"]) - (int(deletes["num_deleted_docs"]) if deletes else 0)
+
+
+def check_unlocked(path: Path) -> None:
+    """Raises BlockingIOError when another process writes the index: its files may look damaged to us."""
+    lock = path / ".tantivy-writer.lock"
+    if sys.platform != "win32" and lock.exists():
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def damage(path: Path) -> str | None:
+    """What is wrong with the index files, by the checksums in their footers; None when all is well."""
+    try:
+        for segment in listed_segments(path):
+            name = segment["segment_id"].replace("-", "")
+            parts = [f"{name}.{part}" for part in PARTS]
+            if segment["deletes"]:
+                parts.append(f"{name}.{segment['deletes']['opstamp']}.del")
+            for part in parts:
+                if not _sound(path / part):
+                    return f"{part} is damaged"
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        return f"{type(exc).__name__}: {exc}"
+    return None
+
+
+def _sound(path: Path) -> bool:
+    """Whether the body of a tantivy file has the CRC its footer names: body, JSON, its length, magic."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END) - 8
+        file.seek(max(0, end))
+        length, magic = (int.from_bytes(file.read(4), "little") for _ in range(2))
+        start = end - length
+        if magic != FOOTER_MAGIC or start < 0:
+            return False
+        file.seek(start)
+        footer = json.loads(file.read(length))
+        file.seek(0)
+        crc = 0
+        for at in range(0, start, CHUNK):
+            crc = zlib.crc32(file.read(min(CHUNK, start - at)), crc)
+    return bool(footer["crc"] == crc)
