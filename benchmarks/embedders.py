@@ -225,11 +225,11 @@ def calibrate(url: str, data: Path, folder: Path | None) -> str:
 
 
 def fit(right: list[Floats]) -> Calibration:
-    """Knots by which nine in ten of the relevant passages found read at least .7, in each set, and the
-    better half of the set that scores highest reads 1."""
+    """Knots by which nine in ten of the relevant passages found read at least .7, in each set; the line below
+    goes on as steeply as from there to the median of the set that scores highest."""
     seven_tenths = min(float(np.percentile(cosines, 10)) for cosines in right)
-    one = max(float(np.median(cosines)) for cosines in right)
-    return Calibration(round(one - (one - seven_tenths) / 0.3, 3), round(one, 3))
+    middle = max(float(np.median(cosines)) for cosines in right)
+    return Calibration(round(middle - (middle - seven_tenths) / 0.3, 3), round(seven_tenths, 3))
 
 
 def _chance(groups: list[Scored]) -> Floats:

@@ -53,7 +53,7 @@ def test_a_shipped_model_is_whole_and_says_where_it_is_from(name: str) -> None:
     assert kept == {"model.json", *model.manifest.files}
     assert model.manifest.licence in ("MIT", "Apache-2.0")
     assert model.manifest.origin
-    assert 0 < model.manifest.calibration.high < 1
+    assert 0 < model.manifest.calibration.firm < 1
 
 
 def test_shipped_weights_stay_under_sixty_megabytes() -> None:

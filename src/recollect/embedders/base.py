@@ -26,20 +26,24 @@ class Span:
 class Calibration:
     """How a model's cosines read as similarities that mean the same for every model.
 
-    Linear between two knots and clamped to [0, 1]: `low` is the cosine that reads 0, `high` the one that
-    reads 1. With the identity (0, 1) a similarity is the cosine, negative ones cut to 0.
+    Linear between three knots: the cosine `low` reads 0 (and so does anything below), `firm` reads .7, and 1
+    reads 1, so that only a perfect match does. The default is the identity, negative cosines cut to 0.
     """
 
     low: float = 0.0
-    high: float = 1.0
+    firm: float = 0.7
 
     def similarity(self, cosine: float) -> float:
         """The calibrated similarity of a cosine, in [0, 1]."""
-        return min(1.0, max(0.0, (cosine - self.low) / (self.high - self.low)))
+        if cosine <= self.firm:
+            return max(0.0, 0.7 * (cosine - self.low) / (self.firm - self.low))
+        return min(1.0, 0.7 + 0.3 * (cosine - self.firm) / (1.0 - self.firm))
 
     def cosine(self, similarity: float) -> float:
         """The cosine that reads as this similarity: the inverse, for pushing a floor down into an index."""
-        return self.low + similarity * (self.high - self.low)
+        if similarity <= 0.7:
+            return self.low + (self.firm - self.low) * similarity / 0.7
+        return self.firm + (1.0 - self.firm) * (similarity - 0.7) / 0.3
 
 
 @dataclass(frozen=True, slots=True)
