@@ -211,7 +211,7 @@ def calibrate(url: str, data: Path, folder: Path | None) -> str:
     chance = {name: _chance(groups) for name, groups in scored.items()}
     right = {name: _right(groups) for name, groups in scored.items()}
     fitted = fit([*right.values()])
-    lines = [f"{url}: low {fitted.low:.3f}, high {fitted.high:.3f}"]
+    lines = [f"{url}: low {fitted.low:.3f}, firm {fitted.firm:.3f}"]
     for name in scored:
         lines.append(
             f"  {name}: random p50 {_read(fitted, chance[name], 50):.2f} p99 {_read(fitted, chance[name], 99):.2f};"
