@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
-from recollect.filters import NOTHING, OPS, AllOf, AnyOf, Compare, all_of, any_of, matches, parse
+from recollect.filters import (
+    EVERYTHING,
+    NOTHING,
+    OPS,
+    AllOf,
+    AnyOf,
+    Compare,
+    Filter,
+    all_of,
+    any_of,
+    fold,
+    matches,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +62,10 @@ def test_ne_and_nin_are_the_negations(value: object, held: object) -> None:
 
 def test_both_forms_are_read() -> None:
     tree = parse(
-        {"type": "and", "filters": [{"type": "gte", "key": "year", "value": 2024}, {"type": "or", "filters": []}]}
+        {
+            "type": "and",
+            "filters": [{"type": "gte", "key": "year", "value": 2024}, {"type": "or", "filters": []}],
+        }
     )
     assert tree == AllOf((Compare("year", "gte", 2024), AnyOf(())))
     assert parse({"lang": "en", "year": [1, 2]}) == AllOf(
@@ -97,3 +113,34 @@ def test_combining() -> None:
     assert all_of(AllOf((one,)), one) == AllOf((one, one))
     assert not matches(NOTHING, {})
     assert set(OPS) == {"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"}
+
+
+compares = st.builds(
+    Compare, st.sampled_from("abc"), st.sampled_from(["eq", "ne", "gt", "lte"]), scalars
+) | st.builds(
+    Compare, st.sampled_from("abc"), st.sampled_from(["in", "nin"]), st.lists(scalars, max_size=2).map(tuple)
+)
+trees = st.recursive(
+    compares,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        .map(tuple)
+        .flatmap(lambda parts: st.sampled_from([AllOf(parts), AnyOf(parts)]))
+    ),
+    max_leaves=8,
+)
+
+
+@given(trees, st.dictionaries(st.sampled_from("abc"), scalars | st.lists(scalars, max_size=2)), st.booleans())
+def test_folding_changes_no_answer(where: Filter, row: dict[str, object], generous: bool) -> None:
+    held = (lambda key: True) if generous else (lambda key: key in row)
+    assert matches(fold(where, held), row) is matches(where, row)
+
+
+def test_what_no_row_has_is_decided_once() -> None:
+    live = all_of(
+        Compare("$archived_at", "eq", None), any_of(Compare("x", "gt", 3), Compare("x", "eq", None))
+    )
+    assert fold(live, lambda key: False) == EVERYTHING
+    assert fold(Compare("x", "eq", 1), lambda key: False) == NOTHING
+    assert fold(all_of(Compare("x", "eq", 1), Compare("y", "eq", 2)), lambda key: key == "x") == NOTHING

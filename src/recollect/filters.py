@@ -18,7 +18,7 @@ The meaning, for every backend:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -163,6 +163,21 @@ def check_unicode(text: str, path: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as exc:
         raise InvalidInput(path, f"holds a lone surrogate at character {exc.start}") from exc
+
+
+def fold(where: Filter, held: Callable[[str], bool]) -> Filter:
+    """The same filter for rows none of which has a key that is not `held`: conditions on such keys are decided
+    here, once, instead of on each row. What is left may be `EVERYTHING` or `NOTHING`."""
+    if isinstance(where, Compare):
+        if held(where.key):
+            return where
+        return EVERYTHING if matches(where, {}) else NOTHING
+    every = isinstance(where, AllOf)
+    neutral, final = (EVERYTHING, NOTHING) if every else (NOTHING, EVERYTHING)
+    parts = [part for part in (fold(part, held) for part in where.parts) if part != neutral]
+    if final in parts:
+        return final
+    return all_of(*parts) if every else any_of(*parts)
 
 
 def matches(where: Filter, attributes: Attributes) -> bool:
