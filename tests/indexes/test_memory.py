@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from recollect.filters import EVERYTHING, Compare, matches
 from recollect.indexes import VectorBatch, memory, open_index
 from recollect.indexes.blocks import BLOCK_ROWS, NO_BLOCKS
+from recollect.indexes.floats import FileFloats
 from recollect.indexes.memory import MemoryIndex
 from recollect.indexes.quantised import open_engine
 
@@ -91,6 +93,34 @@ def test_a_block_comes_back_from_its_bytes(name: str, dim: int) -> None:
         assert mask is None or mask[mine[0]].all()
     with pytest.raises(ValueError, match=r".+"):
         engine.load(block.dump()[:-3])
+
+
+def test_rows_of_a_long_file_are_those_of_the_mapping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floats = FileFloats(tmp_path / "f", DIM, 0)
+    rows = np.random.default_rng(0).standard_normal((9000, DIM), np.float32)
+    floats.write(0, rows[:5000])
+    floats.write(5000, rows[5000:])
+    slots = np.array([8999, 0, 4999, 5000, 0])
+    for mapped in (2**30, 0):
+        monkeypatch.setattr("recollect.indexes.floats.MAPPED_READS", mapped)
+        assert (floats.gather(slots) == rows[slots]).all()
+        floats.drop_pages()
+    assert (floats.rows()[:9000] == rows).all()
+
+
+def test_an_index_lets_go_of_its_files(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(5):
+        index = MemoryIndex("memory:", DIM, tmp_path)
+        seqs = np.arange(3000)
+        vectors = np.random.default_rng(0).standard_normal((3000, DIM), np.float32)
+        index.put("t", VectorBatch(seqs, np.zeros(3000, np.int32), vectors, [{}] * 3000))
+        index.flush(1)
+        index.compact()
+        index.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_filters_over_sealed_rows_and_tail_mean_what_matches_says() -> None:

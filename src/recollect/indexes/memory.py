@@ -118,8 +118,6 @@ class MemoryIndex(Index):
 
     def clear(self) -> None:
         with self._writing("clear"):
-            for partition in self._partitions.values():
-                let_go(partition.floats)
             self._partitions = {}
             self._rev = self._durable = self._changes = 0
             if self._cache is not None:
@@ -147,13 +145,9 @@ class MemoryIndex(Index):
                 return
             self._closed = True
             partitions, self._partitions = self._partitions, {}
-            try:
-                if self._rev and (self._changes or self._rev != self._durable):
-                    with translated("save"):
-                        self._save(partitions)
-            finally:
-                for partition in partitions.values():
-                    let_go(partition.floats)
+            if self._rev and (self._changes or self._rev != self._durable):
+                with translated("save"):
+                    self._save(partitions)
 
     def _checked(self, batch: VectorBatch) -> Vectors:
         vectors = np.asarray(batch.vectors, np.float32)
@@ -197,7 +191,6 @@ class MemoryIndex(Index):
             self._partitions[tenant] = partition.compacted(floats, serial)
         else:
             del self._partitions[tenant]
-        let_go(partition.floats)
 
     def _seal_if_paid_for(self, tenant: str, partition: Partition) -> None:
         """Seal in a thread of its own once searches spent as much on unsealed vectors as sealing costs."""
@@ -246,9 +239,3 @@ def translated(verb: str) -> Iterator[None]:
         yield
     except OSError as exc:
         raise IndexUnavailable(f"The vector index could not {verb}: {exc}. Rows are safe.") from exc
-
-
-def let_go(floats: Floats) -> None:
-    """Close the file, if there is one; searches under way keep what they have mapped."""
-    if isinstance(floats, FileFloats):
-        floats.close()
