@@ -1,0 +1,136 @@
+"""The client gives over HTTP what the library gives in the process, errors included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recollect.client
+from recollect import errors, sync
+from recollect.client import Client
+from recollect.types import NewMemory, Query
+
+
+@pytest.fixture
+def client(served: Callable[..., Any]) -> Iterator[Client]:
+    with Client(served().url) as made:
+        yield made
+
+
+@pytest.fixture
+def local() -> Iterator[sync.BlockingRecollect]:
+    with sync.open(":memory:", embedder={"url": "hash:64"}) as made:
+        yield made
+
+
+WHEN = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)
+
+
+def story(memories: Any) -> list[Any]:
+    """The verbs in a row, and what they said."""
+    said: list[Any] = []
+    vector = np.linspace(-1, 1, 64, dtype=np.float32)
+    added = memories.add("the kettle is green", id="k/1", tags=["a"], session_id="s", occurred_at=WHEN)
+    said += [
+        added.created,
+        added.embedded,
+        memories.add("the kettle is green", id="k/1", session_id="s").created,
+    ]
+    many = memories.add_many(
+        ["one", {"content": "two", "id": "2"}, NewMemory(content="v", id="v", embedding=vector)]
+    )
+    said += [[one.created for one in many]]
+    said += [memories.update("2", tags=["x"], source=None).tags, memories.get("k/1").occurred_at]
+    said += [memories.count(scopes=["session:s"]), memories.count(filters={"n": 1}), memories.count()]
+    page = memories.list(limit=2, order="asc", since=WHEN)
+    said += [[one.content for one in page.data], page.has_more]
+    rest = memories.list(after=page.last_id, order="asc", tags=["x"], include_archived=True)
+    said += [[one.content for one in rest.data]]
+    for found in (
+        memories.search("green kettle", scopes=["session:s"], explain=True),
+        memories.search(Query(query="anything", embedding=vector, mode="dense", limit=1)),
+    ):
+        said += [[(hit.memory.content, hit.score, hit.similarity, hit.highlights) for hit in found.results]]
+        said += [found.total_count, found.degraded]
+    said += [[pair.reason for pair in memories.near_duplicates()]]
+    for job in (memories.reembed(everything=True), memories.compact()):
+        ended = memories.wait(job.id)
+        said += [ended.kind, ended.state, memories.job(job.id).state, memories.cancel(job.id).state]
+    stats = memories.stats()
+    said += [stats["memories"], stats["by_kind"], stats["model"]]
+    memories.delete("2")
+    said += [memories.forget(["k/1"]).memories, memories.forget(scopes=["all"]).memories, memories.count()]
+    return said
+
+
+def test_the_same_story_is_told_both_ways(client: Client, local: Any) -> None:
+    assert story(client) == story(local.memories)
+
+
+FAILURES: list[tuple[type[Exception], Callable[[Any], Any]]] = [
+    (errors.NotFound, lambda m: m.get("nope")),
+    (errors.NotFound, lambda m: m.update("nope", tags=[])),
+    (errors.NotFound, lambda m: m.delete("nope")),
+    (errors.NotFound, lambda m: m.job("nope")),
+    (errors.InvalidInput, lambda m: m.add("")),
+    (errors.InvalidInput, lambda m: m.add("a", tags=["x", ""])),
+    (errors.InvalidInput, lambda m: m.list(after="nope")),
+    (errors.InvalidInput, lambda m: m.search("a", threshold=3.0)),
+    (errors.InvalidInput, lambda m: m.import_from([b'{"content": "a"}\n', b'{"content": 5}\n'])),
+    (errors.DimensionMismatch, lambda m: m.add("a", embedding=[1.0])),
+    (errors.Conflict, lambda m: (m.add("a", id="x"), m.add("b", id="x"))),
+]
+
+
+@pytest.mark.parametrize(("kind", "act"), FAILURES)
+def test_errors_are_the_same_exceptions(server: Any, local: Any, kind: Any, act: Any) -> None:
+    with Client(server.url) as client:
+        told = []
+        for memories in (client, local.memories):
+            with pytest.raises(kind) as caught:
+                act(memories)
+            told.append((type(caught.value), str(caught.value), getattr(caught.value, "field", None)))
+    assert told[0] == told[1]
+
+
+def test_a_key_is_needed_where_there_are_keys(served: Callable[..., Any]) -> None:
+    url = served(keys=[{"name": "s", "role": "service", "key": "right"}]).url
+    with Client(url, "wrong") as wrong, pytest.raises(errors.Unauthorized):
+        wrong.count()
+    with Client(url, "right", user="ada") as right:
+        assert right.add("hers").memory.user_id == "ada"
+        with pytest.raises(errors.Forbidden):
+            right.stats()
+
+
+def test_a_server_that_is_not_there_is_said(server: Any) -> None:
+    with Client("http://127.0.0.1:9") as nobody, pytest.raises(errors.StorageError, match="did not answer"):
+        nobody.count()
+
+
+def test_a_large_import_goes_in_parts_and_names_the_line(
+    client: Client, local: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recollect.client, "PART", 2_000)
+    local.memories.add_many([f"memory number {i}" for i in range(40)])
+    out, back = tmp_path / "out.jsonl", tmp_path / "back.jsonl"
+    assert local.memories.export_to(out, vectors=True) == 40
+    took = client.import_from(out)
+    assert (took.read, took.created, took.present) == (40, 40, 0)
+    assert client.import_from(out).present == 40
+    assert client.export_to(back, vectors=True) == 40
+    assert back.read_bytes() == out.read_bytes()
+    lines = out.read_bytes().splitlines(keepends=True)
+    for number in (1, 2, 20, 41):
+        wrong = [*lines[:number], b'{"content": 5}\n', *lines[number:]]
+        with pytest.raises(errors.InvalidInput) as caught:
+            client.import_from(wrong)
+        assert caught.value.field == f"line {number + 1}"
+        with pytest.raises(errors.InvalidInput) as caught:
+            client.import_from([b'{"content": "x"}\n', *wrong[1:]])
+        assert caught.value.field == f"line {number + 1}"

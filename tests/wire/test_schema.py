@@ -1,0 +1,52 @@
+"""Generated requests from the OpenAPI document: whatever is sent, the server never makes a mistake of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+
+
+@schemathesis.serializer("application/x-ndjson")
+def ndjson(context: Any, value: Any) -> bytes:
+    return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode()
+
+
+EXAMPLES = 12
+"""Per route and mode: the whole stays under a minute."""
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_no_generated_request_is_a_server_error(server: Any, mode: GenerationMode) -> None:
+    document = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+    sent: list[int] = []
+
+    def ask(case: Any) -> None:
+        answer = case.call(timeout=30)
+        case.validate_response(answer, checks=[not_a_server_error])
+        sent.append(answer.status_code)
+
+    for found in document.get_all_operations():
+        operation = found.ok()
+        if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query):  # any text is a path
+            continue
+        generated = given(case=operation.as_strategy(generation_mode=mode))
+        bounded = settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        bounded(generated(ask))()
+    assert len(sent) > 150
+    assert 400 in sent
+    assert (200 in sent) or mode is GenerationMode.NEGATIVE
+    assert httpx.get(f"{server.url}/readyz").status_code == 200
