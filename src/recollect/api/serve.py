@@ -81,8 +81,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         ConfigError: the address is taken, or is not one of this machine.
     """
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        door = socket.socket(family, kind)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        door = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is named
     except OSError as exc:
         raise ConfigError("server.host", f"{host} cannot be listened on: {exc.strerror}") from exc
     with door:
