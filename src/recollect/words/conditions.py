@@ -51,10 +51,11 @@ class Conditions:
             return False, disjunction([self._positive(part) for part in where.parts])
         key, value = where.key, where.value
         values = value if isinstance(value, tuple) else (value,)
-        if where.op in ("eq", "in"):
-            return False, self._equal(key, values)
-        if where.op in ("ne", "nin"):
-            return True, self._equal(key, values)
+        equal = where.op in ("eq", "in")
+        if equal or where.op in ("ne", "nin"):
+            if values == (None,) and not self._searcher.doc_freq("tag", key_prefix(key) + "0"):
+                return equal, self._tag(key_prefix(key) + "?")
+            return not equal, self._equal(key, values)
         return False, self._ordered(key, where.op, value)
 
     def _positive(self, where: Filter) -> Query:

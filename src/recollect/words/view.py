@@ -9,7 +9,8 @@ from typing import Any
 from tantivy import Index, Occur, Query, Searcher
 
 from recollect.errors import IndexUnavailable
-from recollect.filters import EVERYTHING, Filter
+from recollect.filters import EVERYTHING, NOTHING, Filter, fold
+from recollect.words.attributes import key_prefix
 from recollect.words.conditions import Clause, Conditions, conjunction, disjunction
 from recollect.words.segments import documents, id_tag, tenant_tag
 
@@ -22,6 +23,7 @@ class View:
         self._schema = index.schema
         self.searcher = searcher
         self._collection: tuple[int, float] | None = None
+        self._keys: dict[str, bool] = {}
         tenants = searcher.terms_with_prefix("tag", "t", limit=2)
         self._only = tenants[0][0] if len(tenants) == 1 else None
         """The tenant that has the snapshot to itself: its searches need no wall, and are twice as fast."""
@@ -49,7 +51,10 @@ class View:
         """
         query = disjunction([self._term(word, boost) for word, boost in boosts.items()])
         clauses = self._wall(tenant)
-        if where is not EVERYTHING:
+        where = fold(where, self._has)
+        if where == NOTHING:
+            return []
+        if where != EVERYTHING:
             clauses += Conditions(self._index, self.searcher).clauses(where)
         if clauses:
             query = conjunction([(Occur.Must, query), *clauses])
@@ -79,6 +84,13 @@ class View:
         if self._collection is None:
             self._collection = self._explained(held)
         return self._collection or (self.searcher.num_docs, 0.0)
+
+    def _has(self, key: str) -> bool:
+        """Whether any document has the key at all; most searches ask for what hardly any row is (archived, say)."""
+        known = self._keys.get(key)
+        if known is None:
+            known = self._keys[key] = self.searcher.doc_freq("tag", key_prefix(key) + "?") > 0
+        return known
 
     def _wall(self, tenant: str) -> list[Clause]:
         if self._only == tenant_tag(tenant):
