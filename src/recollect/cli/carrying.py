@@ -10,7 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from recollect.cli.opening import configured, memories
-from recollect.cli.options import AnyScope, ConfigFile, Data, Json, Scope, ScopeId, Settings, scope_of
+from recollect.cli.options import (
+    AnyScope,
+    ConfigFile,
+    Data,
+    Json,
+    Kinds,
+    Scope,
+    ScopeId,
+    Settings,
+    kinds_of,
+    scope_of,
+)
 from recollect.cli.show import emit, say
 
 
@@ -21,7 +32,7 @@ def export(
     ] = None,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
+    kind: Kinds = None,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With the vectors, so that an import needs no model.")
     ] = False,
@@ -32,7 +43,7 @@ def export(
 ) -> None:
     """Write memories as JSONL: a header, then one memory a line. With --json, a receipt when there is a file."""
     one = scope_of(scope, scope_id)
-    fields: dict[str, Any] = {"scopes": [one] if one else None, "kinds": kind or None}
+    fields: dict[str, Any] = {"scopes": [one] if one else None, "kinds": kinds_of(kind)}
     with memories(configured(data, config, settings)) as verbs:
         if output is None:
             for line in verbs.export(vectors=vectors, **fields):

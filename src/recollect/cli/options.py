@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import typer
 
 from recollect.errors import InvalidInput
+from recollect.types import KINDS, Kind
 
 PLACES = ("session", "channel", "agent", "user")
 
@@ -37,6 +38,19 @@ AnyScope = Annotated[
     typer.Option(
         "--scope", metavar="SCOPE", help="session, channel, agent or user (with --scope-id), global or all."
     ),
+]
+
+
+def _known(given: list[str] | None) -> list[str] | None:
+    for kind in given or []:
+        if kind not in KINDS:
+            raise typer.BadParameter(f"{kind!r} is no kind; use one of {', '.join(KINDS)}")
+    return given
+
+
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", callback=_known, help="Only this kind; repeat for more."),
 ]
 ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
 
@@ -74,6 +88,11 @@ def ids_of(scope: str) -> dict[str, str | None]:
     """The four ids of a memory written to a scope: one of them, or none for `global`."""
     name, _, id_ = scope.partition(":")
     return {f"{place}_id": id_ if place == name else None for place in PLACES}
+
+
+def kinds_of(given: list[str] | None) -> list[Kind] | None:
+    """The kinds that `--kind` named, which were checked when it was read; None for any."""
+    return cast(list[Kind], given) if given else None
 
 
 def moment(text: str | None, flag: str) -> datetime | None:

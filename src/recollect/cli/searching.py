@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
-from typing import Annotated, cast
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,23 +13,19 @@ from recollect.cli.options import (
     ConfigFile,
     Data,
     Json,
+    Kinds,
     ScopeId,
     Settings,
     json_object,
+    kinds_of,
     moment,
     scope_of,
 )
 from recollect.cli.show import emit, hit_lines, say
 from recollect.memories import SearchFields
-from recollect.types import Kind, SearchResult
+from recollect.types import SearchResult
 
-
-class Mode(StrEnum):
-    """Which sides of the search answer."""
-
-    HYBRID = "hybrid"
-    DENSE = "dense"
-    WORDS = "words"
+Mode = Literal["hybrid", "dense", "words"]
 
 
 def search(
@@ -43,7 +38,7 @@ def search(
     ] = None,
     limit: Annotated[int | None, typer.Option(help="How many to show [default: 10].")] = None,
     threshold: Annotated[float | None, typer.Option(help="Least similarity, 0 to 1; 0 is no floor.")] = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
+    kind: Kinds = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeated, with all.")] = None,
     filter_: Annotated[
         str | None, typer.Option("--filter", metavar="JSON", help="Conditions on metadata, as over HTTP.")
@@ -54,7 +49,7 @@ def search(
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="As it was at this moment, in ISO 8601.")
     ] = None,
-    mode: Annotated[Mode, typer.Option(help="Meaning, words, or both.")] = Mode.HYBRID,
+    mode: Annotated[Mode, typer.Option(help="Meaning, words, or both.")] = "hybrid",
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of each score.")] = False,
     data: Data = None,
     config: ConfigFile = None,
@@ -68,12 +63,12 @@ def search(
     fields: SearchFields = {
         "scopes": scopes or ([one] if one else None),
         "threshold": threshold,
-        "kinds": cast(list[Kind] | None, kind or None),
+        "kinds": kinds_of(kind),
         "tags": tag or None,
         "filters": json_object(filter_, "--filter"),
         "source": source,
         "as_of": moment(as_of, "--as-of"),
-        "mode": mode.value,
+        "mode": mode,
         "explain": explain,
     }
     if limit is not None:

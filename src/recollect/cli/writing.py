@@ -11,11 +11,12 @@ from recollect.cli.opening import configured, memories
 from recollect.cli.options import ConfigFile, Data, Json, Settings, moment, pairs
 from recollect.cli.show import emit, say
 from recollect.errors import InvalidInput
+from recollect.types import Kind
 
 
 def add(
     text: Annotated[str, typer.Argument(help="The text to remember; - reads it from standard input.")],
-    kind: Annotated[str, typer.Option(help="note, message, fact, document, summary, ...")] = "note",
+    kind: Annotated[Kind, typer.Option(help="What it is.")] = "note",
     user: Annotated[str | None, typer.Option(metavar="ID", help="Whose memory it is.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent that learned it.")] = None,
     channel: Annotated[str | None, typer.Option(metavar="ID", help="The channel it was said in.")] = None,

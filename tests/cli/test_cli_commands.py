@@ -1,0 +1,211 @@
+"""add, search, stats, export, import, compact, reindex: what they answer, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_add_then_search(run: Any) -> None:
+    added = run.json("add", "The spare key is under the blue pot.", "--tag", "house", "--meta", "level=3")
+    assert added["created"]
+    assert added["embedded"]
+    assert added["memory"]["metadata"] == {"level": 3}
+    found = run.json("search", "where is the spare key?")
+    assert found["results"][0]["memory"]["id"] == added["memory"]["id"]
+    assert 0 <= found["results"][0]["score"] <= 1
+
+
+def test_the_same_text_is_stored_once(run: Any) -> None:
+    first = run.json("add", "once")
+    again = run.json("add", "once")
+    assert not again["created"]
+    assert again["memory"]["id"] == first["memory"]["id"]
+    assert "was there already" in run("add", "once").stdout
+
+
+def test_add_reads_standard_input_and_every_field(run: Any) -> None:
+    words = (
+        "--kind",
+        "message",
+        "--user",
+        "u",
+        "--agent",
+        "a",
+        "--channel",
+        "c",
+        "--session",
+        "s",
+        "--role",
+        "user",
+    )
+    given = "\ufeffÜber den Bächen\n".encode()
+    memory = run.json("add", "-", *words, "--occurred-at", "2026-05-01T09:00:00+02:00", given=given)["memory"]
+    assert memory["content"] == "Über den Bächen\n"
+    assert [memory[f"{name}_id"] for name in ("user", "agent", "channel", "session")] == ["u", "a", "c", "s"]
+    assert (memory["kind"], memory["role"]) == ("message", "user")
+    assert memory["occurred_at"] == "2026-05-01T07:00:00Z"
+
+
+def test_scope_flags_choose_where_to_look(run: Any) -> None:
+    run.json("add", "the code is 1234", "--session", "s1")
+    run.json("add", "the code is 5678", "--session", "s2")
+    run.json("add", "the code is 9999")
+
+    def codes(*words: str) -> set[str]:
+        return {hit["memory"]["content"][-4:] for hit in run.json("search", "code", *words)["results"]}
+
+    assert codes("--scope", "session", "--scope-id", "s1") == {"1234"}
+    assert codes("--scope", "session:s2") == {"5678"}
+    assert codes("--scope", "global") == {"9999"}
+    assert codes("--scopes", "session:s1", "--scopes", "global") == {"1234", "9999"}
+    assert codes("--scope", "all") == {"1234", "5678", "9999"}
+    assert len(codes("--limit", "1")) == 1
+
+
+def test_filters_tags_kinds_and_modes(run: Any) -> None:
+    run.json("add", "red apple", "--meta", "n=1", "--tag", "fruit")
+    run.json("add", "green apple", "--meta", "n=2", "--tag", "fruit", "--tag", "sour", "--kind", "fact")
+
+    def found(*words: str) -> list[str]:
+        return sorted(hit["memory"]["content"] for hit in run.json("search", "apple", *words)["results"])
+
+    assert found("--filter", '{"type": "gt", "key": "n", "value": 1}') == ["green apple"]
+    assert found("--tag", "fruit", "--tag", "sour") == ["green apple"]
+    assert found("--kind", "note") == ["red apple"]
+    assert found("--mode", "words") == ["green apple", "red apple"]
+
+
+def test_explain_shows_every_part_of_the_score(run: Any) -> None:
+    run.json("add", "red apple")
+    shown = run("search", "apple", "--explain").stdout
+    assert shown.startswith(" 1. score 1.000")
+    for part in ("cosine", "similarity", "bm25", "dense_rank", "words_rank", "weights", "fused", "formula"):
+        assert f"      {part}" in shown
+
+
+def test_stored_text_does_not_steer_the_terminal(run: Any) -> None:
+    run.json("add", "evil \x1b]0;title\x07 apple \x1b[2J")
+    shown = run("search", "apple").stdout
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+
+
+def test_stats_count_by_scope(run: Any) -> None:
+    run.json("add", "one", "--session", "s1")
+    run.json("add", "two", "--session", "s1", "--kind", "fact")
+    run.json("add", "three")
+    assert run.json("stats")["memories"] == 3
+    expected = {"scope": "session:s1", "memories": 2, "by_kind": {"note": 1, "fact": 1}}
+    assert run.json("stats", "--scope", "session", "--scope-id", "s1") == expected
+    assert "memories" in run("stats").stdout
+
+
+@pytest.mark.parametrize("vectors", [[], ["--vectors"]])
+def test_export_and_import_round_trip(run: Any, vectors: list[str], tmp_path: Path) -> None:
+    run.json("add", "one", "--session", "s1", "--tag", "x", "--meta", 'deep={"a": [1]}')
+    run.json("add", "two", "--user", "u1")
+    receipt = run.json("export", "--output", "out.jsonl", *vectors)
+    assert receipt == {"memories": 2, "output": "out.jsonl"}
+    assert run.json("import", "out.jsonl", "--data", "other")["created"] == 2
+    assert run.json("import", "out.jsonl", "--data", "other") == {
+        "read": 2, "created": 0, "present": 2, "conflicts": [],
+    }  # fmt: skip
+    streamed = run("export", *vectors).stdout
+    assert streamed.splitlines() == (tmp_path / "out.jsonl").read_text().splitlines()
+    assert run("export", *vectors, "--data", "other").stdout == streamed
+
+
+def test_import_into_a_scope_from_standard_input(run: Any) -> None:
+    run.json("add", "one", "--session", "s1")
+    out = run("export").stdout
+    assert (
+        run.json("import", "-", "--scope", "user", "--scope-id", "u9", "--data", "other", given=out)[
+            "created"
+        ]
+        == 1
+    )
+    assert run.json("stats", "--scope", "user:u9", "--data", "other")["memories"] == 1
+    assert run.json("stats", "--scope", "session:s1", "--data", "other")["memories"] == 0
+
+
+def test_import_names_ids_that_it_left_alone(run: Any, tmp_path: Path) -> None:
+    id_ = run.json("add", "one")["memory"]["id"]
+    (tmp_path / "other.jsonl").write_text(json.dumps({"id": id_, "content": "another text"}) + "\n")
+    result = run("import", "other.jsonl")
+    assert result.exit_code == 1
+    assert id_ in result.stderr
+
+
+def test_reindex_and_compact_end(run: Any) -> None:
+    run.json("add", "one")
+    assert run.json("reindex")["state"] == "completed"
+    assert run.json("reindex", "--all")["result"]["embedded"] == 1
+    assert run.json("reindex", "--rebuild") == {"index": 1, "words": 1}
+    assert run.json("compact")["state"] == "completed"
+    assert run.json("search", "one")["results"]
+
+
+def test_another_model_is_made_by_reindex(run: Any) -> None:
+    run.json("add", "one apple")
+    other = ("--set", "embedder.url=hash:32")
+    assert run.json("stats", *other)["unembedded"] == 1
+    assert run.json("reindex", *other)["result"]["embedded"] == 1
+    assert run.json("stats", *other) | {"unembedded": 0, "vectors": 1} == run.json("stats", *other)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["search"], 2, "Missing argument 'query'"),
+        (["nonsense"], 2, "No such command 'nonsense'"),
+        (["search", "x", "--scope", "session"], 2, "add --scope-id ID"),
+        (["search", "x", "--scope", "planet"], 2, "'planet' is no scope"),
+        (["search", "x", "--scope-id", "s"], 2, "needs --scope"),
+        (["search", "x", "--scope", "global", "--scope-id", "s"], 2, "leave it out"),
+        (["search", "x", "--scope", "global", "--scopes", "all"], 2, "does not go with --scope"),
+        (["index", ".", "--scope", "all"], 2, "'all' is no scope here"),
+        (["search", "x", "--limit", "0"], 2, "limit: must be between 1 and"),
+        (["search", "x", "--threshold", "2"], 2, "threshold: must be between 0 and 1"),
+        (["search", "x", "--filter", "{"], 2, "--filter: is not a JSON object"),
+        (["search", "x", "--kind", "poem"], 2, "note"),
+        (["search", " "], 2, "query: must hold some text"),
+        (["add", "x", "--meta", "level"], 2, "'level' is not key=value"),
+        (["add", "x", "--occurred-at", "yesterday"], 2, "ISO 8601"),
+        (["add", "  "], 2, "content: must hold some text"),
+        (["stats", "--set", "embeder.url=hash:64"], 2, "did you mean `embedder`"),
+        (["stats", "--config", "missing.yaml"], 2, "missing.yaml"),
+        (["index", "missing"], 2, "is not there"),
+        (["index", ".", "--chunk-size", "10", "--chunk-overlap", "10"], 2, "overlap: is 10"),
+        (["import", "missing.jsonl"], 2, "cannot be read"),
+        (["export", "--output", "no/such/folder/x"], 1, "could not be written"),
+        (["stats", "--data", "/dev/null/x"], 1, "cannot be used as a data folder"),
+        (["reindex", "--rebuild", "--all"], 2, "goes alone"),
+    ],
+)
+def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("some text")
+    result = run(*words)
+    assert result.exit_code == code, result.stderr
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_version(run: Any) -> None:
+    assert run("--version").stdout == run("version").stdout
+    assert run.json("version")["version"] in run("version").stdout
+
+
+def test_demo_answers_from_the_sample_and_the_documents(run: Any) -> None:
+    told = run.json("demo")
+    assert told["messages"] == 16
+    assert told["files"] > 3
+    assert all(answer["best"]["score"] > 0 for answer in told["answers"])
+    assert {answer["scope"] for answer in told["answers"]} == {"session:sample", "global"}
+    kept = run("demo", "--data", "kept")
+    assert "similarity" in kept.stdout
+    assert run.json("stats", "--scope", "session:sample", "--data", "kept")["by_kind"] == {"message": 16}
