@@ -184,8 +184,9 @@ def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int,
 def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
     """The rows of these ids that are there, by id."""
     rows = connection.select(
-        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND id IN (SELECT value FROM json_each(?))",
-        [tenant, json.dumps(list(ids))],  # in ASCII, so that a string that is not unicode just names nothing
+        f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM json_each(?2) wanted"
+        " CROSS JOIN memories m ON m.tenant_id = ?1 AND m.id = wanted.value",
+        [tenant, compact_json(list(ids))],
     )
     return {row[3]: Record._make(row) for row in rows}
 

@@ -75,7 +75,7 @@ CREATE TABLE embeddings (
     stop      INTEGER NOT NULL,
     text_hash TEXT    NOT NULL,
     vector    BLOB    NOT NULL,
-    PRIMARY KEY (tenant_id, space, seq, part),
+    PRIMARY KEY (tenant_id, seq, space, part),
     FOREIGN KEY (tenant_id, seq) REFERENCES memories (tenant_id, seq) ON DELETE CASCADE
 );
 CREATE INDEX embeddings_text ON embeddings (tenant_id, space, text_hash);
@@ -85,7 +85,7 @@ CREATE TABLE unembedded (
     tenant_id TEXT    NOT NULL,
     space     INTEGER NOT NULL,
     seq       INTEGER NOT NULL,
-    PRIMARY KEY (tenant_id, space, seq),
+    PRIMARY KEY (tenant_id, seq, space),
     FOREIGN KEY (tenant_id, seq) REFERENCES memories (tenant_id, seq) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
