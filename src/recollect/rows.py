@@ -122,22 +122,27 @@ def to_memory(row: Record) -> Memory:
     )
 
 
+_SEEN = (
+    ("$user_id", "user_id"),
+    ("$agent_id", "agent_id"),
+    ("$channel_id", "channel_id"),
+    ("$session_id", "session_id"),
+    ("$role", "role"),
+    ("$source", "source"),
+    ("$valid_from", "valid_from"),
+    ("$invalid_at", "invalid_at"),
+    ("$archived_at", "archived_at"),
+)
+_PLACES = [(key, Record._fields.index(name)) for key, name in _SEEN]
+
+
 def attributes(row: Record) -> dict[str, Any]:
-    """What filters see of a row: its own fields under `$`, then its top-level metadata."""
-    held: dict[str, Any] = {
-        "$seq": row.seq,
-        "$kind": row.kind,
-        "$user_id": row.user_id,
-        "$agent_id": row.agent_id,
-        "$channel_id": row.channel_id,
-        "$session_id": row.session_id,
-        "$role": row.role,
-        "$source": row.source,
-        "$occurred_at": row.occurred_at,
-        "$valid_from": row.valid_from,
-        "$invalid_at": row.invalid_at,
-        "$archived_at": row.archived_at,
-    }
+    """What filters see of a row: its own fields under `$`, then its top-level metadata. What is None is left
+    out, which to a filter is the same and to an index a key less."""
+    held: dict[str, Any] = {"$seq": row.seq, "$kind": row.kind, "$occurred_at": row.occurred_at}
+    for key, place in _PLACES:
+        if row[place] is not None:
+            held[key] = row[place]
     if row.tags != "[]":
         held["$tags"] = msgspec.json.decode(row.tags)
     if row.metadata != "{}":

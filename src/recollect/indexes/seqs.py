@@ -42,6 +42,8 @@ class SeqColumn:
     def find(self, wanted: NDArray[np.int64], n: int) -> Slots:
         """The slots below `n` that carry any of these numbers, ascending."""
         tops, seqs = self.tops.view()[:n], self.seqs.view()[:n]
+        if not n or not len(wanted) or wanted.min() > tops[-1]:
+            return np.empty(0, np.int64)  # new rows, as almost always
         wanted = np.unique(wanted)
         first = np.searchsorted(tops, wanted, "left")
         runs = np.searchsorted(tops, wanted, "right") - first
