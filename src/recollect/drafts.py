@@ -20,6 +20,8 @@ from recollect.rows import Record, compact_json, micros
 from recollect.types import KINDS, Change, NewMemory, Subject
 
 MAX_ID_CHARS = 256
+GIVEN = "given-"
+"""Begins the text hash of a vector that somebody handed in: no other text is ever given that vector."""
 NUMERIC = "fiu"
 """Kinds of arrays that are numbers: float, signed and unsigned."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -87,9 +89,9 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     user = subject.user_id if isinstance(new.user_id, msgspec.UnsetType) else new.user_id
     scope = (user, new.agent_id, new.channel_id, new.session_id)
     for name, value in zip(("user_id", "agent_id", "channel_id", "session_id"), scope, strict=True):
-        _check_name(value, f"{where}{name}")
+        check_name(value, f"{where}{name}")
     for name, value in (("id", new.id), ("role", new.role), ("source", new.source)):
-        _check_name(value, f"{where}{name}")
+        check_name(value, f"{where}{name}")
     dated = new.occurred_at is not None
     occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
     content_hash = digest(new.content)
@@ -146,7 +148,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     for name in ("kind", "role", "source"):
         value = getattr(change, name)
         if value is not msgspec.UNSET:
-            _check_name(value, name)
+            check_name(value, name)
             put[name] = value
     if change.content is not msgspec.UNSET:
         _check_text(change.content, "content", bounds)
@@ -236,7 +238,12 @@ def _encode(text: str, where: str) -> bytes:
         ) from exc
 
 
-def _check_name(value: Any, where: str) -> None:
+def check_name(value: Any, where: str) -> None:
+    """Refuses what cannot be an id or a name; None is left to the caller.
+
+    Raises:
+        InvalidInput: it is empty, too long, no string, or not text.
+    """
     if value is None:
         return
     if not isinstance(value, str) or not value:
@@ -256,7 +263,7 @@ def _tags(tags: Any, where: str, bounds: Bounds) -> str:
     if len(tags) > bounds.tags:
         raise InvalidInput(where, f"holds {len(tags)} tags, at most {bounds.tags} are kept")
     for i, tag in enumerate(tags):
-        _check_name(tag, f"{where}[{i}]")
+        check_name(tag, f"{where}[{i}]")
         if tag is None:
             raise InvalidInput(f"{where}[{i}]", "must be a string")
     return compact_json(list(dict.fromkeys(tags)))
@@ -307,7 +314,7 @@ def _refs(refs: Any, where: str) -> str:
     if not isinstance(refs, list | tuple):
         raise InvalidInput(where, "must be a list of strings")
     for i, ref in enumerate(refs):
-        _check_name(ref, f"{where}[{i}]")
+        check_name(ref, f"{where}[{i}]")
     return compact_json(list(refs))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.changes import Outcome, Settled
-from recollect.drafts import NUMERIC, Bounds, Draft, Part, changed, check_vector, digest, draft
+from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, digest, draft
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable
 from recollect.rows import Record, dense_header, now_micros
@@ -67,7 +67,7 @@ class Ingest:
         vectors = self._checked([items[i].embedding for i in given], given, len(items))
         for i, vector in zip(given, vectors, strict=True):
             row = drafts[i].row
-            drafts[i].parts = [Part(0, len(row.content), row.content, f"given-{row.content_hash}", vector)]
+            drafts[i].parts = [Part(0, len(row.content), row.content, f"{GIVEN}{row.content_hash}", vector)]
 
     def _checked(
         self, values: Sequence[object], places: Sequence[int], total: int

@@ -8,18 +8,28 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from recollect.db import Connection
-from recollect.drafts import Bounds, Draft, Part, check_vector, dedup_key, draft
-from recollect.errors import Conflict, InvalidInput, StorageError
+from recollect.drafts import (
+    GIVEN,
+    Bounds,
+    Draft,
+    Part,
+    check_name,
+    check_vector,
+    dedup_key,
+    draft,
+    time_of,
+)
+from recollect.errors import Conflict, InvalidInput, RecollectError, StorageError
 from recollect.filters import Filter
 from recollect.ingest import Ingest
 from recollect.listing import scan
-from recollect.rows import Record, compact_json, micros, now_micros, to_memory
+from recollect.rows import Record, compact_json, now_micros, to_memory
 from recollect.shapes import convert, decode
 from recollect.store import Store
 from recollect.threads import Threads
@@ -27,6 +37,8 @@ from recollect.types import Memory, NewMemory, Subject
 
 FORMAT = 1
 BATCH = 500
+T = TypeVar("T", int, None)
+Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 
 
 class Header(msgspec.Struct, kw_only=True):
@@ -40,9 +52,9 @@ class Header(msgspec.Struct, kw_only=True):
 class Vector(msgspec.Struct, kw_only=True):
     """One window's vector: characters [start, stop) of the content, float32 little-endian in base64."""
 
-    start: int
-    stop: int
-    text_hash: str
+    start: Place
+    stop: Place
+    text_hash: Annotated[str, msgspec.Meta(max_length=256)]
     vector: str
 
 
@@ -50,6 +62,7 @@ class Line(Memory, kw_only=True):
     """One memory, with what the API does not show: whether its time was told, and its vectors."""
 
     content_hash: str = ""
+    access_count: Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)] = 0
     dated: bool = True
     occurred_at: datetime | None = None  # type: ignore[assignment]
     created_at: datetime | None = None  # type: ignore[assignment]
@@ -85,7 +98,8 @@ def _vectors(c: Connection, store: Store, tenant: str, rows: list[Record]) -> di
     seqs = compact_json([row.seq for row in rows])
     for seq, start, stop, text_hash, data in c.all("vectors_of", [tenant, store.space, seqs]):
         text = base64.b64encode(data).decode("ascii")
-        held.setdefault(seq, []).append(Vector(start=start, stop=stop, text_hash=text_hash, vector=text))
+        named = text_hash.removeprefix(GIVEN)
+        held.setdefault(seq, []).append(Vector(start=start, stop=stop, text_hash=named, vector=text))
     return held
 
 
@@ -166,7 +180,11 @@ async def take(
             if number == 1 and b'"recollect_export"' in raw[:200]:
                 header = _header(raw)
                 continue
-            batch.append(_draft(raw, decoder, header, ingest, subject, place, number, may_own))
+            try:
+                batch.append(_draft(raw, decoder, header, ingest, subject, place, number, may_own))
+            except RecollectError:
+                await _store(ingest, subject.tenant_id, batch, done)
+                raise
             done.read += 1
         await _store(ingest, subject.tenant_id, batch, done)
         batch = []
@@ -233,21 +251,27 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         fields |= place
     if not line.dated:
         fields["occurred_at"] = None
+    check_name(line.superseded_by, "superseded_by")
     now = now_micros()
     made = draft(convert(fields, NewMemory), subject, now, bounds, "")
     row = made.row._replace(
         access_count=line.access_count,
-        last_accessed_at=None if line.last_accessed_at is None else micros(line.last_accessed_at),
+        last_accessed_at=_time(line, "last_accessed_at", None),
         superseded_by=line.superseded_by,
-        archived_at=None if line.archived_at is None else micros(line.archived_at),
-        occurred_at=now if line.occurred_at is None else micros(line.occurred_at),
-        created_at=now if line.created_at is None else micros(line.created_at),
-        updated_at=now if line.updated_at is None else micros(line.updated_at),
+        archived_at=_time(line, "archived_at", None),
+        occurred_at=_time(line, "occurred_at", now),
+        created_at=_time(line, "created_at", now),
+        updated_at=_time(line, "updated_at", now),
     )
     scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
     occurred = row.occurred_at if row.dated else None
     key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash)
     return Draft(row._replace(dedup_key=key), named=made.named)
+
+
+def _time(line: Line, name: str, missing: T) -> int | T:
+    value = getattr(line, name)
+    return missing if value is None else time_of(value, name)
 
 
 def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part]:
@@ -256,10 +280,13 @@ def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part
         return []
     parts = []
     for held in line.embeddings:
-        vector = check_vector(
-            np.frombuffer(base64.b64decode(held.vector), dtype="<f4"), ingest.embedder.dim, "embeddings"
-        )
-        parts.append(Part(held.start, held.stop, row.content[held.start : held.stop], held.text_hash, vector))
+        try:
+            values = np.frombuffer(base64.b64decode(held.vector, validate=True), dtype="<f4")
+        except ValueError as exc:
+            raise InvalidInput("embeddings", f"must be float32 values in base64: {exc}") from exc
+        vector = check_vector(values, ingest.embedder.dim, "embeddings")
+        text = row.content[held.start : held.stop]
+        parts.append(Part(held.start, held.stop, text, GIVEN + held.text_hash, vector))
     return parts
 
 
@@ -283,7 +310,8 @@ async def _store(ingest: Ingest, tenant: str, batch: list[Draft], done: Imported
 def _without_conflicts(store: Store, tenant: str, batch: list[Draft], done: Imported) -> list[Draft]:
     """The drafts whose id is free here or names the same text."""
     held = store.by_id(tenant, [one.row.id for one in batch if one.named])
-    free, keys = [], {}
+    free: list[Draft] = []
+    keys: dict[str, str] = {}
     for one in batch:
         other = held.get(one.row.id)
         taken = keys.get(one.row.id) if other is None else other.dedup_key
