@@ -7,8 +7,8 @@ import os
 import platform
 import shutil
 import stat
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -51,11 +51,11 @@ def broken(name: str, found: str, fix: str) -> Finding:
     return Finding(name=name, state="broken", found=found, fix=fix)
 
 
-def packages() -> Iterator[Finding]:
-    """Whether every package that the installed Recollect asks for is there."""
+def packages(wanted: Sequence[str]) -> Iterator[Finding]:
+    """Whether every package of these requirements is there, but for those of extras."""
     yield ok("recollect", f"{version('recollect')} on Python {platform.python_version()}")
     missing = []
-    for line in requires("recollect") or []:
+    for line in wanted:
         name = line.split(";")[0].strip()
         for sign in "<>=!~[ (":
             name = name.split(sign)[0]

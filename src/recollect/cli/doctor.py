@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import requires
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,10 @@ def doctor(
     try:
         held = configured(data, config, settings)
     except ConfigError as exc:
-        found = [*checks.packages(), broken("configuration", str(exc), "correct the lines named")]
+        found = [
+            *checks.packages(requires("recollect") or []),
+            broken("configuration", str(exc), "correct the lines named"),
+        ]
     else:
         force = explain(held)
         found = list(examined(held))
@@ -43,7 +47,7 @@ def doctor(
 
 def examined(config: Config) -> Iterator[Finding]:
     """Every check of a configuration that is right in itself, as far as each leads to the next."""
-    yield from checks.packages()
+    yield from checks.packages(requires("recollect") or [])
     yield checks.sqlite()
     yield configuration(config)
     yield from checks.model(config)

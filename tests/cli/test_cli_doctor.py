@@ -1,0 +1,126 @@
+"""doctor: a healthy folder is OK, and each broken one is named with its fix."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.cli import checks
+from recollect.embedders.local import WEIGHTS
+
+
+def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:
+    result = run("doctor", "--json", *words)
+    told = json.loads(result.stdout)
+    assert told["ok"] == (result.exit_code == 0)
+    return result.exit_code, {one["name"]: one for one in told["findings"]}, told
+
+
+def test_a_healthy_folder_is_ok(run: Any, tmp_path: Path) -> None:
+    run.json("add", "one")
+    (tmp_path / "recollect-data").chmod(0o700)
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert result.stdout.endswith("\nOK\n")
+    assert "embedder.url" in result.stdout
+    assert "environment RECOLLECT_EMBEDDER__URL" in result.stdout
+    _, found, _ = findings(run)
+    assert {one["state"] for one in found.values()} == {"ok"}
+    assert found["memories"]["found"] == "1, with 1 vectors, all in both indexes"
+
+
+def test_a_folder_that_is_not_there_is_not_made(run: Any, tmp_path: Path) -> None:
+    code, found, _ = findings(run)
+    assert code == 0
+    assert "the first write makes it" in found["folder"]["found"]
+    assert not (tmp_path / "recollect-data").exists()
+
+
+def test_a_folder_that_others_can_read_is_noted(run: Any, tmp_path: Path) -> None:
+    run.json("add", "one")
+    (tmp_path / "recollect-data").chmod(0o755)
+    code, found, _ = findings(run)
+    assert (code, found["folder"]["state"]) == (0, "note")
+    assert "chmod o-rwx" in found["folder"]["fix"]
+
+
+def test_a_broken_database_is_found(run: Any, tmp_path: Path) -> None:
+    run.json("add", "one")
+    path = tmp_path / "recollect-data" / "recollect.db"
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    code, found, _ = findings(run)
+    assert code == 1
+    assert found["folder"]["state"] == "broken"
+    assert found["folder"]["fix"]
+    shown = run("doctor")
+    assert "1 broken:" in shown.stdout
+    assert "fix:" in shown.stdout
+
+
+def test_a_folder_that_is_a_file_is_found(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    code, found, _ = findings(run, "--data", "file")
+    assert (code, found["folder"]["found"]) == (1, "file is no folder")
+
+
+def test_counts_that_disagree_are_found() -> None:
+    told = {
+        "memories": 3, "vectors": 4, "indexed_vectors": 3, "indexed_words": 2, "unembedded": 1,
+        "behind": ["index"], "model": "m",
+    }  # fmt: skip
+    found = {one.name: one for one in checks.counts("default", told)}
+    assert {name: one.state for name, one in found.items()} == {
+        "index": "broken", "words": "broken", "vectors": "note", "behind": "broken",
+    }  # fmt: skip
+    assert all(one.fix for one in found.values())
+
+
+def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "recollect.yaml").write_text("serfer:\n  port: 1\nsearch:\n  default_limit: none\n")
+    code, found, _ = findings(run)
+    assert (code, found["configuration"]["state"]) == (1, "broken")
+    assert "server" in found["configuration"]["found"]
+    assert "default_limit" in found["configuration"]["found"]
+
+
+def test_keys_without_effect_are_told(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "recollect.yaml").write_text("summarization:\n  enabled: true\n")
+    code, found, told = findings(run)
+    assert (code, found["configuration"]["state"]) == (0, "note")
+    assert "summarization.enabled" in found["configuration"]["found"]
+    assert any(one["key"] == "summarization.enabled" for one in told["configuration"])
+
+
+def test_secrets_are_not_told(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "recollect.yaml").write_text("keys:\n  - {name: ops, role: admin, key: s3cr3t-value}\n")
+    assert "s3cr3t-value" not in run("doctor").stdout
+    assert "s3cr3t-value" not in run("doctor", "--json").stdout
+
+
+@pytest.mark.skipif(not (WEIGHTS / "potion-base-8m" / "rows.npy").exists(), reason="no small model shipped")
+def test_a_changed_model_file_is_found(run: Any, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(WEIGHTS / "potion-base-8m", model)
+    assert findings(run, "--set", f"embedder.url=local:{model}")[1]["model files"]["state"] == "ok"
+    weights = bytearray((model / "rows.npy").read_bytes())
+    weights[-1] ^= 1
+    (model / "rows.npy").write_bytes(weights)
+    code, found, _ = findings(run, "--set", f"embedder.url=local:{model}")
+    assert (code, found["model"]["state"]) == (1, "broken")
+    assert "rows.npy" in found["model"]["found"]
+
+
+def test_an_unknown_model_is_found(run: Any) -> None:
+    code, found, _ = findings(run, "--set", "embedder.url=local:nothing")
+    assert (code, found["model"]["state"]) == (1, "broken")
+
+
+def test_a_missing_package_is_found() -> None:
+    wanted = ["numpy>=2", "not-there-at-all>=1", "neither; extra == 'more'"]
+    states = {one.name: one for one in checks.packages(wanted)}
+    assert states["packages"].state == "broken"
+    assert states["packages"].found == "missing: not-there-at-all"

@@ -1,0 +1,131 @@
+"""The program as its own process: two at once, through a server, stopped in the middle, into a closed pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+PROGRAM = [sys.executable, "-m", "recollect"]
+ENVIRONMENT = {**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}
+
+
+def call(*words: str, folder: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *words],
+        cwd=folder,
+        env=ENVIRONMENT,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A server of ./recollect-data on a free port; its URL."""
+    with subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert first.startswith("Recollect serves"), first
+        yield first.split()[-1]
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        assert process.wait(60) == 0, rest
+        assert "Traceback" not in rest
+
+
+def test_a_second_process_is_told_who_has_the_folder(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "data", embedder={"url": "hash:64"}):
+        told = call("add", "one", "--data", "data", folder=tmp_path)
+        looked = call("doctor", "--data", "data", "--json", folder=tmp_path)
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1
+    assert f"is open in another process (pid {os.getpid()})" in told.stderr
+    assert looked.returncode == 0
+    assert "stop that process" in looked.stdout
+    assert call("add", "one", "--data", "data", folder=tmp_path).returncode == 0
+
+
+def test_commands_go_through_the_server(server: str, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("the meter is read in June")
+    added = call("add", "the key is under the pot", "--json", folder=tmp_path)
+    assert json.loads(added.stdout)["created"]
+    assert f"is served at {server}; going through it" in added.stderr
+    assert json.loads(call("index", "note.txt", "--json", folder=tmp_path).stdout)["added"] == 1
+    assert json.loads(call("index", "note.txt", "--json", folder=tmp_path).stdout)["unchanged"] == 1
+    found = json.loads(call("search", "meter", "--limit", "1", "--json", folder=tmp_path).stdout)
+    assert found["results"][0]["memory"]["content"] == "the meter is read in June"
+    assert json.loads(call("stats", "--json", folder=tmp_path).stdout)["memories"] == 2
+    out = call("export", folder=tmp_path).stdout
+    assert len(out.splitlines()) == 3
+    assert json.loads(call("import", "-", "--json", folder=tmp_path, given=out).stdout)["present"] == 2
+    assert json.loads(call("reindex", "--all", "--json", folder=tmp_path).stdout)["state"] == "completed"
+    assert json.loads(call("compact", "--json", folder=tmp_path).stdout)["state"] == "completed"
+    wrong = call("search", "x", "--limit", "0", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "limit" in wrong.stderr
+    looked = call("doctor", "--json", folder=tmp_path)
+    assert looked.returncode == 0
+    assert "all in both indexes" in looked.stdout
+    alone = call("reindex", "--rebuild", folder=tmp_path)
+    assert (alone.returncode, server in alone.stderr) == (1, True)
+
+
+def test_ctrl_c_ends_without_a_traceback(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*PROGRAM, "import", "-"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        lock, deadline = tmp_path / "recollect-data" / "recollect.lock", time.monotonic() + 60
+        while not lock.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+
+
+def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps({"content": f"memory {number} {'x' * 500}"}) for number in range(500))
+    assert call("import", "-", folder=tmp_path, given=lines).returncode == 0
+    with subprocess.Popen(
+        [*PROGRAM, "export"], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_help_and_stats_do_not_load_what_they_do_not_need(tmp_path: Path) -> None:
+    look = "import sys; sys.argv[1:] = {words!r}; from recollect.cli import main\n"
+    look += "try: main()\nfinally: print(sorted({{m.split('.')[0] for m in sys.modules}}), file=sys.stderr)"
+
+    def loaded(*words: str) -> str:
+        told = subprocess.run(
+            [sys.executable, "-c", look.format(words=list(words))],
+            cwd=tmp_path, env={**os.environ, "RECOLLECT_EMBEDDER__URL": ""}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert told.returncode == 0, told.stderr
+        return told.stderr
+
+    assert not {"'numpy'", "'onnxruntime'", "'httpx'"} & set(loaded("--version").strip(" []\n").split(", "))
+    assert not {"'onnxruntime'", "'httpx'", "'uvicorn'"} & set(loaded("stats").strip(" []\n").split(", "))
