@@ -191,7 +191,7 @@ def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[s
     rows = connection.select(
         f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM json_each(?2) wanted"
         " CROSS JOIN memories m ON m.tenant_id = ?1 AND m.id = wanted.value",
-        [tenant, compact_json(list(ids))],
+        [tenant, json.dumps(list(ids))],  # in ASCII, so that a string that is not unicode just names nothing
     )
     return {row[3]: Record._make(row) for row in rows}
 
