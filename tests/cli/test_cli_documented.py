@@ -50,3 +50,9 @@ def test_every_command_and_option_says_what_it_is(name: str) -> None:
     command = GROUP.get_command(CONTEXT, name)  # type: ignore[attr-defined]
     assert command.help
     assert all(each.help for each in command.params)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_the_command_says(name: str) -> None:
+    command = GROUP.get_command(CONTEXT, name)  # type: ignore[attr-defined]
+    assert " ".join(command.help.split()).startswith(COMMANDS[name][1])

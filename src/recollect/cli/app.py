@@ -14,21 +14,40 @@ from typer.main import get_command
 from recollect.errors import InvalidInput, RecollectError
 
 COMMANDS = {
-    "add": "recollect.cli.writing:add",
-    "search": "recollect.cli.searching:search",
-    "index": "recollect.cli.index:index",
-    "stats": "recollect.cli.keeping:stats",
-    "export": "recollect.cli.carrying:export",
-    "import": "recollect.cli.carrying:import_",
-    "reindex": "recollect.cli.keeping:reindex",
-    "compact": "recollect.cli.keeping:compact",
-    "doctor": "recollect.cli.doctor:doctor",
-    "serve": "recollect.cli.serve:serve",
-    "demo": "recollect.cli.demo:demo",
-    "eval": "recollect.evals.cli:app",
-    "version": "recollect.cli.app:version_command",
+    "add": ("recollect.cli.writing:add", "Remember one text."),
+    "search": (
+        "recollect.cli.searching:search",
+        "Find the best memories for a text, by meaning and by words.",
+    ),
+    "index": ("recollect.cli.index:index", "Remember text files as documents."),
+    "stats": (
+        "recollect.cli.keeping:stats",
+        "Count what is remembered: by kind, and whether every index has it.",
+    ),
+    "export": ("recollect.cli.carrying:export", "Write memories as JSONL: a header, then one memory a line."),
+    "import": ("recollect.cli.carrying:import_", "Take an export in."),
+    "reindex": ("recollect.cli.keeping:reindex", "Make the vectors that are missing."),
+    "compact": (
+        "recollect.cli.keeping:compact",
+        "Give back what deleted memories still hold, on disk and in memory.",
+    ),
+    "doctor": (
+        "recollect.cli.doctor:doctor",
+        "Say what is in force, what is missing, and what to do about it.",
+    ),
+    "serve": ("recollect.cli.serve:serve", "Serve the folder over HTTP until stopped."),
+    "demo": (
+        "recollect.cli.demo:demo",
+        "Remember a sample conversation and Recollect's own documents, then answer questions about them.",
+    ),
+    "eval": (
+        "recollect.evals.cli:app",
+        "Measure how well recall works on questions whose answers are known.",
+    ),
+    "version": ("recollect.cli.app:version_command", "Print the version."),
 }
-"""Where each command stands. Its module is read when it is called, so that none waits for the others' imports."""
+"""Where each command stands, and what the list of commands says of it. A module is read when its command is called,
+so that neither the list nor another command waits for its imports."""
 FAILED, WRONG = 1, 2
 
 
@@ -41,7 +60,7 @@ class Commands(TyperGroup):
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
         if cmd_name not in COMMANDS:
             return None
-        module, name = COMMANDS[cmd_name].split(":")
+        module, name = COMMANDS[cmd_name][0].split(":")
         found = getattr(import_module(module), name)
         if not isinstance(found, typer.Typer):
             one = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -50,6 +69,10 @@ class Commands(TyperGroup):
         command = get_command(found)
         command.name = cmd_name
         return command
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
