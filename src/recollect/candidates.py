@@ -27,8 +27,9 @@ class Target:
 @dataclass(slots=True)
 class Candidates:
     """Cosines and BM25 by seq, merged over the searched scopes; the scope that a memory counts in is the
-    heaviest it was found in."""
+    heaviest it was found in. A row of a revision up to `as_of_rev` passed the filters in the indexes as it is."""
 
+    as_of_rev: int = 0
     dense: Side = NONE
     words: Side = NONE
     parts: dict[int, int] = field(default_factory=dict)

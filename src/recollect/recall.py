@@ -17,6 +17,7 @@ from recollect.rank import Ranking, fuse, rank_of
 from recollect.rows import Record, attributes, fetch, now_micros, to_memory
 from recollect.store import Store
 from recollect.text.highlights import highlights
+from recollect.text.terms import query_terms
 from recollect.types import Explanation, Highlight, Hit, Query, SearchResult, Subject
 from recollect.visibility import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 
@@ -103,7 +104,7 @@ class Recall:
     def _gather(
         self, tenant: str, query: Query, vector: NDArray[np.float32] | None, targets: Sequence[Target]
     ) -> Candidates:
-        found = Candidates()
+        found = Candidates(as_of_rev=self.store.applied)
         depth = max(self.settings.candidates, 4 * query.limit)
         found.degraded.update(self.store.behind)
         if query.mode != "words":
@@ -177,6 +178,7 @@ class Recall:
         weights: dict[str, float],
     ) -> list[Hit]:
         hits: list[Hit] = []
+        terms = query_terms(query.query)
         seqs = ranked.seqs.tolist()
         at = 0
         while len(hits) < query.limit and at < len(seqs):
@@ -186,25 +188,24 @@ class Recall:
             rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted))  # type: ignore[misc]
             for i in step:
                 row = rows.get(seqs[i])
-                if row is None or not _passes(row, targets):
+                if row is None or (row.rev > found.as_of_rev and not _passes(row, targets)):
                     continue
-                hit = self._hit(query, row, float(ranked.scores[i]), float(ranked.cosines[i]), found)
+                hit = self._hit(row, terms, float(ranked.scores[i]), float(ranked.cosines[i]), found)
                 if query.explain:
                     hit.explanation = _explain(ranked, i, found, hit.similarity, weights, len(hits) + 1)
                 hits.append(hit)
         return hits
 
-    def _hit(self, query: Query, row: Record, score: float, cosine: float, found: Candidates) -> Hit:
+    def _hit(self, row: Record, terms: list[str], score: float, cosine: float, found: Candidates) -> Hit:
         known = cosine == cosine  # not NaN
         return Hit(
             memory=to_memory(row),
             score=round(score, 6),
             similarity=round(self.calibration.similarity(cosine), 6) if known else None,
-            highlights=highlights(row.content, query.query)
-            or self._snippet(row, found.parts.get(row.seq), query.query),
+            highlights=highlights(row.content, terms) or self._snippet(row, found.parts.get(row.seq), terms),
         )
 
-    def _snippet(self, row: Record, part: int | None, query: str) -> list[Highlight]:
+    def _snippet(self, row: Record, part: int | None, terms: list[str]) -> list[Highlight]:
         """What to show when no word matched near the beginning: where words match in the window whose vector
         did, else that window's beginning."""
         start = 0
@@ -212,7 +213,7 @@ class Recall:
             key = [row.tenant_id, self.store.space, row.seq, part]
             span = self.store.db.read(lambda c: c.one("embedding_span", key))
             start, stop = (int(span[0]), int(span[1])) if span else (0, 0)
-            inside = highlights(row.content[start:stop], query)
+            inside = highlights(row.content[start:stop], terms)
             if inside:
                 return [Highlight(text=h.text, start=start + h.start, end=start + h.end) for h in inside]
         text = row.content[start : start + SNIPPET]
@@ -246,7 +247,7 @@ def check(query: Query) -> None:
 
 
 def _passes(row: Record, targets: Sequence[Target]) -> bool:
-    """The row as it is now still belongs to the answer: an index may trail a write made meanwhile."""
+    """A row that changed while the search ran still belongs to the answer as it is now."""
     held = attributes(row)
     return any(matches(target.where, held) for target in targets)
 

@@ -39,6 +39,8 @@ class Store:
         self.space = 0
         self.owed: dict[str, int] = {}
         self.behind: dict[str, int] = {}
+        self.applied = 0
+        """Every change up to this revision is in both indexes."""
         self.on_behind: Callable[[str], None] = lambda side: None
         self._tenants: set[str] = set()
 
@@ -91,6 +93,7 @@ class Store:
             "words": replay_words(c, self.words, words_at, rev),
         }
         self.behind.clear()
+        self.applied = rev
         c.run("drop_removals", [min(self.index.watermark, self.words.watermark)])
         return done
 
@@ -358,6 +361,8 @@ class Store:
         self._tenants.update(applied.puts)
         self._step("index", applied, self._apply_to_index)
         self._step("words", applied, self._apply_to_words)
+        if not self.behind:
+            self.applied = applied.rev
 
     def _step(self, side: str, applied: Applied, step: Callable[[Applied], None]) -> None:
         """One index takes the change, or is marked behind for the repair: the rows are safe either way."""

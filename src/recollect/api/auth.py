@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
@@ -120,6 +121,7 @@ def _name(url: str) -> str:
         return ""
 
 
+@lru_cache(maxsize=1_024)
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is this machine's own."""
     if host == "localhost":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,13 @@ class SeqColumn:
         return np.asarray(COMPARE[near](self.seqs.view()[:n], limit), np.bool_)
 
 
+def _in_range(values: Sequence[Any]) -> bool:
+    return bool(min(values) >= -(2**63) and max(values) < 2**63)
+
+
 def whole_numbers(values: Sequence[Scalar]) -> NDArray[np.int64]:
     """Those of the values that are whole numbers and can be sequence numbers."""
+    if set(map(type, values)) == {int} and _in_range(values):
+        return np.array(values, np.int64)
     numbers = [v for v in values if is_number(v) and not isinstance(v, str | None) and -(2**63) <= v < 2**63]
     return np.array([int(v) for v in numbers if v == int(v)], np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from recollect.text.terms import WORD, query_terms, word_terms
@@ -22,14 +23,15 @@ class Occurrence:
     term: str
 
 
-def highlights(text: str, query: str, limit: int = 3, width: int = 160) -> list[Highlight]:
+def highlights(text: str, query: str | Collection[str], limit: int = 3, width: int = 160) -> list[Highlight]:
     """Up to `limit` snippets of about `width` characters that hold most of the query's terms, in text order.
+    `query` is the query, or, when many texts are shown for one, its `terms.query_terms`.
 
     Terms match as they do in the word index: stemmed, without stopwords. `text[h.start:h.end] == h.text` for
     each; snippets do not overlap, begin and end at words where a word ends in reach, and never inside a
     grapheme. Looks at the first 20 000 characters. Empty when nothing matches.
     """
-    wanted = set(query_terms(query))
+    wanted = set(query_terms(query) if isinstance(query, str) else query)
     if not wanted or limit <= 0 or width <= 0:
         return []
     found = _occurrences(text[:MAX_SCANNED], wanted)
