@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from recollect.api.auth import Guard
 from recollect.api.routes import ROUTES
 from recollect.config import Config, Server
 from recollect.errors import ConfigError
@@ -113,9 +114,7 @@ def test_without_keys_only_this_machine_is_answered(lasting: Any, options: Any, 
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
-def test_a_server_for_others_needs_keys(lasting: Any, host: str) -> None:
-    from recollect.api.auth import Guard
-
+def test_a_server_for_others_needs_keys(host: str) -> None:
     with pytest.raises(ConfigError, match=r"^keys: is empty"):
         Guard(Config(server=Server(host=host)))
 

@@ -53,7 +53,7 @@ BAD: list[tuple[str, str, str, Any, int, str | None]] = [
     ("nan in a query", "POST", "/search", {"query": "a", "embedding": NAN}, 400, "embedding"),
     ("no query", "POST", "/search", {"query": ""}, 400, "query"),
     ("mode", "POST", "/search", {"query": "a", "mode": "x"}, 400, "mode"),
-    ("import", "POST", "/import", b'{"content": "a"}\n{"content": 5}', 400, "line 2"),
+    ("import", "POST", "/import", b'{"content": 5}\n{"content": "a"}', 400, "line 1"),
     ("rate", "POST", "/reembed", {"rows_per_second": 0}, 400, "rows_per_second"),
     ("unknown memory", "GET", "/nope", None, 404, None),
     ("unknown memory", "PATCH", "/nope", {}, 404, None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -180,8 +181,6 @@ def test_near_duplicates_are_pairs(house: Any) -> None:
 
 @pytest.mark.parametrize("id_", ["a/b", "ü", "%2F", "a b?c#d", "x" * 256])
 def test_any_id_can_be_asked_for(house: Any, id_: str) -> None:
-    from urllib.parse import quote
-
     house.add("a", id=id_)
     assert house.request("GET", f"/v1/memories/{quote(id_, safe='')}").json()["id"] == id_
 

@@ -109,6 +109,14 @@ def test_the_server_logs_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert (line["message"], line["route"], line["level"]) == ("request", "/healthz", "info")
 
 
+def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
+    telemetry: Telemetry = lasting.app.state.answers.house.telemetry
+    headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+    with telemetry.span("GET", headers) as span:
+        assert format(span.get_span_context().trace_id, "x") == "ab" * 16
+    assert lasting.request("GET", "/healthz", headers=headers).status_code == 200
+
+
 def test_every_metric_is_documented(house: Any) -> None:
     telemetry: Telemetry = house.app.state.answers.house.telemetry
     for family in telemetry.registry.collect():

@@ -83,7 +83,7 @@ FAILURES: list[tuple[type[Exception], Callable[[Any], Any]]] = [
     (errors.InvalidInput, lambda m: m.search("a", threshold=3.0)),
     (errors.InvalidInput, lambda m: m.import_from([b'{"content": "a"}\n', b'{"content": 5}\n'])),
     (errors.DimensionMismatch, lambda m: m.add("a", embedding=[1.0])),
-    (errors.Conflict, lambda m: (m.add("a", id="x"), m.add("b", id="x"))),
+    (errors.Conflict, lambda m: (m.add("one", id="x"), m.add("two", id="x"))),
 ]
 
 
