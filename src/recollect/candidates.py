@@ -36,6 +36,8 @@ class Candidates:
     weights: dict[int, float] = field(default_factory=dict)
     scopes: dict[int, str] = field(default_factory=dict)
     degraded: set[str] = field(default_factory=set)
+    cut: bool = False
+    """Words found more than was looked at."""
 
     def add_dense(self, found: Matches, target: Target | None) -> None:
         """Takes in what the vector index found in one scope."""
@@ -44,8 +46,9 @@ class Candidates:
         self.parts.update(zip(found.seqs[late].tolist(), found.parts[late].tolist(), strict=True))
         self._note(found.seqs, target)
 
-    def add_words(self, found: WordMatches, target: Target) -> None:
-        """Takes in what words found in one scope."""
+    def add_words(self, found: WordMatches, target: Target, depth: int) -> None:
+        """Takes in what words found in one scope, looking `depth` deep."""
+        self.cut = self.cut or len(found) >= depth
         self.words = _merged(self.words, (found.seqs, found.scores.astype(np.float64)))
         self._note(found.seqs, target)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes import VectorBatch
-from recollect.rows import Record, attributes, lexical_text
+from recollect.rows import Record, attributes, searched_text
 from recollect.words import WordDoc
 
 
@@ -74,7 +74,7 @@ def vector_batch(puts: Sequence[Put]) -> VectorBatch | None:
 
 def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
     """The rows as words take them."""
-    return [WordDoc(row.seq, lexical_text(row), attributes(row)) for row in rows]
+    return [WordDoc(row.seq, searched_text(row), attributes(row)) for row in rows]
 
 
 def blob(vector: NDArray[np.float32] | None) -> bytearray:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Container
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -44,22 +45,36 @@ class FolderLock:
         except OSError as exc:
             self._file.close()
             raise in_use(folder) from exc
-        self.announce(None)
+        try:
+            self.announce(None)
+        except StorageError:
+            self.release()
+            raise
 
     def announce(self, url: str | None) -> None:
-        """Tells other processes at which URL this one serves the folder."""
+        """Tells other processes at which URL this one serves the folder.
+
+        Raises:
+            StorageError: the lock file cannot be written.
+        """
         if self._file is None:
             return
-        self._file.seek(0)
-        self._file.truncate()
-        json.dump({"pid": os.getpid(), "url": url}, self._file)
-        self._file.flush()
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(json.dumps({"pid": os.getpid(), "url": url}))
+            self._file.flush()
+        except OSError as exc:
+            raise StorageError(f"{self.path} cannot be written: {exc.strerror}") from exc
 
     def release(self) -> None:
         """Lets go. Idempotent."""
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            with suppress(
+                OSError
+            ):  # what could not be flushed to a full disk; the descriptor is closed all the same
+                file.close()
 
 
 def in_use(folder: Path) -> FolderInUse:

@@ -13,7 +13,7 @@ from recollect.changes import Outcome, Settled
 from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, digest, draft
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable
-from recollect.rows import Record, dense_header, now_micros
+from recollect.rows import Record, header, now_micros, searched_text
 from recollect.store import Store
 from recollect.threads import Threads
 from recollect.types import Change, NewMemory, Subject
@@ -119,9 +119,8 @@ class Ingest:
 
     def windows(self, row: Record) -> list[Part]:
         """The row's embedded text in windows that fit the model; spans are in the row's content."""
-        header = dense_header(row)
-        text = header + row.content
-        shift = len(header)
+        text = searched_text(row)
+        shift = len(header(row))
         return [
             Part(
                 max(0, span.start - shift),
@@ -142,7 +141,7 @@ class Ingest:
         after = changed(row, change, now_micros(), self.bounds)
         parts: list[Part] = []
         embedded = True
-        if (dense_header(after), after.content) != (dense_header(row), row.content):
+        if searched_text(after) != searched_text(row):
             made = Draft(after, named=True)
             embedded = await self._vectors(subject.tenant_id, [made], reuse=True)
             parts = made.parts
@@ -150,7 +149,8 @@ class Ingest:
         def again(current: Record) -> Draft:
             """The change on the row as it is at the moment of writing, which may have moved on."""
             fresh = changed(current, change, after.updated_at, self.bounds)
-            return Draft(fresh, named=True, parts=parts or self._parts_if_moved(current, fresh))
+            fits = parts and searched_text(fresh) == searched_text(after)
+            return Draft(fresh, named=True, parts=parts if fits else self._parts_if_moved(current, fresh))
 
         stored = await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
         if not embedded:
@@ -159,7 +159,7 @@ class Ingest:
 
     def _parts_if_moved(self, before: Record, after: Record) -> list[Part]:
         """Windows without vectors, to be embedded later, when another writer changed the text meanwhile."""
-        same = (dense_header(before), before.content) == (dense_header(after), after.content)
+        same = searched_text(before) == searched_text(after)
         return [] if same else self.windows(after)
 
     async def embed_owed(self, rows: Sequence[Record], tenant: str, reuse: bool) -> int:

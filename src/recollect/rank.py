@@ -50,19 +50,22 @@ def fuse(
     *,
     dense_weight: float,
     words_weight: float,
+    cut: bool = False,
     scope_weights: Mapping[int, float] | None = None,
 ) -> Ranking:
     """Candidates by descending `scope weight x (dense_weight x dense + words_weight x words)`.
 
     `dense` and `words` are (seqs, scores) with distinct seqs each: cosines, and BM25. The dense part is the
-    min-max normalised cosine; the words part BM25 over the best BM25, 0 where no term matched. Weights are
-    scaled to sum to 1 over the sides that found anything. Ties go to the older memory.
+    min-max normalised cosine. The words part is BM25 over the best BM25 when the list holds every match, so that
+    0 means "no term"; when it was `cut` at its depth what is missing may have matched too, and it is min-max
+    normalised as well. Weights are scaled to sum to 1 over the sides that found anything. Ties go to the older
+    memory.
     """
     seqs = np.union1d(dense[0], words[0])
     cosines = _spread(seqs, *dense)
     bm25 = _spread(seqs, *words)
     dense_part = _spread(seqs, dense[0], min_max(dense[1]))
-    words_part = bm25 / (words[1].max() if len(words[1]) else 1.0)
+    words_part = _spread(seqs, words[0], min_max(words[1]) if cut else _of_best(words[1]))
     left, right = dense_weight * bool(len(dense[0])), words_weight * bool(len(words[0]))
     total = left + right or 1.0
     plain = (left * np.nan_to_num(dense_part) + right * np.nan_to_num(words_part)) / total
@@ -83,6 +86,10 @@ def fuse(
         scope_weights=weights[order],
         rank_before=rank_before[order],
     )
+
+
+def _of_best(scores: Floats) -> Floats:
+    return scores / scores.max() if len(scores) else scores
 
 
 def _spread(seqs: Ids, held: Ids, values: Floats) -> Floats:

@@ -67,6 +67,7 @@ class Recall:
             found.words,
             dense_weight=weights["dense"],
             words_weight=weights["words"],
+            cut=found.cut,
             scope_weights=found.weights,
         )
         floor = self._floor(query, found)
@@ -148,7 +149,7 @@ class Recall:
             except IndexUnavailable:
                 found.degraded.add("words")
                 return
-            found.add_words(hits, target)
+            found.add_words(hits, target, depth)
 
     def _complete(self, tenant: str, vector: NDArray[np.float32], found: Candidates) -> None:
         """Cosines for memories that only words found, so that both sides judge every candidate."""

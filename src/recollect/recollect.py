@@ -13,6 +13,7 @@ from recollect.config import Config, load
 from recollect.db import open_database
 from recollect.drafts import Bounds
 from recollect.embedders import open_embedder
+from recollect.embedders.base import Embedder
 from recollect.folder import FolderLock, drop_other_caches
 from recollect.indexes import open_index
 from recollect.ingest import Ingest
@@ -95,10 +96,11 @@ class Recollect:
         self._upkeep.end()
         await self.core.jobs.stop()
         try:
-            await self.core.threads.run(self.core.store.close)
+            # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
+            await asyncio.to_thread(self.core.threads.close)
+            await asyncio.to_thread(self.core.store.close)
         finally:
             self.core.embedder.close()
-            self.core.threads.close()
             if self._lock is not None:
                 self._lock.release()
 
@@ -146,7 +148,7 @@ def _wire(config: Config, folder: Path | None, threads: Threads) -> Core:
         store=store,
         embedder=embedder,
         ingest=Ingest(store, embedder, threads, bounds),
-        recall=Recall(store, embedder.calibration, _settings(config)),
+        recall=Recall(store, embedder.calibration, _settings(config, embedder)),
         jobs=Jobs(
             db, threads, lease_seconds=config.jobs.lease_seconds, max_attempts=config.jobs.max_attempts
         ),
@@ -157,14 +159,15 @@ def _wire(config: Config, folder: Path | None, threads: Threads) -> Core:
     )
 
 
-def _settings(config: Config) -> Settings:
+def _settings(config: Config, embedder: Embedder) -> Settings:
     search = config.search
+    dense = embedder.dense_weight if search.dense_weight is None else search.dense_weight
     return Settings(
         limit=search.default_limit,
         threshold=search.default_threshold,
         scope=search.default_scope,
-        dense_weight=search.dense_weight,
-        words_weight=search.words_weight,
+        dense_weight=dense,
+        words_weight=max(0.0, 1.0 - dense) if search.words_weight is None else search.words_weight,
         scope_weights=dict(search.scope_weights),
         candidates=search.candidates,
     )

@@ -162,16 +162,17 @@ def speaker(row: Record) -> str | None:
     return row.role
 
 
-def dense_header(row: Record) -> str:
-    """What is put before the content when it is embedded: a message is embedded as `speaker: text`."""
-    who = speaker(row)
-    return f"{who}: " if who else ""
-
-
-def lexical_text(row: Record) -> str:
-    """What words see: `[date] speaker: text` for a message, the content for anything else."""
+def header(row: Record) -> str:
+    """What embeddings and words see before the content: `[08 May 2023] speaker: ` for a message, as far as the
+    date was told and the speaker is known; nothing for anything else."""
     date = f"[{moment(row.occurred_at):%d %B %Y}] " if row.kind == "message" and row.dated else ""
-    return f"{date}{dense_header(row)}{row.content}"
+    who = speaker(row)
+    return f"{date}{who}: " if who else date
+
+
+def searched_text(row: Record) -> str:
+    """What embeddings and words see of a row: its header and its content."""
+    return header(row) + row.content
 
 
 def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int, Record]:

@@ -57,8 +57,8 @@ class Search(Section, frozen=True, kw_only=True):
     default_limit: Count = 10
     default_threshold: Unit | None = None
     default_scope: Scope | None = None
-    dense_weight: Weight = 0.7
-    words_weight: Weight = 0.3
+    dense_weight: Weight | None = None
+    words_weight: Weight | None = None
     scope_weights: dict[str, Weight] = msgspec.field(default_factory=SCOPE_WEIGHTS.copy)
     candidates: Count = 100
 

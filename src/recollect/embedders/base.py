@@ -61,6 +61,8 @@ class Embedder(ABC):
     dim: int
     max_tokens: int
     calibration: Calibration
+    dense_weight: float = 0.7
+    """What its cosines should weigh against words in a fused score, 0..1, as measured on labelled questions."""
 
     @abstractmethod
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:

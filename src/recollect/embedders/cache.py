@@ -39,6 +39,7 @@ class CachedEmbedder(Embedder):
         self.dim = inner.dim
         self.max_tokens = inner.max_tokens
         self.calibration = inner.calibration
+        self.dense_weight = inner.dense_weight
         self.work = Work()
         self._size = size
         self._known: OrderedDict[str, Vectors] = OrderedDict()

@@ -44,6 +44,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     licence: str = ""
     origin: str = ""
     calibration: Calibration = Calibration()
+    dense_weight: float = 0.7
     files: dict[str, ModelFile] = {}
 
 

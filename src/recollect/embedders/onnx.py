@@ -32,6 +32,7 @@ class OnnxEmbedder(ThreadedEmbedder):
         self.model = manifest.name
         self.max_tokens = manifest.max_tokens
         self.calibration = manifest.calibration
+        self.dense_weight = manifest.dense_weight
         self.folder = folder
         self._loading = Lock()
         self.dim = manifest.dim or self._measured_dim()
