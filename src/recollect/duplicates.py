@@ -21,7 +21,7 @@ JACCARD = 0.6
 NEIGHBOURS = 5
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|without|cannot|nor|neither)\b|n['’]t\b", re.IGNORECASE)
-_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]+")
+_WORD = re.compile(r"(?P<begins>^\W*|[.!?]\s+)?(?P<word>[^\W\d_][\w'-]+)")
 
 
 def jaccard(a: str, b: str) -> float:
@@ -37,8 +37,27 @@ def contradict(a: str, b: str) -> bool:
     return (
         sorted(_NUMBER.findall(a)) != sorted(_NUMBER.findall(b))
         or len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
-        or {name.lower() for name in _NAME.findall(a)} != {name.lower() for name in _NAME.findall(b)}
+        or _other_names(a, b)
     )
+
+
+def _other_names(a: str, b: str) -> bool:
+    """Whether one text has a name that the other has not. A capital that begins a sentence may be no name: it
+    counts when the other text begins with another one ("Ann likes tea", "Bob likes tea")."""
+    (inside, first), (other_inside, other_first) = _missing(a, b), _missing(b, a)
+    return bool(inside or other_inside or (first and other_first))
+
+
+def _missing(text: str, other: str) -> tuple[set[str], set[str]]:
+    """Capitalised words of `text` that `other` does not have in any case: inside sentences, and beginning them."""
+    held = {match["word"].lower() for match in _WORD.finditer(other)}
+    inside: set[str] = set()
+    first: set[str] = set()
+    for match in _WORD.finditer(text):
+        word = match["word"]
+        if word[0].isupper() and word.lower() not in held and terms(word):
+            (inside if match["begins"] is None else first).add(word.lower())
+    return inside, first
 
 
 def same_scope(row: Record) -> Filter:

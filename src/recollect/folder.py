@@ -36,7 +36,7 @@ class FolderLock:
         """
         self.path = folder / LOCK
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file: IO[str] | None = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
         except OSError as exc:
             raise StorageError(f"{folder} cannot be used as a data folder: {exc.strerror}") from exc
