@@ -172,7 +172,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, lis
     """A closed folder large enough for its vectors to be in a file, and what it answers."""
     folder = tmp_path_factory.mktemp("saved") / "data"
     with recollect.open(folder, embedder=QUICK) as opened:
-        added = opened.memories.add_many(texts(5_000))
+        added = opened.memories.add_many(texts(2_600))
         opened.memories.forget([one.memory.id for one in added[::10]])
     with recollect.open(folder, embedder=QUICK) as opened:
         before = answers(opened.memories)

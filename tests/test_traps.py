@@ -1,0 +1,96 @@
+"""The traps of SPEC 9 that the core can fall into, each with the tests that hold it down."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+TRAPS = {
+    "chunk count with overlap": [
+        "text/test_chunking.py::test_chunk_count_and_overlap_where_a_word_is_a_token",
+        "text/test_chunking.py::test_eleven_characters_are_one_chunk",
+    ],
+    "stable listing order, after/before paging complete under inserts": [
+        "test_recall.py::test_pages_hold_every_row_once",
+        "test_recall.py::test_pages_miss_nothing_while_others_write",
+    ],
+    "restart keeps vectors and identical search results": [
+        "test_store.py::test_a_restart_changes_no_answer",
+        "test_store.py::test_a_second_restart_changes_no_score",
+        "test_store.py::test_a_damaged_cache_is_made_again",
+    ],
+    "threshold 0 means no floor, None means default": [
+        "test_recall.py::test_none_takes_the_configured_floor_and_zero_is_no_floor",
+        "test_recall.py::test_a_threshold_is_a_floor_on_the_cosine",
+    ],
+    "tags and filters before the limit": [
+        "test_recall.py::test_conditions_go_before_the_limit",
+        "test_visibility.py::test_every_way_of_asking_finds_the_rows_of_the_model",
+    ],
+    "no embedding in any response": ["test_store.py::test_no_answer_holds_an_embedding"],
+    "a provider outage neither blocks writes nor mixes vector spaces": [
+        "test_store.py::test_an_outage_blocks_no_write_and_shows_in_the_search",
+        "test_store.py::test_an_outage_longer_than_every_retry_heals",
+        "test_store.py::test_another_model_never_answers_for_the_configured_one",
+        "test_store.py::test_going_back_to_a_model_says_what_it_missed",
+    ],
+    "equal timestamps keep order": ["test_memories.py::test_messages_of_the_same_moment_keep_their_order"],
+    "same-millisecond messages do not overwrite": [
+        "test_memories.py::test_the_same_words_said_twice_are_two_messages",
+        "test_memories.py::test_messages_of_the_same_moment_keep_their_order",
+    ],
+    "multi-byte text never cut inside a character": [
+        "text/test_chunking.py::test_chunks_hold_every_character_and_fit",
+        "text/test_highlights.py::test_a_snippet_is_the_text_at_its_offsets",
+    ],
+    "missing-only backfill processes all": [
+        "test_store.py::test_reembedding_misses_none_and_can_be_interrupted",
+        "test_store.py::test_a_cancelled_reembedding_goes_on_where_it_stopped",
+    ],
+    "dimension mismatch refused": [
+        "test_store.py::test_a_model_with_another_dimension_is_refused",
+        "test_memories.py::test_a_wrong_dimension_is_its_own_error",
+    ],
+    "cosine equal on all backends for unnormalised vectors": [
+        "doors/test_index.py::test_cosines_are_true_whatever_the_lengths",
+        "test_recall.py::test_a_threshold_is_a_floor_on_the_cosine",
+    ],
+    "the hash embedder's sign bit independent of its bucket bit": [
+        "embedders/test_hash.py::test_the_sign_is_independent_of_the_bucket"
+    ],
+    "no embedding call inside a database transaction": [
+        "test_store.py::test_a_model_that_writes_during_its_work_does_not_deadlock",
+        "test_store.py::test_no_model_is_asked_on_the_writing_thread",
+    ],
+    "what is forgotten is gone from every file": [
+        "test_store.py::test_what_is_forgotten_is_in_no_file",
+        "test_store.py::test_a_vector_of_a_model_used_before_is_forgotten_too",
+    ],
+    "global never leaks session rows": ["test_visibility.py::test_global_never_leaks"],
+    "the last sentence of a long note is findable": [
+        "test_store.py::test_the_last_sentence_of_a_long_note_is_found",
+        "test_store.py::test_the_default_model_finds_the_last_sentence_too",
+    ],
+}
+
+
+def names_in(path: Path) -> set[str]:
+    """The names of the tests in a file, those in classes too."""
+    tree = ast.parse(path.read_text("utf-8"))
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_every_trap_has_its_tests(trap: str) -> None:
+    assert TRAPS[trap]
+    for named in TRAPS[trap]:
+        file, _, name = named.partition("::")
+        assert name in names_in(HERE / file), f"{trap}: {named} is not there"
