@@ -609,6 +609,19 @@ def test_an_index_that_fails_is_repaired(
             assert found.results[0].memory.content == "the write that the index missed"
 
 
+def test_a_panic_in_a_native_index_does_not_fail_the_write(
+    rc: BlockingRecollect, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Panic(BaseException):
+        """What native code raises here: no Exception."""
+
+    index = rc.inner.core.store.index
+    monkeypatch.setattr(index, "put", failing(1, index.put, Panic("unwrap on None")))
+    assert memories.add("survives a panic").created
+    settled(rc)
+    agree(rc)
+
+
 def test_a_repair_that_fails_is_tried_again(
     rc: BlockingRecollect, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -848,6 +861,24 @@ def test_one_refused_write_in_a_group_does_not_touch_the_others(rc: BlockingReco
     refused = [n for n, one in enumerate(outcomes) if isinstance(one, BaseException)]
     assert refused == list(range(0, 60, 5))
     assert rc.memories.count() == 1 + 48
+    agree(rc)
+
+
+def test_a_caller_that_goes_away_leaves_whole_writes(rc: BlockingRecollect) -> None:
+    """Cancelled at any point, a write is there with its vectors and words, or not at all."""
+
+    async def leaving() -> None:
+        for n in range(60):
+            task = asyncio.create_task(rc.inner.memories.add_many([f"left {n} {i}" for i in range(5)]))
+            for _ in range(n % 12):
+                await asyncio.sleep(0)
+            await asyncio.sleep(n % 5 / 1000)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    rc.portal.call(leaving())
+    rc.memories.add("the last one")
+    assert rc.memories.count() % 5 == 1
     agree(rc)
 
 

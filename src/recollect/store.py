@@ -368,7 +368,7 @@ class Store:
         """One index takes the change, or is marked behind for the repair: the rows are safe either way."""
         try:
             step(applied)
-        except Exception:
+        except BaseException:  # a panic in a native index is no Exception
             log.exception("the %s did not take revision %d; it will be repaired", side, applied.rev)
             held = self.index.watermark if side == "index" else self.words.watermark
             self.behind.setdefault(side, held)
