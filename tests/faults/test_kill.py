@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 import recollect
+from recollect.embedders.hash import HashEmbedder
+from recollect.filters import Compare
 from recollect.sync import BlockingRecollect
 
 CHILD = Path(__file__).with_name("child.py")
@@ -99,12 +101,15 @@ def check_indexes(opened: BlockingRecollect) -> None:
     assert stats["indexed_vectors"] == stats["indexed_words"] == len(rows)
     vectors = store.db.read(lambda c: c.select("SELECT seq, vector FROM embeddings ORDER BY seq"))
     assert [seq for seq, _ in vectors] == [seq for seq, _, _ in rows]
+    stored = dict(vectors)
     for seq, id_, content in random.sample(rows, min(len(rows), 40)):
         found = store.words.search("default", content.split()[0], 1_000)
         assert found.seqs.tolist() == [seq], f"words of {id_}"
-        best = opened.memories.search(content, mode="dense", limit=20).results
-        assert best[0].similarity == pytest.approx(1.0, abs=1e-3)
-        assert id_ in [hit.memory.id for hit in best if hit.similarity == best[0].similarity]
+        present = HashEmbedder(64, 1).compute([content], "document").vectors[0]
+        assert vectors_of(stored[seq]) == pytest.approx(present, abs=1e-6), f"stored vector of {id_}"
+        near = store.index.search("default", present, 1, Compare("$seq", "eq", seq))
+        assert near.scores.tolist() == pytest.approx([1.0], abs=1e-3), f"indexed vector of {id_}"
+    assert opened.memories.search("first again").degraded == []
     if rows:
         near = store.index.search("default", vectors_of(vectors[0][1]), 10 * len(rows))
         assert sorted(near.seqs.tolist()) == [seq for seq, _, _ in rows]
