@@ -1,8 +1,8 @@
 """How fast and how true the word indexes are: CPU time per search, build cost, agreement with full BM25.
 
 The corpus is conversation turns recombined from the sentences of LoCoMo (and SciFact, when given), 1 to 4
-sentences each; the questions are LoCoMo's. Scopes are sessions of 5 000 turns. CPU milliseconds of this
-process, all its threads; the seed is fixed.
+sentences each; the questions are LoCoMo's. Scopes are sessions of 5 000 turns. With `--tenants N`, N tenants hold
+`--rows` turns each, in turn, and one is asked. CPU milliseconds of this process, all its threads; the seed is fixed.
 
     python benchmarks/words.py --locomo locomo.json [--scifact corpus.jsonl] [--rows 100000] [--only tantivy]
 """
@@ -117,18 +117,20 @@ def cpu_ms(searches: Sequence[Callable[[], object]]) -> tuple[float, float]:
     return statistics.median(taken), taken[int(len(taken) * 0.99)]
 
 
-def build(words: Words, docs: Iterator[WordDoc]) -> tuple[float, float]:
-    """CPU seconds until all is durable, and microseconds of CPU per document on the calling thread."""
+def build(words: Words, docs: Iterator[WordDoc], tenants: Sequence[str]) -> tuple[float, float]:
+    """CPU seconds until all is durable, and those of them on the calling thread."""
     start, calling = time.process_time(), 0.0
     batch: list[WordDoc] = []
     for doc in docs:
         batch.append(doc)
         if len(batch) == BATCH:
             begun = time.thread_time()
-            words.put("default", batch)
+            for tenant in tenants:
+                words.put(tenant, batch)
             calling += time.thread_time() - begun
             batch = []
-    words.put("default", batch)
+    for tenant in tenants:
+        words.put(tenant, batch)
     words.flush(1)
     while words.watermark < 1:
         time.sleep(0.05)
@@ -138,13 +140,14 @@ def build(words: Words, docs: Iterator[WordDoc]) -> tuple[float, float]:
 def measure(scheme: str, args: argparse.Namespace, sentences: list[str], questions: list[str]) -> list[str]:
     """One row of the table."""
     rows: int = args.rows
+    tenants = ["default", *(f"tenant{i}" for i in range(1, args.tenants))]
     generating = time.process_time()
     for _ in corpus(sentences, rows):
         pass
     generating = time.process_time() - generating
     with tempfile.TemporaryDirectory() as folder:
         words = open_words(f"{scheme}:", Path(folder))
-        built, calling = build(words, corpus(sentences, rows))
+        built, calling = build(words, corpus(sentences, rows), tenants)
         words.search("default", questions[0], LIMIT)
 
         def searches(where: Filter = EVERYTHING) -> list[Callable[[], object]]:
@@ -159,7 +162,8 @@ def measure(scheme: str, args: argparse.Namespace, sentences: list[str], questio
         size = words.health()["bytes"]
         words.close()
     cells = [scheme, *(f"{p50:.2f} / {p99:.2f}" for p50, p99 in (everywhere, scoped, since, tail))]
-    cells += [f"{built - generating:.1f}", f"{calling / rows * 1e6:.1f}", f"{int(str(size)) / rows:.0f}"]
+    held = rows * len(tenants)
+    cells += [f"{built - generating:.1f}", f"{calling / held * 1e6:.1f}", f"{int(str(size)) / held:.0f}"]
     return [*cells, f"{statistics.mean(overlap):.3f}"]
 
 
@@ -184,6 +188,7 @@ def main() -> int:
     parser.add_argument("--locomo", type=Path, required=True)
     parser.add_argument("--scifact", type=Path)
     parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--tenants", type=int, default=1)
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--only", choices=sorted(WORDS), action="append")
     args = parser.parse_args()
@@ -192,7 +197,9 @@ def main() -> int:
         return 0
     sentences, questions = read_sources(args.locomo, args.scifact)
     questions = [q for q in questions if query_terms(q)][: args.questions]
-    print(f"{args.rows} rows, {len(questions)} questions, limit {LIMIT}, CPU ms p50 / p99\n")
+    print(
+        f"{args.rows} rows, {args.tenants} tenant(s), {len(questions)} questions, limit {LIMIT}, CPU ms p50 / p99\n"
+    )
     print(
         f"| | all | scope of 5k | last 10 % by date | all, tail of {TAIL} "
         "| build CPU s | put us/doc | B/doc | overlap@10 |"

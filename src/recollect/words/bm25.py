@@ -9,6 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from math import log
 
+import numpy as np
+from numpy.typing import NDArray
+
 K1 = 1.2
 B = 0.75
 
@@ -37,3 +40,9 @@ def idf(documents: int, holding: int) -> float:
 def saturation(count: int, length: int, average: float) -> float:
     """The part of a term's score that depends on the document, in (0, k1 + 1)."""
     return count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / average))
+
+
+def rounded(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The scores, > 0, to 12 bits: what differs only by the order of float32 operations comes out equal."""
+    bits = scores.view(np.int32)
+    return ((bits + 0x400) & ~0x7FF).view(np.float32)

@@ -37,7 +37,7 @@ class Tail:
         self._slots: dict[Key, int | None] = {}
         self._docs: list[TailDoc] = []
         self._lengths: list[int] = []
-        self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._postings: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._hidden: dict[str, set[int]] = {}
         self._live: Counter[str] = Counter()
         self._tokens = 0
@@ -96,10 +96,10 @@ class Tail:
         self._analyse()
         return self._tokens
 
-    def holding(self, term: str) -> int:
-        """How many documents hold the term, dead ones included as in a committed segment."""
+    def holding(self, tenant: str, term: str, hidden: Collection[int]) -> int:
+        """How many live documents of the tenant hold the term, `hidden` seqs left out."""
         self._analyse()
-        return len(self._postings.get(term, ()))
+        return sum(self._counts(slot, hidden) for slot, _ in self._postings.get((tenant, term), ()))
 
     def search(
         self,
@@ -116,22 +116,25 @@ class Tail:
         self._analyse()
         scores: dict[int, float] = {}
         for term, weight in weights.items():
-            for slot, count in self._postings.get(term, ()):
+            for slot, count in self._postings.get((tenant, term), ()):
                 part = weight * saturation(count, self._lengths[slot], average)
                 scores[slot] = scores.get(slot, 0.0) + part
         found = []
         for slot, score in scores.items():
             doc = self._docs[slot]
-            if doc.tenant != tenant or doc.seq in hidden or self._slots[tenant, doc.seq] != slot:
-                continue
-            if where is EVERYTHING or matches(where, doc.attributes):
+            if self._counts(slot, hidden) and (where is EVERYTHING or matches(where, doc.attributes)):
                 found.append((score, doc.seq))
         return found
 
+    def _counts(self, slot: int, hidden: Collection[int]) -> bool:
+        doc = self._docs[slot]
+        return doc.seq not in hidden and self._slots[doc.tenant, doc.seq] == slot
+
     def _analyse(self) -> None:
         for slot in range(len(self._lengths), len(self._docs)):
-            words = terms(self._docs[slot].text)
+            doc = self._docs[slot]
+            words = terms(doc.text)
             self._tokens += len(words)
             self._lengths.append(stored_length(len(words)))
             for term, count in Counter(words).items():
-                self._postings.setdefault(term, []).append((slot, count))
+                self._postings.setdefault((doc.tenant, term), []).append((slot, count))

@@ -6,7 +6,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from recollect.filters import EVERYTHING, Filter
 from recollect.text.terms import query_terms
 from recollect.words.attributes import plain
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
-from recollect.words.bm25 import idf
+from recollect.words.bm25 import idf, rounded
 from recollect.words.segments import Segments, available
 from recollect.words.tail import Tail, TailDoc
 from recollect.words.view import View
@@ -24,8 +24,6 @@ from recollect.words.view import View
 logger = logging.getLogger(__name__)
 
 PUT_CHUNK = 512
-MIXED_FROM = 0.05
-"""From this share of uncommitted documents on, committed scores use the idf of both together."""
 
 
 class TantivyWords(Words):
@@ -121,55 +119,69 @@ class TantivyWords(Words):
             self._check_open()
             if limit <= 0 or not words:
                 return NO_WORDS
-            view = self._view
+            view, hidden = self._view, self._hidden(tenant)
             with available("looking terms up"):
-                boosts, found = self._search_tails(view, tenant, words, where)
-            hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
+                boosts, found = self._search_tails(view, tenant, words, where, hidden)
         if boosts:
             with available("searching"):
                 found += view.search(tenant, boosts, limit, where, hidden)
         return _ranked(found, limit)
 
     def _search_tails(
-        self, view: View, tenant: str, words: Sequence[str], where: Filter
+        self, view: View, tenant: str, words: Sequence[str], where: Filter, hidden: Collection[int]
     ) -> tuple[dict[str, float], list[tuple[float, int]]]:
-        """Boosts for the committed search, and (score, seq) from both tails."""
-        waiting = self._frozen.documents + self._active.documents
-        if not waiting:
-            return dict.fromkeys(words, 1.0), []
-        held = {word: view.searcher.doc_freq("text", word) for word in words}
-        total = {word: count + self._holding(word) for word, count in held.items()}
-        documents, average = self._collection(view, held)
-        weights = {word: idf(documents + waiting, count) for word, count in total.items()}
-        mixed = waiting > MIXED_FROM * documents
-        boosts = {w: weights[w] / idf(documents, held[w]) if mixed else 1.0 for w in total if held[w]}
-        found = self._active.search(tenant, weights, average, where, ())
-        if len(self._frozen):
-            found += self._frozen.search(tenant, weights, average, where, self._overridden(tenant))
-        return boosts, found
+        """Boosts for the committed search, and (score, seq) from both tails.
 
-    def _holding(self, word: str) -> int:
-        return self._frozen.holding(word) + self._active.holding(word)
+        Every term weighs by the tenant's own live documents, committed or not; the boosts turn the idf that
+        tantivy takes from all documents, deleted ones too, into that one.
+        """
+        waiting = self._waiting(tenant)
+        own = view.count(tenant, hidden) + waiting
+        documents, average = self._collection(view, tenant, words)
+        if own == documents and not waiting:  # all there is: tantivy's idf is the tenant's
+            return dict.fromkeys(words, 1.0), []
+        written = view.frequencies(tenant, words)
+        counts = dict(view.holding(tenant, written, hidden))
+        if waiting:
+            gone = self._overridden(tenant)
+            for word in words:
+                counts[word] = counts.get(word, 0) + self._active.holding(tenant, word, ())
+                counts[word] += self._frozen.holding(tenant, word, gone)
+        weights = {word: idf(own, count) for word, count in counts.items()}
+        boosts = {word: weights[word] / idf(documents, count) for word, count in written.items()}
+        if not waiting:
+            return boosts, []
+        found = self._active.search(tenant, weights, average, where, ())
+        return boosts, found + self._frozen.search(tenant, weights, average, where, gone)
+
+    def _hidden(self, tenant: str) -> set[int]:
+        """Seqs of the tenant whose committed document, if there is one, no longer counts."""
+        return {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
+
+    def _waiting(self, tenant: str) -> int:
+        """How many live documents of the tenant are not committed."""
+        live = self._frozen.live(tenant)
+        if live:
+            live -= len(set(self._frozen.seqs(tenant)) & self._overridden(tenant))
+        return live + self._active.live(tenant)
 
     def _overridden(self, tenant: str) -> set[int]:
         return {*self._active.hidden(tenant), *self._active.seqs(tenant)}
 
-    def _collection(self, view: View, held: Mapping[str, int]) -> tuple[int, float]:
-        """Committed documents, and the mean length that tail documents are scored with."""
-        documents, average = view.collection(held)
+    def _collection(self, view: View, tenant: str, words: Iterable[str]) -> tuple[int, float]:
+        """Committed documents of all tenants, and the mean length that tail documents are scored with."""
+        documents, average = view.collection(tenant, words)
         waiting = self._frozen.documents + self._active.documents
-        if documents < waiting or not average:
+        if waiting and (documents < waiting or not average):
             tokens = self._frozen.tokens + self._active.tokens + documents * average
-            average = tokens / max(1, waiting + documents)
+            average = tokens / (waiting + documents)
         return documents, max(average, 1.0)
 
     def count(self, tenant: str) -> int:
         with self._lock:
             self._check_open()
             view = self._view
-            hidden = {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
-            gone = set(self._frozen.seqs(tenant)) & self._overridden(tenant)
-            waiting = self._frozen.live(tenant) + self._active.live(tenant) - len(gone)
+            hidden, waiting = self._hidden(tenant), self._waiting(tenant)
         with available("counting"):
             return waiting + view.count(tenant, hidden)
 
@@ -306,6 +318,6 @@ def _ranked(found: list[tuple[float, int]], limit: int) -> WordMatches:
     if not found:
         return NO_WORDS
     scores, seqs = zip(*found, strict=True)
-    by_score, by_seq = np.array(scores, np.float32), np.array(seqs, np.int64)
+    by_score, by_seq = rounded(np.array(scores, np.float32)), np.array(seqs, np.int64)
     order = np.lexsort((by_seq, -by_score))[:limit]
     return WordMatches(by_seq[order], by_score[order])

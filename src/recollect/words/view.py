@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tantivy import Index, Occur, Query, Searcher
@@ -11,8 +11,13 @@ from tantivy import Index, Occur, Query, Searcher
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, NOTHING, Filter, fold
 from recollect.words.attributes import key_prefix
-from recollect.words.conditions import Clause, Conditions, conjunction, disjunction
+from recollect.words.conditions import Conditions, conjunction, disjunction
+from recollect.words.owned import owner
 from recollect.words.segments import documents, id_tag, tenant_tag
+
+TIE = 2.0**-12
+"""Scores that differ by less than this share count as equal: the same documents score a little differently in
+float32 by what else is in the index."""
 
 
 class View:
@@ -24,9 +29,8 @@ class View:
         self.searcher = searcher
         self._collection: tuple[int, float] | None = None
         self._keys: dict[str, bool] = {}
-        tenants = searcher.terms_with_prefix("tag", "t", limit=2)
-        self._only = tenants[0][0] if len(tenants) == 1 else None
-        """The tenant that has the snapshot to itself: its searches need no wall, and are twice as fast."""
+        self._live: dict[str, int] = {}
+        self._untouched: dict[str, bool] = {}
 
     def highest_seq(self) -> int:
         """The highest seq of all tenants, -1 when there is none."""
@@ -36,27 +40,52 @@ class View:
 
     def count(self, tenant: str, hidden: Collection[int]) -> int:
         """How many documents of the tenant there are, but for hidden seqs."""
-        clauses = [(Occur.Must, self._owner(tenant))]
-        if hidden:
-            tags = [id_tag((tenant, seq)) for seq in hidden]
-            clauses.append((Occur.MustNot, Query.term_set_query(self._schema, "tag", tags)))
-        return documents(self.searcher, Query.boolean_query(clauses))
+        live = self._live.get(tenant)
+        if live is None:
+            live = self._live[tenant] = documents(self.searcher, self._owner(tenant))
+        return live - documents(self.searcher, self._ids(tenant, hidden)) if hidden else live
+
+    def frequencies(self, tenant: str, words: Iterable[str]) -> dict[str, int]:
+        """In how many documents of the tenant each word occurs, deleted ones included, as tantivy's idf has it;
+        words that occur in none are left out."""
+        first = owner(tenant)
+        counts = ((word, self.searcher.doc_freq("text", first + word)) for word in words)
+        return {word: count for word, count in counts if count}
+
+    def holding(
+        self, tenant: str, frequencies: Mapping[str, int], hidden: Collection[int]
+    ) -> Mapping[str, int]:
+        """In how many documents that are not deleted and not hidden each of the words occurs."""
+        if not hidden and self._is_untouched(tenant):
+            return frequencies
+        ids = [(Occur.MustNot, self._ids(tenant, hidden))] if hidden else []
+        return {
+            word: documents(self.searcher, conjunction([(Occur.Must, self._term(tenant, word)), *ids]))
+            for word in frequencies
+        }
+
+    def _is_untouched(self, tenant: str) -> bool:
+        """Whether no document of the tenant was deleted since its segment was written."""
+        known = self._untouched.get(tenant)
+        if known is None:
+            written = self.searcher.doc_freq("tag", tenant_tag(tenant))
+            known = self._untouched[tenant] = written == self.count(tenant, ())
+        return known
 
     def search(
         self, tenant: str, boosts: Mapping[str, float], limit: int, where: Filter, hidden: Collection[int]
     ) -> list[tuple[float, int]]:
         """(score, seq) of at least the `limit` best documents that hold any term, pass, and are not hidden.
 
-        `boosts` are the terms, each with the factor on its BM25 weight.
+        `boosts` are the terms, each with the factor on its BM25 weight. The terms are the tenant's own, so
+        they find no document of another.
         """
-        query = disjunction([self._term(word, boost) for word, boost in boosts.items()])
-        clauses = self._wall(tenant)
+        query = disjunction([self._term(tenant, word, boost) for word, boost in boosts.items()])
         where = fold(where, self._has)
         if where == NOTHING:
             return []
         if where != EVERYTHING:
-            clauses += Conditions(self._index, self.searcher).clauses(where)
-        if clauses:
+            clauses = Conditions(self._index, self.searcher).clauses(where)
             query = conjunction([(Occur.Must, query), *clauses])
         hits = self._best(query, limit + len(hidden))
         seqs = self.searcher.fast_field_values("seq", [address for _, address in hits])
@@ -64,25 +93,25 @@ class View:
         return [(score, seq) for score, seq in found if seq not in hidden]
 
     def _best(self, query: Query, wanted: int) -> list[tuple[float, Any]]:
-        """The best `wanted` hits and what ties with the last of them, so that seqs can decide; of a very
-        large tie, only a part."""
+        """The best `wanted` hits and what ties with the last of them, to within `TIE`, so that seqs can
+        decide; of a very large tie, only a part."""
         for asked in (wanted + 8 + wanted // 4, 4 * wanted + 64):
             hits: list[tuple[float, Any]] = self.searcher.search(query, asked, count=False).hits
             if len(hits) <= wanted:
                 return hits
-            floor = hits[wanted - 1][0]
+            floor = hits[wanted - 1][0] * (1.0 - TIE)
             if len(hits) < asked or hits[-1][0] < floor:
                 break
         return [hit for hit in hits if hit[0] >= floor]
 
-    def collection(self, held: Mapping[str, int]) -> tuple[int, float]:
-        """Documents (deleted ones too) and their mean length as this snapshot's BM25 has them.
+    def collection(self, tenant: str, words: Iterable[str]) -> tuple[int, float]:
+        """Documents of all tenants (deleted ones too) and their mean length, as this snapshot's BM25 has them.
 
-        They are read from tantivy's own account of one score, so a term that occurs is needed: `held`
-        counts the documents holding each term. Without one the mean is 0.
+        They are read from tantivy's own account of one score, so words that occur are needed. Without one
+        the mean is 0.
         """
         if self._collection is None:
-            self._collection = self._explained(held)
+            self._collection = self._explained(tenant, words)
         return self._collection or (self.searcher.num_docs, 0.0)
 
     def _has(self, key: str) -> bool:
@@ -92,21 +121,19 @@ class View:
             known = self._keys[key] = self.searcher.doc_freq("tag", key_prefix(key) + "?") > 0
         return known
 
-    def _wall(self, tenant: str) -> list[Clause]:
-        if self._only == tenant_tag(tenant):
-            return []
-        return [(Occur.Must, Query.const_score_query(self._owner(tenant), 0.0))]
-
     def _owner(self, tenant: str) -> Query:
         return Query.term_query(self._schema, "tag", tenant_tag(tenant), "basic")
 
-    def _term(self, word: str, boost: float) -> Query:
-        query = Query.term_query(self._schema, "text", word, "freq")
+    def _ids(self, tenant: str, seqs: Collection[int]) -> Query:
+        return Query.term_set_query(self._schema, "tag", [id_tag((tenant, seq)) for seq in seqs])
+
+    def _term(self, tenant: str, word: str, boost: float = 1.0) -> Query:
+        query = Query.term_query(self._schema, "text", owner(tenant) + word, "freq")
         return query if boost == 1.0 else Query.boost_query(query, boost)
 
-    def _explained(self, held: Mapping[str, int]) -> tuple[int, float] | None:
-        for word in (word for word, count in held.items() if count):
-            query = self._term(word, 1.0)
+    def _explained(self, tenant: str, words: Iterable[str]) -> tuple[int, float] | None:
+        for word in words:
+            query = self._term(tenant, word)
             hits = self.searcher.search(query, 1, count=False).hits
             if hits:
                 parts = dict(_leaves(json.loads(query.explain(self.searcher, hits[0][1]).to_json())))
