@@ -950,3 +950,22 @@ def test_an_unknown_backend_lists_the_known_ones(tmp_path: Path) -> None:
     for section in ("index", "words", "embedder", "database"):
         with pytest.raises(InvalidInput, match="nonsense"):
             recollect.open(tmp_path, **{section: {"url": "nonsense:"}})
+
+
+def test_a_text_said_again_comes_back_from_the_archive(memories: BlockingMemories) -> None:
+    first = memories.add("The attic door sticks in winter.").memory
+    memories.update(first.id, archived=True)
+    assert memories.search("attic door").results == []
+    again = memories.add("The attic door sticks in winter.")
+    assert (again.created, again.memory.id, again.memory.archived_at) == (False, first.id, None)
+    assert [hit.memory.id for hit in memories.search("attic door").results] == [first.id]
+    assert memories.list().data[0].archived_at is None
+
+
+def test_removed_rows_leave_no_note_once_both_indexes_are_without_them(rc: BlockingRecollect) -> None:
+    kept = rc.memories.add("kept").memory
+    gone = rc.memories.add("gone").memory
+    rc.memories.forget([gone.id])
+    rows = rc.inner.core.store.db.read(lambda c: c.select("SELECT * FROM removals"))
+    assert rows == []
+    assert [memory.id for memory in rc.memories.list().data] == [kept.id]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.drafts import digest
 from recollect.indexes import VectorBatch
 from recollect.rows import Record, attributes, searched_text
 from recollect.words import WordDoc
@@ -43,11 +44,17 @@ class Applied:
 
 @dataclass(slots=True)
 class Settled:
-    """Vectors made later for a row that was written before: parts as (start, stop, text_hash, vector)."""
+    """Vectors made later for a row that was written before: parts as (start, stop, text_hash, vector).
+    `text_key` is the `text_key` of the row that was embedded."""
 
     seq: int
-    content_hash: str
+    text_key: str
     parts: list[tuple[int, int, str, NDArray[np.float32]]]
+
+
+def text_key(row: Record) -> str:
+    """What changes when the embedded text of a row does: the content, who said it, or when."""
+    return digest(searched_text(row))
 
 
 def placed(row: Record, seq: int) -> Record:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.changes import Outcome, Settled
+from recollect.changes import Outcome, Settled, text_key
 from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, digest, draft
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable
@@ -176,7 +176,7 @@ class Ingest:
         made = [
             Settled(
                 one.row.seq,
-                one.row.content_hash,
+                text_key(one.row),
                 [(p.start, p.stop, p.text_hash, p.vector) for p in one.parts if p.vector is not None],
             )
             for one in drafts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from recollect.text.terms import query_terms
 from recollect.types import Explanation, Highlight, Hit, Query, SearchResult, Subject
 from recollect.visibility import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 
+log = logging.getLogger("recollect.recall")
 MAX_LIMIT = 1_000
 SNIPPET = 240
 
@@ -135,7 +137,8 @@ class Recall:
         for target in targets:
             try:
                 near = self.store.index.search(tenant, vector, depth, target.where)
-            except IndexUnavailable:
+            except BaseException as exc:
+                _check_degradable("index", exc)
                 found.degraded.add("index")
                 return
             found.add_dense(near, target)
@@ -146,7 +149,8 @@ class Recall:
         for target in targets:
             try:
                 hits = self.store.words.search(tenant, query.query, depth, target.where)
-            except IndexUnavailable:
+            except BaseException as exc:
+                _check_degradable("words", exc)
                 found.degraded.add("words")
                 return
             found.add_words(hits, target, depth)
@@ -219,6 +223,14 @@ class Recall:
                 return [Highlight(text=h.text, start=start + h.start, end=start + h.end) for h in inside]
         text = row.content[start : start + SNIPPET]
         return [Highlight(text=text, start=start, end=start + len(text))] if text else []
+
+
+def _check_degradable(side: str, exc: BaseException) -> None:
+    """Lets an answer go on without one side when that index does not answer, or its native code panicked (which
+    is no Exception); raises anything else again."""
+    if not isinstance(exc, IndexUnavailable) and type(exc).__name__ != "PanicException":
+        raise exc
+    log.warning("search goes on without the %s: %s", side, exc)
 
 
 def check(query: Query) -> None:

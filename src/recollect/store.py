@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, vector_batch, word_docs
+from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, text_key, vector_batch, word_docs
 from recollect.db import Connection, Database
 from recollect.drafts import Draft
 from recollect.errors import Conflict, DimensionMismatch, NotFound
@@ -132,6 +132,7 @@ class Store:
         self._check_ids(c, tenant, [draft for draft in fresh if draft.named])
         rows = self._insert_rows(c, tenant, fresh, applied) if fresh else []
         held = fetch(c, tenant, {seq for seq, _ in known.values()}) if known else {}
+        self._revive(c, tenant, drafts, known, held, applied)
         waiting = self._waiting(c, tenant, list(held))
         outcomes = []
         for draft in drafts:
@@ -143,6 +144,33 @@ class Store:
             at = place[key]
             outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=fresh[at].embedded))
         return outcomes
+
+    def _revive(
+        self,
+        c: Connection,
+        tenant: str,
+        drafts: Sequence[Draft],
+        known: dict[str, tuple[int, str]],
+        held: dict[int, Record],
+        applied: Applied,
+    ) -> None:
+        """A text that is said again comes back from the archive: it must be found after it was written."""
+        seqs = {
+            known[draft.row.dedup_key][0]
+            for draft in drafts
+            if draft.row.dedup_key in known and draft.row.archived_at is None
+        }
+        archived = [held[seq] for seq in sorted(seqs) if held[seq].archived_at is not None]
+        if not archived:
+            return
+        first = self._draw(c, len(archived))
+        for rev, row in enumerate(archived, first):
+            back = row._replace(archived_at=None, rev=rev, updated_at=now_micros())
+            c.run("revive_memory", [rev, back.updated_at, tenant, row.seq])
+            held[row.seq] = back
+        applied.rev = first + len(archived) - 1
+        rows = [held[row.seq] for row in archived]
+        applied.puts[tenant] = applied.puts[tenant] + with_vectors(c, tenant, self.space, rows)
 
     def _known(self, c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
         keys = compact_json([draft.row.dedup_key for draft in drafts])
@@ -310,9 +338,7 @@ class Store:
 
         def work(c: Connection) -> int:
             rows = fetch(c, tenant, [one.seq for one in made])
-            ready = [
-                one for one in made if one.seq in rows and rows[one.seq].content_hash == one.content_hash
-            ]
+            ready = [one for one in made if one.seq in rows and text_key(rows[one.seq]) == one.text_key]
             if not ready:
                 return 0
             first = self._draw(c, len(ready))
@@ -403,6 +429,10 @@ class Store:
         rows = self.db.read(lambda c: c.all("known_vectors", [tenant, self.space, listed]))
         return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
 
+    def has_vectors(self, tenant: str) -> bool:
+        """Whether this model has made any vector for the tenant."""
+        return self.db.read(lambda c: c.one("has_embeddings", [tenant, self.space])) is not None
+
     def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
         """The dedup keys among these drafts' that are stored already."""
         return set(self.db.read(lambda c: self._known(c, tenant, drafts)))
@@ -419,6 +449,8 @@ class Store:
         """
         self.index.compact()
         self.words.compact()
+        done = min(self.index.watermark, self.words.watermark)
+        self.db.write(lambda c: c.run("drop_removals", [done])).result()
         self.db.erase().result()
 
     def compact(self) -> None:

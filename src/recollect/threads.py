@@ -22,7 +22,13 @@ class Threads:
         self._ended = False
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `work`, run on a worker thread."""
+        """The result of `work`, run on a worker thread.
+
+        Raises:
+            StorageError: the threads have ended.
+        """
+        if self._ended:
+            raise StorageError("the folder is closed; open it again")
         return await self.result(self._pool.submit(work, *args, **kwargs))
 
     async def result(self, future: Future[T]) -> T:
@@ -43,6 +49,7 @@ class Threads:
 
     def close(self) -> None:
         """Waits for work in flight, then ends the threads. Idempotent."""
+        self._ended = True
         self._pool.shutdown(wait=True)
 
 

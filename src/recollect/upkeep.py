@@ -36,9 +36,12 @@ class Upkeep:
         core.store.on_behind = self.behind
 
     async def begin(self) -> None:
-        """Takes up what an outage left: rows of this model's space that still wait for vectors."""
+        """Takes up what an outage left. Where the model is new and has no vector yet, only says so: making all of
+        them is a decision."""
         for tenant, count in self.core.store.owed.items():
-            if count:
+            if count and await self.core.threads.run(self.core.store.has_vectors, tenant):
+                self.owed(tenant)
+            elif count:
                 log.warning(
                     "tenant %s: %d memories have no vector of %s yet; reindex makes them",
                     tenant,

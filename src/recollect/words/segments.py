@@ -224,7 +224,7 @@ class Segments:
         for page in self._pages():
             for address in page:
                 if address.segment_ord in dirty:
-                    doc = _row(self.searcher.doc(address)["row"][0])
+                    doc = _row(self.searcher.doc(address))
                     self.apply([((doc.tenant, doc.seq), doc)], careful=True)
 
     def clear(self) -> None:
@@ -259,7 +259,12 @@ def _stored(doc: TailDoc) -> bytes:
     return head.encode() + b"\n" + encodable(doc.text).encode()
 
 
-def _row(stored: bytes) -> TailDoc:
-    head, _, text = bytes(stored).partition(b"\n")
+def _row(made: Document) -> TailDoc:
+    head, _, text = bytes(made["row"][0]).partition(b"\n")
     tenant, seq, attributes = json.loads(head)
     return TailDoc(tenant, seq, text.decode(), attributes, fresh=False)
+
+
+def stored_text(made: Document) -> str:
+    """The text of a document as it was put."""
+    return _row(made).text

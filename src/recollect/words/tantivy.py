@@ -136,12 +136,12 @@ class TantivyWords(Words):
         tantivy takes from all documents, deleted ones too, into that one.
         """
         waiting = self._waiting(tenant)
-        own = view.count(tenant, hidden) + waiting
+        own = view.census.count(tenant, hidden) + waiting
         documents, average = self._collection(view, tenant, words)
         if own == documents and not waiting:  # all there is: tantivy's idf is the tenant's
             return dict.fromkeys(words, 1.0), []
-        written = view.frequencies(tenant, words)
-        counts = dict(view.holding(tenant, written, hidden))
+        written = view.census.frequencies(tenant, words)
+        counts = view.census.holding(tenant, written, hidden)
         if waiting:
             gone = self._overridden(tenant)
             for word in words:
@@ -180,10 +180,8 @@ class TantivyWords(Words):
     def count(self, tenant: str) -> int:
         with self._lock:
             self._check_open()
-            view = self._view
-            hidden, waiting = self._hidden(tenant), self._waiting(tenant)
-        with available("counting"):
-            return waiting + view.count(tenant, hidden)
+            with available("counting"):
+                return self._waiting(tenant) + self._view.census.count(tenant, self._hidden(tenant))
 
     def flush(self, rev: int) -> None:
         with self._lock:

@@ -11,9 +11,9 @@ from tantivy import Index, Occur, Query, Searcher
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, NOTHING, Filter, fold
 from recollect.words.attributes import key_prefix
+from recollect.words.census import Census
 from recollect.words.conditions import Conditions, conjunction, disjunction
 from recollect.words.owned import owner
-from recollect.words.segments import documents, id_tag, tenant_tag
 
 TIE = 2.0**-12
 """Scores that differ by less than this share count as equal: the same documents score a little differently in
@@ -29,48 +29,13 @@ class View:
         self.searcher = searcher
         self._collection: tuple[int, float] | None = None
         self._keys: dict[str, bool] = {}
-        self._live: dict[str, int] = {}
-        self._untouched: dict[str, bool] = {}
+        self.census = Census(index.schema, searcher)
 
     def highest_seq(self) -> int:
         """The highest seq of all tenants, -1 when there is none."""
         hits = self.searcher.search(Query.all_query(), 1, count=False, order_by_field="seq").hits
         seqs = self.searcher.fast_field_values("seq", [address for _, address in hits])
         return max(map(_int, seqs), default=-1)
-
-    def count(self, tenant: str, hidden: Collection[int]) -> int:
-        """How many documents of the tenant there are, but for hidden seqs."""
-        live = self._live.get(tenant)
-        if live is None:
-            live = self._live[tenant] = documents(self.searcher, self._owner(tenant))
-        return live - documents(self.searcher, self._ids(tenant, hidden)) if hidden else live
-
-    def frequencies(self, tenant: str, words: Iterable[str]) -> dict[str, int]:
-        """In how many documents of the tenant each word occurs, deleted ones included, as tantivy's idf has it;
-        words that occur in none are left out."""
-        first = owner(tenant)
-        counts = ((word, self.searcher.doc_freq("text", first + word)) for word in words)
-        return {word: count for word, count in counts if count}
-
-    def holding(
-        self, tenant: str, frequencies: Mapping[str, int], hidden: Collection[int]
-    ) -> Mapping[str, int]:
-        """In how many documents that are not deleted and not hidden each of the words occurs."""
-        if not hidden and self._is_untouched(tenant):
-            return frequencies
-        ids = [(Occur.MustNot, self._ids(tenant, hidden))] if hidden else []
-        return {
-            word: documents(self.searcher, conjunction([(Occur.Must, self._term(tenant, word)), *ids]))
-            for word in frequencies
-        }
-
-    def _is_untouched(self, tenant: str) -> bool:
-        """Whether no document of the tenant was deleted since its segment was written."""
-        known = self._untouched.get(tenant)
-        if known is None:
-            written = self.searcher.doc_freq("tag", tenant_tag(tenant))
-            known = self._untouched[tenant] = written == self.count(tenant, ())
-        return known
 
     def search(
         self, tenant: str, boosts: Mapping[str, float], limit: int, where: Filter, hidden: Collection[int]
@@ -120,12 +85,6 @@ class View:
         if known is None:
             known = self._keys[key] = self.searcher.doc_freq("tag", key_prefix(key) + "?") > 0
         return known
-
-    def _owner(self, tenant: str) -> Query:
-        return Query.term_query(self._schema, "tag", tenant_tag(tenant), "basic")
-
-    def _ids(self, tenant: str, seqs: Collection[int]) -> Query:
-        return Query.term_set_query(self._schema, "tag", [id_tag((tenant, seq)) for seq in seqs])
 
     def _term(self, tenant: str, word: str, boost: float = 1.0) -> Query:
         query = Query.term_query(self._schema, "text", owner(tenant) + word, "freq")

@@ -47,6 +47,12 @@ UPDATE memories SET
     occurred_at = ?, updated_at = ?
 WHERE tenant_id = ? AND seq = ?
 
+-- name: revive_memory
+UPDATE memories SET archived_at = NULL, rev = ?, updated_at = ? WHERE tenant_id = ? AND seq = ?
+
+-- name: has_embeddings
+SELECT 1 FROM embeddings WHERE tenant_id = ? AND space = ? LIMIT 1
+
 -- name: count_access
 UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?
 WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
