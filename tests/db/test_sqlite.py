@@ -133,3 +133,21 @@ def test_readers_cannot_write(db: SqliteDatabase) -> None:
 def test_durability_is_full_on_a_real_folder(db: SqliteDatabase) -> None:
     assert db._writer.raw.execute("PRAGMA synchronous").fetchone()[0] == 2
     assert db._writer.raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
+def test_close_waits_for_the_reads_under_way(tmp_path: Path) -> None:
+    for _ in range(20):
+        db = SqliteDatabase(tmp_path)
+        begun, seen = threading.Event(), []
+
+        def slow(c: Connection, begun: threading.Event = begun) -> int:
+            begun.set()
+            sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT max(i) FROM n"
+            return c.select(sql)[0][0]
+
+        thread = threading.Thread(target=lambda db=db, slow=slow, seen=seen: seen.append(db.read(slow)))
+        thread.start()
+        begun.wait()
+        db.close()
+        thread.join()
+        assert seen == [20_000]

@@ -13,7 +13,7 @@ text = st.sampled_from(["a", "b", "É", ""]) | st.none()
 number = st.sampled_from([0, 5, -1, 10**15]) | st.none()
 TEXT_KEYS, NUMBER_KEYS = sorted(TEXT), sorted(NUMBERS)
 rows = st.fixed_dictionaries(
-    {key: text for key in TEXT_KEYS} | {key: number for key in NUMBER_KEYS} | {"lang": text}
+    dict.fromkeys(TEXT_KEYS, text) | dict.fromkeys(NUMBER_KEYS, number) | {"lang": text}
 )
 value = text | number | st.booleans() | st.just(1.5)
 
@@ -27,8 +27,10 @@ def compares() -> st.SearchStrategy[Filter]:
 
 trees = st.recursive(
     compares(),
-    lambda inner: st.builds(AllOf, st.lists(inner, max_size=3).map(tuple))
-    | st.builds(AnyOf, st.lists(inner, max_size=3).map(tuple)),
+    lambda inner: (
+        st.builds(AllOf, st.lists(inner, max_size=3).map(tuple))
+        | st.builds(AnyOf, st.lists(inner, max_size=3).map(tuple))
+    ),
     max_leaves=6,
 )
 

@@ -40,6 +40,8 @@ BACKENDS: dict[str, Callable[[str, Path | None], Words]] = {
     "tantivy-eager": EagerTantivyWords,
     "fts5": Fts5Words,
 }
+OWN_STATISTICS = [BriskTantivyWords, EagerTantivyWords]
+"""Backends in which how often a term occurs is counted within the tenant."""
 Open = Callable[[], Words]
 
 
@@ -356,6 +358,34 @@ def test_every_state_is_what_a_dict_would_hold(shared, operations):
             assert find(shared, word, tenant=owner) == {
                 s for (t, s), w in held.items() if (t, w) == (owner, word)
             }
+
+
+CROWD = st.lists(
+    st.tuples(st.sampled_from(["mine", "theirs", "settle"]), st.integers(0, 9), st.lists(st.sampled_from(WORDS[:4]), max_size=3)),
+    max_size=30,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("shared", OWN_STATISTICS, indirect=True)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(operations=CROWD)
+def test_scores_and_order_owe_nothing_to_another_tenant(shared, operations):
+    """A house of its own and one with neighbours who write, remove and commit: the tenant hears the same."""
+    shared.clear()
+    alone = type(shared)("", None)
+    for rev, (what, seq, words) in enumerate(operations, 1):
+        text = " ".join([*words, *["filler"] * (3 - len(words))])
+        if what == "settle":
+            settle(shared, rev)
+        elif what == "mine":
+            for index in (shared, alone):
+                index.put("a", [doc(seq, text)]) if words else index.remove("a", [seq])
+        else:
+            shared.put("b", [doc(n, text) for n in range(seq)]) if words else shared.remove("b", [seq])
+        for query in ("filler", "amber birch", "cedar delta filler"):
+            one, other = shared.search("a", query, 20), alone.search("a", query, 20)
+            assert (seqs(one), one.scores.tolist()) == (seqs(other), other.scores.tolist())
+    alone.close()
 
 
 def test_a_restart_changes_nothing(at, tmp_path):

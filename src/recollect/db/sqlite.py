@@ -77,6 +77,8 @@ class SqliteDatabase(Database):
         self._readers: list[Any] = []
         self._lock = threading.Lock()
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._idle = threading.Condition(self._lock)
+        self._reading = 0
         self._closed = False
         self._writer = self._connect()
         try:
@@ -102,20 +104,26 @@ class SqliteDatabase(Database):
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` on the calling thread against one consistent snapshot."""
-        connection = self._reader()
-        raw = connection.raw
+        with self._lock:
+            if self._closed:
+                raise StorageError(f"{self.path} is closed")
+            self._reading += 1
         try:
-            raw.execute("BEGIN")
+            connection = self._reader()
+            connection.raw.execute("BEGIN")
             try:
                 return work(connection)
             finally:
-                raw.execute("COMMIT")
+                connection.raw.execute("COMMIT")
         except sqlite.Error as exc:
             raise StorageError(f"reading {self.path} failed: {exc}") from exc
+        finally:
+            with self._lock:
+                self._reading -= 1
+                if self._closed and not self._reading:
+                    self._idle.notify_all()
 
     def _reader(self) -> SqliteConnection:
-        if self._closed:
-            raise StorageError(f"{self.path} is closed")
         connection: SqliteConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._connect()
@@ -167,13 +175,15 @@ class SqliteDatabase(Database):
         }
 
     def close(self) -> None:
-        """Finishes queued writes, then lets go. Idempotent."""
+        """Finishes queued writes and the reads under way, then lets go. Idempotent."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             self._tasks.put(None)
         self._thread.join()
+        with self._idle:  # a connection closed under a running statement takes the process down
+            self._idle.wait_for(lambda: not self._reading)
         for raw in self._readers:
             raw.close()
         self._writer.raw.close()

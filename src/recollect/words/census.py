@@ -70,10 +70,11 @@ class Census:
         if len(read) == len(hidden):
             return
         fresh = [seq for seq in hidden if seq not in read]
-        read.update(fresh)
         query = Query.term_set_query(self._schema, "tag", [id_tag((tenant, seq)) for seq in fresh])
         hits: list[Any] = self._searcher.search(query, len(fresh), count=False).hits
-        self._gone[tenant] = self._gone.get(tenant, 0) + len(hits)
+        texts = [stored_text(self._searcher.doc(address)) for _, address in hits]
+        read.update(fresh)
+        self._gone[tenant] = self._gone.get(tenant, 0) + len(texts)
         lost = self._lost.setdefault(tenant, Counter())
-        for _, address in hits:
-            lost.update(set(terms(stored_text(self._searcher.doc(address)))))
+        for text in texts:
+            lost.update(set(terms(text)))
