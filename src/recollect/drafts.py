@@ -22,6 +22,8 @@ from recollect.types import KINDS, Change, NewMemory, Subject
 MAX_ID_CHARS = 256
 GIVEN = "given-"
 """Begins the text hash of a vector that somebody handed in: no other text is ever given that vector."""
+PLAIN = {str, bool, type(None)}
+"""Types that JSON keeps as they are, whatever the value."""
 NUMERIC = "fiu"
 """Kinds of arrays that are numbers: float, signed and unsigned."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -99,7 +101,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         tenant_id=subject.tenant_id,
         seq=0,
         rev=0,
-        id=new.id or f"mem_{secrets.token_hex(12)}",
+        id=new.id or f"mem_{now:013x}{secrets.token_hex(6)}",
         kind=new.kind,
         content=new.content,
         content_hash=content_hash,
@@ -292,6 +294,8 @@ def _metadata(metadata: Any, where: str, bounds: Bounds) -> str:
 def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:
     """Refuses what JSON would turn into something else (NaN, sets, dates, bytes), and numbers that no index
     can compare."""
+    if all(map(_is_plain, metadata.values())):
+        return  # the usual case, at a tenth of the cost
     if _LONG.search(text) and _beyond_64_bits(metadata):
         raise InvalidInput(where, "holds a whole number beyond 64 bits; send it as a string")
     if msgspec.json.decode(text) == metadata:
@@ -300,6 +304,14 @@ def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:
         json.dumps(metadata, allow_nan=False)
     except (TypeError, ValueError) as exc:
         raise InvalidInput(where, f"must be plain JSON: {exc}") from exc
+
+
+def _is_plain(value: Any) -> bool:
+    """A scalar that JSON and every index keep as it is."""
+    kind = type(value)
+    if kind is int:
+        return -(1 << 63) <= value < 1 << 63
+    return kind in PLAIN or (kind is float and bool(value - value == 0))
 
 
 def _beyond_64_bits(value: Any) -> bool:

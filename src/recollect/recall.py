@@ -39,7 +39,7 @@ class Settings:
     scope_weights: dict[str, float] = field(
         default_factory=lambda: {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
     )
-    candidates: int = 100
+    candidates: int = 50
 
 
 class Recall:

@@ -361,9 +361,13 @@ def test_every_state_is_what_a_dict_would_hold(shared, operations):
 
 
 CROWD = st.lists(
-    st.tuples(st.sampled_from(["mine", "theirs", "settle"]), st.integers(0, 9), st.lists(st.sampled_from(WORDS[:4]), max_size=3)),
+    st.tuples(
+        st.sampled_from(["mine", "theirs", "settle"]),
+        st.integers(0, 9),
+        st.lists(st.sampled_from(WORDS[:4]), max_size=3),
+    ),
     max_size=30,
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("shared", OWN_STATISTICS, indirect=True)

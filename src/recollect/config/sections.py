@@ -60,7 +60,7 @@ class Search(Section, frozen=True, kw_only=True):
     dense_weight: Weight | None = None
     words_weight: Weight | None = None
     scope_weights: dict[str, Weight] = msgspec.field(default_factory=SCOPE_WEIGHTS.copy)
-    candidates: Count = 100
+    candidates: Count = 50
 
 
 class Limits(Section, frozen=True, kw_only=True):

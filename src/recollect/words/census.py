@@ -10,7 +10,7 @@ from tantivy import Query, Schema, Searcher
 
 from recollect.text.terms import terms
 from recollect.words.owned import owner
-from recollect.words.segments import documents, id_tag, stored_text, tenant_tag
+from recollect.words.segments import documents, id_tag, stored_row, tenant_tag
 
 
 class Census:
@@ -72,7 +72,7 @@ class Census:
         fresh = [seq for seq in hidden if seq not in read]
         query = Query.term_set_query(self._schema, "tag", [id_tag((tenant, seq)) for seq in fresh])
         hits: list[Any] = self._searcher.search(query, len(fresh), count=False).hits
-        texts = [stored_text(self._searcher.doc(address)) for _, address in hits]
+        texts = [stored_row(self._searcher.doc(address)).text for _, address in hits]
         read.update(fresh)
         self._gone[tenant] = self._gone.get(tenant, 0) + len(texts)
         lost = self._lost.setdefault(tenant, Counter())

@@ -224,7 +224,7 @@ class Segments:
         for page in self._pages():
             for address in page:
                 if address.segment_ord in dirty:
-                    doc = _row(self.searcher.doc(address))
+                    doc = stored_row(self.searcher.doc(address))
                     self.apply([((doc.tenant, doc.seq), doc)], careful=True)
 
     def clear(self) -> None:
@@ -259,12 +259,8 @@ def _stored(doc: TailDoc) -> bytes:
     return head.encode() + b"\n" + encodable(doc.text).encode()
 
 
-def _row(made: Document) -> TailDoc:
+def stored_row(made: Document) -> TailDoc:
+    """The document as it was put."""
     head, _, text = bytes(made["row"][0]).partition(b"\n")
     tenant, seq, attributes = json.loads(head)
     return TailDoc(tenant, seq, text.decode(), attributes, fresh=False)
-
-
-def stored_text(made: Document) -> str:
-    """The text of a document as it was put."""
-    return _row(made).text

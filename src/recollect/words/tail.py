@@ -85,16 +85,10 @@ class Tail:
         """How many documents of the tenant are live here."""
         return self._live[tenant]
 
-    @property
-    def documents(self) -> int:
-        """How many documents are live here, over all tenants."""
-        return self._live.total()
-
-    @property
-    def tokens(self) -> int:
-        """Terms in all documents, dead ones included."""
+    def lengths(self) -> tuple[int, int]:
+        """Documents of all tenants, dead ones included as in a committed segment, and the terms in them."""
         self._analyse()
-        return self._tokens
+        return len(self._docs), self._tokens
 
     def holding(self, tenant: str, term: str, hidden: Collection[int]) -> int:
         """How many live documents of the tenant hold the term, `hidden` seqs left out."""

@@ -6,7 +6,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -137,7 +137,7 @@ class TantivyWords(Words):
         """
         waiting = self._waiting(tenant)
         own = view.census.count(tenant, hidden) + waiting
-        documents, average = self._collection(view, tenant, words)
+        documents, average = self._collection(view)
         if own == documents and not waiting:  # all there is: tantivy's idf is the tenant's
             return dict.fromkeys(words, 1.0), []
         written = view.census.frequencies(tenant, words)
@@ -168,13 +168,13 @@ class TantivyWords(Words):
     def _overridden(self, tenant: str) -> set[int]:
         return {*self._active.hidden(tenant), *self._active.seqs(tenant)}
 
-    def _collection(self, view: View, tenant: str, words: Iterable[str]) -> tuple[int, float]:
+    def _collection(self, view: View) -> tuple[int, float]:
         """Committed documents of all tenants, and the mean length that tail documents are scored with."""
-        documents, average = view.collection(tenant, words)
-        waiting = self._frozen.documents + self._active.documents
+        documents, average = view.collection()
+        frozen, active = self._frozen.lengths(), self._active.lengths()
+        waiting = frozen[0] + active[0]
         if waiting and (documents < waiting or not average):
-            tokens = self._frozen.tokens + self._active.tokens + documents * average
-            average = tokens / (waiting + documents)
+            average = (frozen[1] + active[1] + documents * average) / (waiting + documents)
         return documents, max(average, 1.0)
 
     def count(self, tenant: str) -> int:

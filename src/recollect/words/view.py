@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tantivy import Index, Occur, Query, Searcher
 
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, NOTHING, Filter, fold
+from recollect.text.terms import terms
 from recollect.words.attributes import key_prefix
 from recollect.words.census import Census
 from recollect.words.conditions import Conditions, conjunction, disjunction
 from recollect.words.owned import owner
+from recollect.words.segments import stored_row
 
 TIE = 2.0**-12
 """Scores that differ by less than this share count as equal: the same documents score a little differently in
 float32 by what else is in the index."""
+SAMPLE = 16
 
 
 class View:
@@ -69,15 +72,15 @@ class View:
                 break
         return [hit for hit in hits if hit[0] >= floor]
 
-    def collection(self, tenant: str, words: Iterable[str]) -> tuple[int, float]:
+    def collection(self) -> tuple[int, float]:
         """Documents of all tenants (deleted ones too) and their mean length, as this snapshot's BM25 has them.
 
-        They are read from tantivy's own account of one score, so words that occur are needed. Without one
-        the mean is 0.
+        They are read from tantivy's own account of one score, so a document with a term is needed. Without
+        one among the first, the mean is 0.
         """
         if self._collection is None:
-            self._collection = self._explained(tenant, words)
-        return self._collection or (self.searcher.num_docs, 0.0)
+            self._collection = self._explained()
+        return self._collection
 
     def _has(self, key: str) -> bool:
         """Whether any document has the key at all; most searches ask for what hardly any row is (archived, say)."""
@@ -90,14 +93,15 @@ class View:
         query = Query.term_query(self._schema, "text", owner(tenant) + word, "freq")
         return query if boost == 1.0 else Query.boost_query(query, boost)
 
-    def _explained(self, tenant: str, words: Iterable[str]) -> tuple[int, float] | None:
-        for word in words:
-            query = self._term(tenant, word)
-            hits = self.searcher.search(query, 1, count=False).hits
-            if hits:
-                parts = dict(_leaves(json.loads(query.explain(self.searcher, hits[0][1]).to_json())))
+    def _explained(self) -> tuple[int, float]:
+        for _, address in self.searcher.search(Query.all_query(), SAMPLE, count=False).hits:
+            doc = stored_row(self.searcher.doc(address))
+            found = terms(doc.text)
+            if found:
+                account = self._term(doc.tenant, found[0]).explain(self.searcher, address)
+                parts = dict(_leaves(json.loads(account.to_json())))
                 return int(parts["N"]), parts["avgdl"]
-        return None
+        return self.searcher.num_docs, 0.0
 
 
 def _leaves(node: dict[str, Any]) -> list[tuple[str, float]]:
