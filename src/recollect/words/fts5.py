@@ -42,6 +42,9 @@ class Fts5Words(Words):
     Changes are seen at once and durable from `flush` on; a crash goes back to the last flushed revision.
     A term in more than half of the texts weighs next to nothing, as FTS5 has it. One call at a time.
 
+    FTS5 counts over the whole table: how often a term occurs and how long texts are is taken from all tenants.
+    No text of another tenant is ever found, but they bear on scores and order; where that matters, use tantivy.
+
     Raises:
         IndexUnavailable: the file cannot be read or written, or the index is closed.
     """

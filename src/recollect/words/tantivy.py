@@ -33,6 +33,9 @@ class TantivyWords(Words):
     waited `commit_seconds`. Until then, and while that commit runs, searches score the waiting documents
     directly. `put` blocks while `max_tail` changes wait.
 
+    Scores rest on the tenant's own live documents: how many there are and in how many a term occurs, whether
+    committed or not. One statistic is of all tenants: the mean length of a document.
+
     Raises:
         IndexUnavailable: another process writes the folder, it cannot be written, or the index is closed.
     """
