@@ -310,7 +310,7 @@ def _is_plain(value: Any) -> bool:
     """A scalar that JSON and every index keep as it is."""
     kind = type(value)
     if kind is int:
-        return -(1 << 63) <= value < 1 << 63
+        return bool(-(1 << 63) <= value < 1 << 63)
     return kind in PLAIN or (kind is float and bool(value - value == 0))
 
 
