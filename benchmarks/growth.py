@@ -3,7 +3,7 @@
     python benchmarks/growth.py --rows 1000 10000 100000 1000000
 
 Vectors are given, so the embedding model is not in any number. They are clustered and unit-length like those of
-a real model (`--vectors FILE.npy` takes real ones, repeated with noise). Texts are recombined sentences. Every
+a real model (`--vectors FILE.npy` takes real ones, repeated with noise). Texts are words drawn by Zipf's law. Every
 figure is CPU milliseconds of this process, the median over the queries; recall is against an exact scan of the
 same vectors in numpy, in the same run.
 """
@@ -28,48 +28,9 @@ from recollect.types import Query, Subject
 DIM = 384
 SCOPE = 5_000
 QUERIES = 200
-WORDS = [
-    "river",
-    "market",
-    "engine",
-    "teacher",
-    "garden",
-    "winter",
-    "contract",
-    "invoice",
-    "server",
-    "deploy",
-    "kitchen",
-    "doctor",
-    "holiday",
-    "music",
-    "window",
-    "bridge",
-    "travel",
-    "budget",
-    "meeting",
-    "coffee",
-    "school",
-    "ticket",
-    "battery",
-    "camera",
-    "forest",
-    "painter",
-    "lawyer",
-    "ocean",
-    "schedule",
-    "printer",
-    "museum",
-    "insurance",
-    "flight",
-    "breakfast",
-    "laptop",
-    "guitar",
-    "neighbour",
-    "marathon",
-    "recipe",
-    "birthday",
-]
+VOCABULARY = 30_000
+COMMON = 150
+"""Of the words, so many count as stopwords: texts hold them, questions do not."""
 
 
 def vectors(rows: int, seed: int, source: Path | None) -> np.ndarray:
@@ -87,9 +48,32 @@ def vectors(rows: int, seed: int, source: Path | None) -> np.ndarray:
     return base
 
 
-def text(rng: np.random.Generator, i: int) -> str:
-    words = " ".join(WORDS[j] for j in rng.integers(0, len(WORDS), 12))
-    return f"{words} number{i % 5_003} item {i}"
+class Language:
+    """Texts of 14 words drawn by Zipf's law, and questions of 6 words of a text without its commonest ones."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(11)
+        letters = np.array(list("bcdfghklmnprstvz")), np.array(list("aeiou"))
+        lengths = rng.integers(2, 5, VOCABULARY)
+        self.words = [
+            "".join(rng.choice(letters[0]) + rng.choice(letters[1]) for _ in range(length)) + f"{i % 10}"
+            for i, length in enumerate(lengths)
+        ]
+        odds = 1.0 / np.arange(1, VOCABULARY + 1) ** 1.07
+        self.odds = np.cumsum(odds / odds.sum())
+
+    def draw(self, i: int) -> np.ndarray:
+        return np.searchsorted(self.odds, np.random.default_rng(1_000_000 + i).random(14))
+
+    def text(self, i: int) -> str:
+        return " ".join(self.words[j] for j in self.draw(i)) + f" {i}"
+
+    def question(self, i: int) -> str:
+        rare = [j for j in self.draw(i) if j >= COMMON] or [COMMON]
+        return " ".join(self.words[j] for j in rare[:6])
+
+
+LANGUAGE = Language()
 
 
 def cpu(work, queries: int) -> tuple[float, float]:
@@ -108,15 +92,15 @@ def recall_at_10(found: list[set[int]], exact: list[set[int]]) -> float:
 
 def fill(folder: Path, base: np.ndarray) -> tuple[float, float]:
     """Writes all rows in batches of 1000; (rows a second of wall time, CPU microseconds a row)."""
-    rng = np.random.default_rng(2)
     rows = len(base)
+    texts = [LANGUAGE.text(i) for i in range(rows)]
     with recollect.open(folder, embedder={"url": f"hash:{DIM}"}) as rc:
         wall, used = time.perf_counter(), time.process_time()
         for at in range(0, rows, 1_000):
             rc.memories.add_many(
                 [
                     {
-                        "content": text(rng, i),
+                        "content": texts[i],
                         "session_id": f"s{i // SCOPE}",
                         "metadata": {"percent": i % 100, "half": i % 2},
                         "embedding": base[i],
@@ -142,9 +126,7 @@ def measure(folder: Path, base: np.ndarray) -> dict[str, float]:
     rng = np.random.default_rng(3)
     picks = rng.integers(0, rows, QUERIES)
     queries = base[picks] + rng.standard_normal((QUERIES, DIM)).astype(np.float32) * 0.03
-    questions = [
-        " ".join(WORDS[j] for j in rng.integers(0, len(WORDS), 4)) + f" number{i % 5_003}" for i in picks
-    ]
+    questions = [LANGUAGE.question(int(i)) for i in picks]
 
     def search(scopes: list[str], mode: str, i: int, limit: int = 10, filters: dict | None = None):
         query = Query(query=questions[i], scopes=scopes, mode=mode, limit=limit, filters=filters)
@@ -194,7 +176,7 @@ def resident(folder: Path, rows: int) -> float:
         "rng = np.random.default_rng(5)\n"
         "for i in range(50):\n"
         f"    v = rng.standard_normal({DIM}).astype('f4')\n"
-        "    core.recall.search(Subject(), Query(query='river market'), v)\n"
+        "    core.recall.search(Subject(), Query(query='bada1 kuru2'), v)\n"
         "line = [l for l in open('/proc/self/status') if l.startswith('VmRSS')][0]\n"
         "print(int(line.split()[1]) * 1024)\n"
         "rc.close()\n"
