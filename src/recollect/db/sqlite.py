@@ -18,6 +18,8 @@ from recollect.db.statements import migrations, statements
 from recollect.errors import RecollectError, StorageError
 
 T = TypeVar("T")
+LOG_PAGES = 8192
+"""Pages of log (64 MB) before it is copied into the file: a bulk load rewrites the same index pages many times."""
 GROUP = 256
 PAGE_BYTES = 8192
 """Two and more 384-dimensional blobs share a page of this size; with 4 096 bytes a quarter is lost."""
@@ -98,6 +100,7 @@ class SqliteDatabase(Database):
             raw.execute("PRAGMA foreign_keys=ON")
             raw.execute("PRAGMA secure_delete=ON")
             raw.execute("PRAGMA cache_size=-16384")
+            raw.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
         except sqlite.Error as exc:
             raise StorageError(f"{self.path} cannot be opened for writing: {exc}") from exc
         return SqliteConnection(raw)
