@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.drafts import digest
 from recollect.indexes import VectorBatch
 from recollect.rows import Record, attributes, searched_text
+from recollect.text.hashing import digest
 from recollect.words import WordDoc
 
 

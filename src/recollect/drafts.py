@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import secrets
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from recollect.errors import DimensionMismatch, InvalidInput
 from recollect.rows import Record, compact_json, micros
+from recollect.text.hashing import digest
 from recollect.types import KINDS, Change, NewMemory, Subject
 
 MAX_ID_CHARS = 256
@@ -63,16 +63,6 @@ class Draft:
     def embedded(self) -> bool:
         """Whether every window has its vector."""
         return bool(self.parts) and all(part.vector is not None for part in self.parts)
-
-
-def digest(*pieces: str) -> str:
-    """128 bits of BLAKE2b over the pieces, in hex; pieces cannot run into each other."""
-    state = hashlib.blake2b(digest_size=16)
-    for piece in pieces:
-        raw = piece.encode("utf-8")
-        state.update(len(raw).to_bytes(8, "little"))
-        state.update(raw)
-    return state.hexdigest()
 
 
 def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str) -> Draft:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, Protocol
 
 from typing_extensions import Unpack
 
-from recollect.drafts import digest
 from recollect.errors import NotFound
 from recollect.memories import ChangeFields, SelectionFields
 from recollect.reading import MAX_BYTES, Skipped, Text, read
 from recollect.rows import compact_json
 from recollect.text.chunking import fixed
+from recollect.text.hashing import digest
 from recollect.types import Added, Memory, NewMemory, Page
 
 BATCH = 32

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.changes import Outcome, Settled, text_key
-from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, digest, draft
+from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable
 from recollect.rows import Record, header, now_micros, searched_text
 from recollect.store import Store
+from recollect.text.hashing import digest
 from recollect.threads import Threads
 from recollect.types import Change, NewMemory, Subject
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 
 
-def content_hash(text: str) -> str:
-    """SHA-256 of the text's UTF-8 bytes, 64 hex digits.
-
-    Nothing is normalised: texts that differ in one character differ here. A lone surrogate, which
-    UTF-8 has no bytes for, is hashed as the three bytes it would have.
-    """
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def digest(*pieces: str) -> str:
+    """128 bits of BLAKE2b over the pieces, in hex; pieces cannot run into each other."""
+    state = blake2b(digest_size=16)
+    for piece in pieces:
+        raw = piece.encode("utf-8")
+        state.update(len(raw).to_bytes(8, "little"))
+        state.update(raw)
+    return state.hexdigest()
 
 
 def hash64(text: str) -> int:
