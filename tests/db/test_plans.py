@@ -9,6 +9,11 @@ import pytest
 
 from recollect.db.sqlite import SqliteDatabase
 from recollect.db.statements import statements
+from recollect.db.where import compile_where
+from recollect.filters import all_of
+from recollect.rows import now_micros
+from recollect.types import Selection, Subject
+from recollect.visibility import scopes_filter, selection_filter
 
 WALKS = {
     "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces",
@@ -33,3 +38,17 @@ def test_plan(name: str, tmp_path: Path) -> None:
         or re.search(r"SEARCH (memories|embeddings|m|e)\b.*\(tenant_id=\?\)$", step)
     ]
     assert walks == []
+
+
+@pytest.mark.parametrize("scope", ["session", "user", "agent", "channel"])
+def test_a_scope_is_listed_by_its_own_index(scope: str, tmp_path: Path) -> None:
+    where = all_of(
+        scopes_filter([f"{scope}:x"], Subject()), selection_filter(Selection(), Subject(), now_micros())
+    )
+    compiled = compile_where(where)
+    assert compiled.exact
+    sql = f"SELECT id FROM memories WHERE tenant_id = ? AND ({compiled.sql}) ORDER BY seq DESC LIMIT 20"
+    db = SqliteDatabase(tmp_path)
+    plan = [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", ["t", *compiled.params])]
+    db.close()
+    assert plan == [f"SEARCH memories USING INDEX memories_{scope} (tenant_id=? AND {scope}_id=?)"]

@@ -62,7 +62,9 @@ def _compare(compare: Compare) -> Where:
             return Where("0", (), exact=True)
         return Where(f"{column} {ORDER[compare.op]} ?", values, exact=True)
     given = tuple(value for value in values if value is not None)
-    ways = [f"{column} IN ({', '.join('?' * len(given))})"] if given else []
+    ways = (
+        [f"{column} IN ({', '.join('?' * len(given))})"] if len(given) > 1 else [f"{column} = ?"] * len(given)
+    )
     if len(given) < len(values):
         ways.append(f"{column} IS NULL")
     sql = " OR ".join(ways) or "0"

@@ -132,3 +132,20 @@ CREATE TABLE jobs (
 CREATE UNIQUE INDEX jobs_dedup ON jobs (tenant_id, kind, dedup_key)
     WHERE dedup_key IS NOT NULL AND state IN ('queued', 'running');
 CREATE INDEX jobs_due ON jobs (state, run_at, seq);
+
+-- What the planner should expect of a large tenant. Without this it walks a tenant's rows in order instead of
+-- going to the few of one user or session.
+ANALYZE sqlite_schema;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('memories', 'memories', '1000000 1000000 1'),
+    ('memories', 'memories_id', '1000000 1000000 1'),
+    ('memories', 'memories_dedup', '1000000 1000000 1'),
+    ('memories', 'memories_rev', '10000 10000 1'),
+    ('memories', 'memories_session', '1000000 1000000 200 1'),
+    ('memories', 'memories_user', '1000000 1000000 200 1'),
+    ('memories', 'memories_agent', '1000000 1000000 1000 1'),
+    ('memories', 'memories_channel', '1000000 1000000 1000 1'),
+    ('memories', 'memories_source', '1000000 1000000 100 1'),
+    ('embeddings', 'sqlite_autoindex_embeddings_1', '1000000 1000000 1 1 1'),
+    ('embeddings', 'embeddings_text', '1000000 1000000 1000000 1');
+ANALYZE sqlite_schema;
