@@ -28,6 +28,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from growth import LANGUAGE
+
 DIM = 384
 USERS = 50
 CALLS = 200
@@ -37,10 +39,7 @@ def corpus(rows: int) -> tuple[list[str], np.ndarray]:
     rng = np.random.default_rng(7)
     base = rng.standard_normal((rows + 2 * CALLS, DIM)).astype(np.float32)
     base /= np.linalg.norm(base, axis=1, keepdims=True)
-    texts = [
-        f"note {i}: the {['deploy', 'kitchen', 'contract', 'garden'][i % 4]} of week {i % 53}"
-        for i in range(len(base))
-    ]
+    texts = [LANGUAGE.text(i) for i in range(len(base))]
     return texts, base
 
 
@@ -346,7 +345,7 @@ def run(name: str, folder: Path, rows: int) -> dict[str, float]:
     queries = vectors[rows + CALLS :]
 
     def search(i: int) -> None:
-        assert peer.search(user_of(i), texts[i], queries[i]) == 10
+        assert peer.search(user_of(i), LANGUAGE.question(i), queries[i]) == 10
 
     figures["search"] = median_ms(search)
 
