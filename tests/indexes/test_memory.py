@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recollect.filters import EVERYTHING, Compare, matches
-from recollect.indexes import VectorBatch, memory, open_index
+from recollect.indexes import Place, VectorBatch, memory, open_index
 from recollect.indexes.blocks import BLOCK_ROWS, NO_BLOCKS
 from recollect.indexes.floats import FileFloats
 from recollect.indexes.memory import MemoryIndex
@@ -113,7 +113,7 @@ def test_rows_of_a_long_file_are_those_of_the_mapping(
 def test_an_index_lets_go_of_its_files(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
-        index = MemoryIndex("memory:", DIM, tmp_path)
+        index = MemoryIndex("memory:", DIM, Place(tmp_path))
         seqs = np.arange(3000)
         vectors = np.random.default_rng(0).standard_normal((3000, DIM), np.float32)
         index.put("t", VectorBatch(seqs, np.zeros(3000, np.int32), vectors, [{}] * 3000))

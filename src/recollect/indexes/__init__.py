@@ -5,27 +5,33 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from recollect.db import Database
 from recollect.errors import ConfigError
-from recollect.indexes.base import NO_MATCHES, Index, Matches, VectorBatch
+from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, VectorBatch
 
 INDEXES = {
     "memory": "recollect.indexes.memory:MemoryIndex",
+    "pgvector": "recollect.indexes.pgvector:PgvectorIndex",
+    "sqlitevec": "recollect.indexes.sqlitevec:SqliteVecIndex",
+    "lancedb": "recollect.indexes.lancedb:LanceIndex",
+    "qdrant": "recollect.indexes.qdrant:QdrantIndex",
 }
 
-__all__ = ["INDEXES", "NO_MATCHES", "Index", "Matches", "VectorBatch", "open_index"]
+__all__ = ["INDEXES", "NO_MATCHES", "Index", "Matches", "Place", "VectorBatch", "open_index"]
 
 
-def open_index(url: str, dim: int, folder: Path | None) -> Index:
-    """The index that `url` names, for vectors of `dim` dimensions.
-
-    `folder` is where an embedded index may keep its cache; None keeps it in memory alone.
+def open_index(
+    url: str, dim: int, folder: Path | None, *, space: str = "default", database: Database | None = None
+) -> Index:
+    """The index that `url` names, for vectors of `dim` dimensions; see `Place` for the rest.
 
     Raises:
-        ConfigError: the scheme is unknown; the message lists the known ones.
+        ConfigError: the scheme is unknown, and the message lists the known ones; or its package is missing.
+        IndexUnavailable: it does not answer.
     """
     scheme = url.split(":", 1)[0]
     if scheme not in INDEXES:
         raise ConfigError("index.url", f"{scheme!r} is unknown; use one of {', '.join(INDEXES)}")
     module, name = INDEXES[scheme].split(":")
-    index: Index = getattr(import_module(module), name)(url, dim, folder)
+    index: Index = getattr(import_module(module), name)(url, dim, Place(folder, space, database))
     return index

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.db import Connection, Database
 from recollect.filters import EVERYTHING, Attributes, Filter
 
 Vectors = NDArray[np.float32]
@@ -52,6 +54,20 @@ class Matches:
 NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int32))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an index lives beside what its URL says.
+
+    `folder` is its own to write in (None: keep nothing). `space` names the vector space, and with it a collection
+    or a table in a server that several spaces or products share. `database` holds the rows, for an index that can
+    live beside them.
+    """
+
+    folder: Path | None = None
+    space: str = "default"
+    database: Database | None = None
+
+
 class Index(ABC):
     """Vectors of one dimension, by tenant and memory, filtered.
 
@@ -61,6 +77,15 @@ class Index(ABC):
     """
 
     dim: int
+    inside: bool = False
+    """Whether vectors are written in the rows' own transaction: then they are never behind, and `watermark`
+    means nothing. Such an index is written through `within`."""
+    shared: bool = False
+    """Whether other processes put into it too: its watermark then says nothing about their changes."""
+
+    def within(self, connection: Connection) -> Index:
+        """The index as part of the transaction of `connection`, for one that is `inside`."""
+        return self
 
     @property
     @abstractmethod

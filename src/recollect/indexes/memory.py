@@ -6,14 +6,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import numpy as np
 
 from recollect.errors import ConfigError, DimensionMismatch, IndexUnavailable, InvalidInput
 from recollect.filters import EVERYTHING, Filter
-from recollect.indexes.base import NO_MATCHES, Index, Matches, Vector, VectorBatch, Vectors
+from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
 from recollect.indexes.cache import Cache
 from recollect.indexes.floats import FileFloats, Floats, RamFloats, unit, unit_vector
 from recollect.indexes.partition import Partition
@@ -40,7 +39,8 @@ class MemoryIndex(Index):
         ConfigError: an option is unknown, or the engine's package is missing.
     """
 
-    def __init__(self, url: str, dim: int, folder: Path | None) -> None:
+    def __init__(self, url: str, dim: int, place: Place) -> None:
+        folder = place.folder
         options = dict(parse_qsl(url.partition("?")[2]))
         name = options.pop("engine", "turbovec")
         if options:
