@@ -47,7 +47,6 @@ COMPACT_JOB = "store.compact"
 MAX_PAGE = 1_000
 NAMES_NOTHING: tuple[Any, ...] = (None, [], {}, True, False)
 """What a field of a selection may hold without naming any memory: an empty list erases nothing."""
-ERASED = "erased from rows, indexes, log and free pages; exports handed out before are out of reach"
 
 
 class MemoryFields(TypedDict, total=False):
@@ -231,7 +230,11 @@ class Memories:
         )
         await self._core.threads.run(self._core.store.purge)
         return Receipt(
-            tombstone=tombstone, memories=gone, vectors=vectors, erased_at=moment(erased_at), note=ERASED
+            tombstone=tombstone,
+            memories=gone,
+            vectors=vectors,
+            erased_at=moment(erased_at),
+            note=self._core.store.db.erased,
         )
 
     async def _selected_seqs(self, ids: Sequence[str] | None, selection: Selection) -> list[int]:

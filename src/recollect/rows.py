@@ -179,7 +179,7 @@ def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int,
     """The rows of these seqs that are there, by seq."""
     wanted = list(seqs)
     few = len(wanted) <= 64
-    places = ", ".join("?" * len(wanted)) if few else "SELECT value FROM json_each(?)"
+    places = ", ".join("?" * len(wanted)) if few else "SELECT value FROM {seqs ?} wanted"
     rows = connection.select(
         f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND seq IN ({places})",
         [tenant, *wanted] if few else [tenant, json.dumps(wanted)],
@@ -190,8 +190,8 @@ def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int,
 def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
     """The rows of these ids that are there, by id."""
     rows = connection.select(
-        f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM json_each(?2) wanted"
-        " CROSS JOIN memories m ON m.tenant_id = ?1 AND m.id = wanted.value",
+        f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM {{texts ?2}} wanted"
+        " {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value",
         [tenant, json.dumps(list(ids))],  # in ASCII, so that a string that is not unicode just names nothing
     )
     return {row[3]: Record._make(row) for row in rows}

@@ -28,6 +28,9 @@ from recollect.words import Words
 log = logging.getLogger("recollect.store")
 
 
+EMBEDDING = ("tenant_id", "space", "seq", "part", "start", "stop", "text_hash", "vector")
+
+
 class Store:
     """One database, one vector space of it, one index of each kind."""
 
@@ -200,9 +203,10 @@ class Store:
             c.run("add_tenant", [tenant, fresh[0].row.created_at])
         first = self._draw(c, len(fresh))
         rows = [placed(draft.row, first + i) for i, draft in enumerate(fresh)]
-        c.many("add_memory", (["" if value is None else value for value in row] for row in rows))
-        c.many(
-            "add_embedding",
+        c.load("memories", Record._fields, rows)
+        c.load(
+            "embeddings",
+            EMBEDDING,
             (
                 (
                     tenant,

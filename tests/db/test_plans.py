@@ -23,10 +23,10 @@ WALKS = {
 """Statements whose business is all rows of a tenant, or that read a small table in order."""
 
 
-@pytest.mark.parametrize("name", sorted(set(statements()) - WALKS))
+@pytest.mark.parametrize("name", sorted(set(statements("sqlite")) - WALKS))
 def test_plan(name: str, tmp_path: Path) -> None:
     db = SqliteDatabase(tmp_path)
-    sql = statements()[name]
+    sql = statements("sqlite")[name]
     numbered = re.findall(r"\?(\d+)", sql)
     count = max(map(int, numbered)) if numbered else sql.count("?")
     plan = [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", ["1"] * count)]

@@ -27,6 +27,9 @@ class Connection(Protocol):
     def many(self, name: str, rows: Iterable[Params]) -> None:
         """Executes the named statement once per row."""
 
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
+        """Inserts rows in bulk, the fastest way the database has."""
+
     def select(self, sql: str, params: Params = ()) -> list[Row]:
         """Rows of a composed SELECT; values go in `params`, never into the text."""
 
@@ -34,19 +37,32 @@ class Connection(Protocol):
 class Database(ABC):
     """Rows behind transactions.
 
-    A piece of work is a plain function of a connection, so nothing in it can wait for a network or a model.
+    A piece of work is a plain function of a connection, so nothing in it can wait for a network or a model. It
+    may be run again when the database went away under it, so it keeps its results to itself until it returns.
+    `tenant` names the only tenant whose rows it may touch, None all of them; a database that can holds it to that.
     """
 
+    shared: bool = False
+    """Whether other processes write to it too."""
+    erased: str
+    """What a receipt says about deleted text: where it is gone from, and where it may remain."""
+
     @abstractmethod
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` on the calling thread against one consistent snapshot.
+    def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
+        """Runs `work` on the calling thread against one consistent snapshot. With `late` that may be a replica's,
+        which has all that this process wrote before.
 
         Raises:
             StorageError: the rows could not be read.
         """
 
     @abstractmethod
-    def write(self, work: Callable[[Connection], T], then: Callable[[T], None] | None = None) -> Future[T]:
+    def write(
+        self,
+        work: Callable[[Connection], T],
+        then: Callable[[T], None] | None = None,
+        tenant: str | None = None,
+    ) -> Future[T]:
         """Queues `work` for the writing thread; the future is done when it is durable.
 
         Works that wait together are committed together (group commit); one that raises is undone alone and

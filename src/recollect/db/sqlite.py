@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pysqlite3 import dbapi2 as sqlite
 
 from recollect.db.base import Connection, Database, Params, Row
-from recollect.db.statements import migrations, statements
-from recollect.errors import RecollectError, StorageError
+from recollect.db.group import GroupWriter, Task, Transaction
+from recollect.db.statements import migrations, render, statements
+from recollect.errors import StorageError
 
 T = TypeVar("T")
 LOG_PAGES = 8192
 """Pages of log (64 MB) before it is copied into the file: a bulk load rewrites the same index pages many times."""
-GROUP = 256
 PAGE_BYTES = 8192
 """Two and more 384-dimensional blobs share a page of this size; with 4 096 bytes a quarter is lost."""
+
+
+NULLABLE = {
+    "memories": frozenset(
+        (
+            "user_id",
+            "agent_id",
+            "channel_id",
+            "session_id",
+            "role",
+            "source",
+            "last_accessed_at",
+            "valid_from",
+            "invalid_at",
+            "superseded_by",
+            "archived_at",
+        )
+    )
+}
 
 
 class SqliteConnection:
@@ -30,11 +49,12 @@ class SqliteConnection:
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
-        self._sql = statements()
+        self._sql = statements("sqlite")
 
     def all(self, name: str, params: Params = ()) -> list[Row]:
         """Every row of the named query."""
-        return self.select(self._sql[name], params)
+        rows: list[Row] = self.raw.execute(self._sql[name], params).fetchall()
+        return rows
 
     def one(self, name: str, params: Params = ()) -> Row | None:
         """The first row of the named query, or None."""
@@ -49,27 +69,82 @@ class SqliteConnection:
         """Executes the named statement once per row."""
         self.raw.executemany(self._sql[name], rows)
 
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
+        """Inserts rows in bulk. An empty string stands for NULL in columns that may be NULL: binding None takes the
+        driver's slow path, 11 of them cost 10 us a row."""
+        self.raw.executemany(
+            _insert(table, tuple(columns)), _without_none(rows) if table in NULLABLE else rows
+        )
+
     def select(self, sql: str, params: Params = ()) -> list[Row]:
         """Rows of a composed SELECT."""
-        rows: list[Row] = self.raw.execute(sql, params).fetchall()
+        rows: list[Row] = self.raw.execute(render(sql, "sqlite") if "{" in sql else sql, params).fetchall()
         return rows
 
 
-class _Task:
-    """One queued write and the future its caller waits for."""
+@cache
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    nullable = NULLABLE.get(table, frozenset())
+    values = ", ".join("NULLIF(?, '')" if name in nullable else "?" for name in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
 
-    __slots__ = ("alone", "future", "result", "then", "work")
 
-    def __init__(self, work: Callable[[Any], Any], then: Callable[[Any], None] | None, alone: bool) -> None:
-        self.work = work
-        self.then = then
-        self.alone = alone
-        self.future: Future[Any] = Future()
-        self.result: Any = None
+def _without_none(rows: Iterable[Params]) -> Iterator[Params]:
+    return (["" if value is None else value for value in row] for row in rows)
+
+
+class SqliteTransaction(Transaction):
+    """`BEGIN IMMEDIATE` to `COMMIT` on the writing connection."""
+
+    def __init__(self, connection: SqliteConnection, path: Path) -> None:
+        self._connection = connection
+        self._raw = connection.raw
+        self._path = path
+        self._only = False
+
+    def begin(self) -> Connection:
+        self._raw.execute("BEGIN IMMEDIATE")
+        return self._connection
+
+    def commit(self) -> None:
+        self._raw.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._raw.in_transaction:
+            self._raw.execute("ROLLBACK")
+
+    def enter(self, tenant: str | None, only: bool) -> None:
+        self._only = only
+        if not only:
+            self._raw.execute("SAVEPOINT work")
+
+    def leave(self) -> None:
+        if not self._only:
+            self._raw.execute("RELEASE work")
+
+    def undo(self) -> bool:
+        if not self._raw.in_transaction:
+            return False
+        if self._only:
+            self._raw.execute("ROLLBACK")
+            self._raw.execute("BEGIN")
+        else:
+            self._raw.execute("ROLLBACK TO work")
+            self._raw.execute("RELEASE work")
+        return True
+
+    def error(self, exc: BaseException) -> BaseException:
+        if not isinstance(exc, sqlite.Error):
+            return exc
+        error = StorageError(f"writing {self._path} failed, nothing was stored: {exc}")
+        error.__cause__ = exc
+        return error
 
 
 class SqliteDatabase(Database):
     """`folder/recollect.db`; with no folder, a temporary one that goes at close."""
+
+    erased = "erased from rows, indexes, log and free pages; exports handed out before are out of reach"
 
     def __init__(self, folder: Path | None) -> None:
         self._temporary = Path(tempfile.mkdtemp(prefix="recollect-")) if folder is None else None
@@ -78,7 +153,6 @@ class SqliteDatabase(Database):
         self._local = threading.local()
         self._readers: list[Any] = []
         self._lock = threading.Lock()
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._idle = threading.Condition(self._lock)
         self._reading = 0
         self._closed = False
@@ -88,8 +162,7 @@ class SqliteDatabase(Database):
         except BaseException:
             self._writer.raw.close()
             raise
-        self._thread = threading.Thread(target=self._run, name="recollect-writer", daemon=True)
-        self._thread.start()
+        self._group = GroupWriter(SqliteTransaction(self._writer, self.path), str(self.path))
 
     def _connect(self) -> SqliteConnection:
         try:
@@ -105,7 +178,7 @@ class SqliteDatabase(Database):
             raise StorageError(f"{self.path} cannot be opened for writing: {exc}") from exc
         return SqliteConnection(raw)
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
         """Runs `work` on the calling thread against one consistent snapshot."""
         with self._lock:
             if self._closed:
@@ -136,35 +209,33 @@ class SqliteDatabase(Database):
                 self._readers.append(connection.raw)
         return connection
 
-    def write(self, work: Callable[[Connection], T], then: Callable[[T], None] | None = None) -> Future[T]:
+    def write(
+        self,
+        work: Callable[[Connection], T],
+        then: Callable[[T], None] | None = None,
+        tenant: str | None = None,
+    ) -> Future[T]:
         """Queues `work` for the writing thread; the future is done when it is durable."""
-        return self._queue(_Task(work, then, alone=False))
-
-    def _queue(self, task: _Task) -> Future[Any]:
-        with self._lock:
-            if self._closed:
-                raise StorageError(f"{self.path} is closed")
-            self._tasks.put(task)
-        return task.future
+        return self._group.queue(Task(work, then, tenant))
 
     def erase(self) -> Future[None]:
         """Deleted text leaves the pages as it is deleted (secure_delete); this empties the log as well."""
 
-        def truncate_log(connection: SqliteConnection) -> None:
-            busy, _, _ = connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        def truncate_log(_: object) -> None:
+            busy, _, _ = self._writer.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise StorageError("the write-ahead log could not be emptied: a reader still holds it")
 
-        return self._queue(_Task(truncate_log, None, alone=True))
+        return self._group.queue(Task(truncate_log, alone=True))
 
     def compact(self) -> Future[None]:
         """Rebuilds the file without free pages (VACUUM), then empties the log."""
 
-        def vacuum(connection: SqliteConnection) -> None:
-            connection.raw.execute("VACUUM")
-            connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        def vacuum(_: object) -> None:
+            self._writer.raw.execute("VACUUM")
+            self._writer.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-        return self._queue(_Task(vacuum, None, alone=True))
+        return self._group.queue(Task(vacuum, alone=True))
 
     def health(self) -> dict[str, object]:
         """Version, integrity of the header page, bytes of the file and of its log."""
@@ -183,8 +254,7 @@ class SqliteDatabase(Database):
             if self._closed:
                 return
             self._closed = True
-            self._tasks.put(None)
-        self._thread.join()
+        self._group.close()
         with self._idle:  # a connection closed under a running statement takes the process down
             self._idle.wait_for(lambda: not self._reading)
         for raw in self._readers:
@@ -192,102 +262,6 @@ class SqliteDatabase(Database):
         self._writer.raw.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
-
-    # --- the writing thread ---------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        while True:
-            task = self._tasks.get()
-            if task is None:
-                return
-            group, follower, stop = self._gather(task)
-            if group:
-                self._commit(group)
-            if follower is not None:
-                self._alone(follower)
-            if stop:
-                return
-
-    def _gather(self, first: _Task) -> tuple[list[_Task], _Task | None, bool]:
-        """The tasks that wait now, up to one that must run outside a transaction."""
-        if first.alone:
-            return [], first, False
-        group = [first]
-        while len(group) < GROUP:
-            try:
-                task = self._tasks.get_nowait()
-            except queue.Empty:
-                break
-            if task is None:
-                return group, None, True
-            if task.alone:
-                return group, task, False
-            group.append(task)
-        return group, None, False
-
-    def _alone(self, task: _Task) -> None:
-        try:
-            task.future.set_result(task.work(self._writer))
-        except sqlite.Error as exc:
-            task.future.set_exception(_storage_error(self.path, exc))
-        except BaseException as exc:
-            task.future.set_exception(exc)
-
-    def _commit(self, group: list[_Task]) -> None:
-        raw = self._writer.raw
-        done: list[_Task] = []
-        try:
-            raw.execute("BEGIN IMMEDIATE")
-            for task in group:
-                if self._attempt(task, single=len(group) == 1):
-                    done.append(task)
-            raw.execute("COMMIT")
-        except BaseException as exc:
-            if raw.in_transaction:
-                raw.execute("ROLLBACK")
-            error = _storage_error(self.path, exc) if isinstance(exc, sqlite.Error) else exc
-            for task in group:
-                if not task.future.done():
-                    task.future.set_exception(error)
-            return
-        for task in done:
-            self._finish(task)
-
-    def _attempt(self, task: _Task, single: bool) -> bool:
-        """Runs one piece of work inside the open transaction, undoing it alone when it raises."""
-        raw = self._writer.raw
-        if not single:
-            raw.execute("SAVEPOINT work")
-        try:
-            task.result = task.work(self._writer)
-        except BaseException as exc:
-            if not raw.in_transaction:
-                raise
-            if single:
-                raw.execute("ROLLBACK")
-                raw.execute("BEGIN")
-            else:
-                raw.execute("ROLLBACK TO work")
-                raw.execute("RELEASE work")
-            error = _storage_error(self.path, exc) if isinstance(exc, sqlite.Error) else exc
-            task.future.set_exception(error)
-            return False
-        if not single:
-            raw.execute("RELEASE work")
-        return True
-
-    def _finish(self, task: _Task) -> None:
-        try:
-            if task.then is not None:
-                task.then(task.result)
-        except BaseException as exc:
-            task.future.set_exception(exc)
-            return
-        task.future.set_result(task.result)
-
-
-def _storage_error(path: Path, exc: BaseException) -> RecollectError:
-    return StorageError(f"writing {path} failed, nothing was stored: {exc}")
 
 
 def _migrate(connection: SqliteConnection) -> None:

@@ -43,12 +43,12 @@ def compile_where(where: Filter) -> Where:
     parts = [compile_where(part) for part in where.parts]
     params = tuple(value for part in parts for value in part.params)
     if isinstance(where, AllOf):
-        sql = " AND ".join(f"({part.sql})" for part in parts) or "1"
+        sql = " AND ".join(f"({part.sql})" for part in parts) or "TRUE"
         return Where(sql, params, all(part.exact for part in parts))
     assert isinstance(where, AnyOf)
     if not all(part.exact for part in parts):
-        return Where("1", (), exact=False)
-    return Where(" OR ".join(f"({part.sql})" for part in parts) or "0", params, exact=True)
+        return Where("TRUE", (), exact=False)
+    return Where(" OR ".join(f"({part.sql})" for part in parts) or "FALSE", params, exact=True)
 
 
 def _compare(compare: Compare) -> Where:
@@ -56,10 +56,10 @@ def _compare(compare: Compare) -> Where:
     values = compare.value if isinstance(compare.value, tuple) else (compare.value,)
     kind = str if compare.key in TEXT else int
     if column is None or not all(value is None or type(value) is kind for value in values):
-        return Where("1", (), exact=False)
+        return Where("TRUE", (), exact=False)
     if compare.op in ORDER:
         if values[0] is None:
-            return Where("0", (), exact=True)
+            return Where("FALSE", (), exact=True)
         return Where(f"{column} {ORDER[compare.op]} ?", values, exact=True)
     given = tuple(value for value in values if value is not None)
     ways = (
@@ -67,7 +67,7 @@ def _compare(compare: Compare) -> Where:
     )
     if len(given) < len(values):
         ways.append(f"{column} IS NULL")
-    sql = " OR ".join(ways) or "0"
+    sql = " OR ".join(ways) or "FALSE"
     if compare.op in ("eq", "in"):
         return Where(sql, given, exact=True)
     return Where(f"({sql}) IS NOT TRUE", given, exact=True)

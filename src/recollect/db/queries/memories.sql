@@ -1,4 +1,4 @@
--- `json_each(?) CROSS JOIN table`: the list leads, whatever the planner guesses about the table's size.
+-- `{seqs ?} wanted {join} table`: the list leads, whatever the planner guesses about the table's size.
 
 -- name: draw_revs
 UPDATE counters SET value = value + ? WHERE name = 'rev' RETURNING value
@@ -22,23 +22,12 @@ SELECT space, model, dim FROM spaces ORDER BY space
 INSERT INTO spaces (model, dim) VALUES (?, ?) RETURNING space
 
 -- name: memories_by_dedup
-SELECT m.dedup_key, m.seq, m.id FROM json_each(?2) wanted
-CROSS JOIN memories m ON m.tenant_id = ?1 AND m.dedup_key = wanted.value
+SELECT m.dedup_key, m.seq, m.id FROM {texts ?2} wanted
+{join} memories m ON m.tenant_id = ?1 AND m.dedup_key = wanted.value
 
 -- name: memories_by_id
-SELECT m.id, m.seq, m.dedup_key FROM json_each(?2) wanted
-CROSS JOIN memories m ON m.tenant_id = ?1 AND m.id = wanted.value
-
--- name: add_memory (an empty string stands for NULL: binding None takes the driver's slow path, 11 of them cost 10 us)
-INSERT INTO memories (
-    tenant_id, seq, rev, id, kind, content, content_hash, dedup_key, user_id, agent_id, channel_id, session_id,
-    role, source, tags, metadata, importance, confidence, access_count, last_accessed_at, valid_from,
-    invalid_at, superseded_by, archived_at, source_refs, dated, occurred_at, created_at, updated_at
-) VALUES (
-    ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''),
-    NULLIF(?, ''), ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''),
-    ?, ?, ?, ?, ?
-)
+SELECT m.id, m.seq, m.dedup_key FROM {texts ?2} wanted
+{join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value
 
 -- name: set_memory
 UPDATE memories SET
@@ -55,14 +44,14 @@ SELECT 1 FROM embeddings WHERE tenant_id = ? AND space = ? LIMIT 1
 
 -- name: count_access
 UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?
-WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+WHERE tenant_id = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: remove_memories
-DELETE FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+DELETE FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: count_vectors_of
-SELECT count(*) FROM json_each(?2) wanted
-CROSS JOIN embeddings e ON e.tenant_id = ?1 AND e.seq = wanted.value
+SELECT count(*) FROM {seqs ?2} wanted
+{join} embeddings e ON e.tenant_id = ?1 AND e.seq = wanted.value
 
 -- name: note_removal
 INSERT INTO removals (tenant_id, rev, seq) VALUES (?, ?, ?)
@@ -88,14 +77,14 @@ DELETE FROM embeddings WHERE tenant_id = ? AND seq = ?
 
 -- name: embeddings_of
 SELECT seq, part, start, stop, vector FROM embeddings
-WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq, part
+WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted) ORDER BY seq, part
 
 -- name: embedding_span
 SELECT start, stop FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ? AND part = ?
 
 -- name: known_vectors
 SELECT text_hash, vector FROM embeddings
-WHERE tenant_id = ? AND space = ? AND text_hash IN (SELECT value FROM json_each(?))
+WHERE tenant_id = ? AND space = ? AND text_hash IN (SELECT value FROM {texts ?} wanted)
 
 -- name: owe_embedding
 INSERT INTO unembedded (tenant_id, space, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
@@ -105,7 +94,7 @@ SELECT u.seq, m.content_hash FROM unembedded u JOIN memories m ON m.tenant_id = 
 WHERE u.tenant_id = ? AND u.space = ? AND u.seq > ? ORDER BY u.seq LIMIT ?
 
 -- name: owed_among
-SELECT seq FROM unembedded WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM json_each(?))
+SELECT seq FROM unembedded WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: settle_embedding
 DELETE FROM unembedded WHERE tenant_id = ? AND space = ? AND seq = ?
@@ -136,7 +125,7 @@ SELECT count(*) FROM embeddings WHERE tenant_id = ? AND space = ?
 SELECT count(*) FROM memories WHERE tenant_id = ?
 
 -- name: stats_by_kind
-SELECT kind, count(*), sum(length(content)) FROM memories WHERE tenant_id = ? GROUP BY kind ORDER BY kind
+SELECT kind, count(*), CAST(sum(length(content)) AS BIGINT) FROM memories WHERE tenant_id = ? GROUP BY kind ORDER BY kind
 
 -- name: get_meta
 SELECT value FROM meta WHERE key = ?
@@ -148,8 +137,8 @@ INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET valu
 UPDATE memories SET rev = ? WHERE tenant_id = ? AND seq = ?
 
 -- name: memories_there
-SELECT seq FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM json_each(?))
+SELECT seq FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: vectors_of
 SELECT seq, start, stop, text_hash, vector FROM embeddings
-WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq, part
+WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted) ORDER BY seq, part
