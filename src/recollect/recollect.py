@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from recollect.config import Config, load
-from recollect.db import open_database
+from recollect.db import Options, open_database
 from recollect.drafts import Bounds
 from recollect.embedders import open_embedder
 from recollect.embedders.base import Embedder
@@ -27,6 +27,8 @@ from recollect.upkeep import Upkeep
 from recollect.words import open_words
 
 log = logging.getLogger("recollect")
+IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant"}
+"""Schemes that keep nothing in the data folder."""
 
 
 class Recollect:
@@ -113,8 +115,28 @@ class Recollect:
         await self.close()
 
 
+def derived_urls(config: Config) -> tuple[str, str]:
+    """The URLs of the vector index and of the words: those of the configuration, or what goes with the rows."""
+    beside = config.database.url.startswith("postgres")
+    index = config.index.url or ("pgvector:" if beside else "memory:")
+    return index, config.words.url or ("tsvector:" if beside else "tantivy:")
+
+
+def _folder(config: Config) -> Path | None:
+    """The data folder; None when nothing is kept in one: everything is in a server, or `data` says so."""
+    schemes = {url.partition(":")[0] for url in (config.database.url, *derived_urls(config))}
+    if config.data == ":memory:" or schemes <= IN_SERVERS:
+        return None
+    return Path(config.data).expanduser()
+
+
+def _options(config: Config) -> Options:
+    held = config.database
+    return Options(held.pool_size, held.statement_timeout, held.retry_seconds, held.replica_url)
+
+
 def _build(config: Config, threads: Threads) -> tuple[Core, FolderLock | None]:
-    folder = None if config.data == ":memory:" else Path(config.data).expanduser()
+    folder = _folder(config)
     lock = None if folder is None else FolderLock(folder)
     try:
         return _wire(config, folder, threads), lock
@@ -130,14 +152,17 @@ def _wire(config: Config, folder: Path | None, threads: Threads) -> Core:
             config.embedder.url, threads=config.embedder.threads, cache_size=config.embedder.cache_size
         )
         opened.callback(embedder.close)
-        db = open_database(config.database.url, folder)
+        db = open_database(config.database.url, folder, _options(config))
         opened.callback(db.close)
-        caches = f"index-{_plain(embedder.model)}", f"words-{_plain(config.words.url)}"
+        index_url, words_url = derived_urls(config)
+        caches = f"index-{_plain(embedder.model)}", f"words-{_plain(words_url)}"
         if folder is not None:
             drop_other_caches(folder, caches)
-        index = open_index(config.index.url, embedder.dim, _cache(folder, caches[0]))
+        index = open_index(
+            index_url, embedder.dim, _cache(folder, caches[0]), space=_plain(embedder.model), database=db
+        )
         opened.callback(index.close)
-        words = open_words(config.words.url, _cache(folder, caches[1]))
+        words = open_words(words_url, _cache(folder, caches[1]), db)
         opened.callback(words.close)
         store = Store(db, index, words, embedder.model)
         store.open()

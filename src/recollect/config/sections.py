@@ -26,21 +26,25 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Database(Section, frozen=True, kw_only=True):
-    """Where rows live; `sqlite:` is a file in the data folder."""
+    """Where rows live; `sqlite:` is a file in the data folder. The others are for PostgreSQL, times in seconds."""
 
     url: Url = "sqlite:"
+    replica_url: Url | None = None
+    pool_size: Count = 10
+    statement_timeout: Seconds = 30.0
+    retry_seconds: Seconds = 10.0
 
 
 class Index(Section, frozen=True, kw_only=True):
-    """The vector index."""
+    """The vector index; null is the one that goes with the rows: `memory:`, or `pgvector:` on PostgreSQL."""
 
-    url: Url = "memory:"
+    url: Url | None = None
 
 
 class Words(Section, frozen=True, kw_only=True):
-    """The word index."""
+    """The word index; null is the one that goes with the rows: `tantivy:`, or `tsvector:` on PostgreSQL."""
 
-    url: Url = "tantivy:"
+    url: Url | None = None
 
 
 class Embedder(Section, frozen=True, kw_only=True):

@@ -5,26 +5,28 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from recollect.db.base import Connection, Database, Row
+from recollect.db.base import Connection, Database, Options, Row
 from recollect.errors import ConfigError
 
 DATABASES = {
-    "sqlite": "recollect.db.sqlite:SqliteDatabase",
+    "sqlite": "recollect.db.sqlite:open_sqlite",
+    "postgresql": "recollect.db.postgres:open_postgres",
+    "postgres": "recollect.db.postgres:open_postgres",
 }
 
-__all__ = ["DATABASES", "Connection", "Database", "Row", "open_database"]
+__all__ = ["DATABASES", "Connection", "Database", "Options", "Row", "open_database"]
 
 
-def open_database(url: str, folder: Path | None) -> Database:
+def open_database(url: str, folder: Path | None, options: Options = Options()) -> Database:  # noqa: B008
     """The database that `url` names; SQLite keeps its file in `folder` (None: temporary, gone at close).
 
     Raises:
-        ConfigError: the scheme is unknown; the message lists the known ones.
+        ConfigError: the scheme is unknown, and the message lists the known ones; or its package is missing.
         StorageError: it cannot be opened.
     """
     scheme = url.split(":", 1)[0]
     if scheme not in DATABASES:
         raise ConfigError("database.url", f"{scheme!r} is unknown; use one of {', '.join(DATABASES)}")
     module, name = DATABASES[scheme].split(":")
-    database: Database = getattr(import_module(module), name)(folder)
+    database: Database = getattr(import_module(module), name)(url, folder, options)
     return database

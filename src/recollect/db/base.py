@@ -5,11 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a database in a server is told beside its URL.
+
+    `pool_size` bounds the reading connections of this process; one more writes. `statement_timeout` is in seconds.
+    `retry_seconds` is for how long a call waits for a server that went away. `replica_url` names a server that follows
+    the first, for reads that may be late.
+    """
+
+    pool_size: int = 10
+    statement_timeout: float = 30.0
+    retry_seconds: float = 10.0
+    replica_url: str | None = None
 
 
 class Connection(Protocol):
@@ -84,6 +100,10 @@ class Database(ABC):
     @abstractmethod
     def health(self) -> dict[str, object]:
         """Facts for `doctor` and `stats`; raises StorageError when rows cannot be read."""
+
+    @abstractmethod
+    def faults(self) -> list[str]:
+        """What is wrong with the stored pages, as far as a check can tell; nothing when they are sound."""
 
     @abstractmethod
     def close(self) -> None:

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from pysqlite3 import dbapi2 as sqlite
 
-from recollect.db.base import Connection, Database, Params, Row
+from recollect.db.base import Connection, Database, Options, Params, Row
 from recollect.db.group import GroupWriter, Task, Transaction
 from recollect.db.statements import migrations, render, statements
-from recollect.errors import StorageError
+from recollect.errors import ConfigError, StorageError
 
 T = TypeVar("T")
 LOG_PAGES = 8192
@@ -248,6 +248,11 @@ class SqliteDatabase(Database):
             "log_bytes": log.stat().st_size if log.exists() else 0,
         }
 
+    def faults(self) -> list[str]:
+        """What `quick_check` finds: at most three lines."""
+        found = [str(row[0]) for row in self.read(lambda c: c.select("PRAGMA quick_check(3)"))]
+        return [] if found == ["ok"] else found
+
     def close(self) -> None:
         """Finishes queued writes and the reads under way, then lets go. Idempotent."""
         with self._lock:
@@ -282,3 +287,16 @@ def _migrate(connection: SqliteConnection) -> None:
             if raw.in_transaction:
                 raw.execute("ROLLBACK")
             raise StorageError(f"migration {version} failed, the folder is as it was: {exc}") from exc
+
+
+def open_sqlite(url: str, folder: Path | None, options: Options) -> SqliteDatabase:
+    """The database in a data folder; its URL says nothing more.
+
+    Raises:
+        ConfigError: the URL names a file, or a replica is asked for.
+    """
+    if url.partition(":")[2].strip("/"):
+        raise ConfigError("database.url", "`sqlite:` is a file in the data folder; set `data` to choose the folder")
+    if options.replica_url is not None:
+        raise ConfigError("database.replica_url", "goes with PostgreSQL only")
+    return SqliteDatabase(folder)

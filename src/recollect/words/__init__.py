@@ -5,19 +5,22 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from recollect.db import Database
 from recollect.errors import ConfigError
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
 
 WORDS = {
     "tantivy": "recollect.words.tantivy:TantivyWords",
     "fts5": "recollect.words.fts5:Fts5Words",
+    "tsvector": "recollect.words.tsvector:open_tsvector",
 }
 
 __all__ = ["NO_WORDS", "WORDS", "WordDoc", "WordMatches", "Words", "open_words"]
 
 
-def open_words(url: str, folder: Path | None) -> Words:
-    """The word index that `url` names, kept in `folder` (None: in memory, gone at close).
+def open_words(url: str, folder: Path | None, database: Database | None = None) -> Words:
+    """The word index that `url` names, kept in `folder` (None: in memory, gone at close), or beside the rows in
+    `database`.
 
     Raises:
         ConfigError: the scheme is unknown; the message lists the known ones.
@@ -26,5 +29,6 @@ def open_words(url: str, folder: Path | None) -> Words:
     if scheme not in WORDS:
         raise ConfigError("words.url", f"{scheme!r} is unknown; use one of {', '.join(WORDS)}")
     module, name = WORDS[scheme].split(":")
-    words: Words = getattr(import_module(module), name)(url, folder)
+    make = getattr(import_module(module), name)
+    words: Words = make(url, database) if scheme == "tsvector" else make(url, folder)
     return words

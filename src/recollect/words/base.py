@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.db import Connection
 from recollect.filters import EVERYTHING, Attributes, Filter
 
 
@@ -42,6 +43,15 @@ class Words(ABC):
     nothing but stopwords finds nothing. Any string is a query: nothing in it is syntax. Calls are synchronous
     and thread-safe: one thread writes, many search. A search begun after `put` or `remove` returned sees it.
     """
+
+    inside: bool = False
+    """Whether words are written in the rows' own transaction, see `indexes.base.Index`."""
+    shared: bool = False
+    """Whether other processes put into it too."""
+
+    def within(self, connection: Connection) -> Words:
+        """The index as part of the transaction of `connection`, for one that is `inside`."""
+        return self
 
     @property
     @abstractmethod
