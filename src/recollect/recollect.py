@@ -148,8 +148,9 @@ def _build(config: Config, threads: Threads) -> tuple[Core, FolderLock | None]:
 
 def _wire(config: Config, folder: Path | None, threads: Threads) -> Core:
     with ExitStack() as opened:
+        asked = config.embedder
         embedder = open_embedder(
-            config.embedder.url, threads=config.embedder.threads, cache_size=config.embedder.cache_size
+            asked.url, threads=asked.threads, cache_size=asked.cache_size, settings=asked
         )
         opened.callback(embedder.close)
         db = open_database(config.database.url, folder, _options(config))

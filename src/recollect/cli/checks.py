@@ -137,7 +137,7 @@ def model(config: Config) -> Iterator[Finding]:
             held.verify()
             files = len(held.manifest.files)
             yield ok("model files", f"{files} as published" if files else "without checksums, as they are")
-        embedder = open_embedder(url, threads=config.embedder.threads)
+        embedder = open_embedder(url, threads=config.embedder.threads, settings=config.embedder)
         try:
             made = asyncio.run(embedder.embed(["Is anybody there?"], "query"))
         finally:

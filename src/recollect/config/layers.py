@@ -121,6 +121,8 @@ def gather(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, ob
     values = {key: given.value for key, given in own.items()}
     if "keys" in own:
         values["keys"] = server_keys(own["keys"], env, reading.used, reading.problems)
+    if name := values.get("embedder.api_key_env"):
+        reading.used.add(name)
     if "data" in own:
         values["data"] = os.path.expanduser(values["data"])
     reading.unknown_variables()

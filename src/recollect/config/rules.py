@@ -46,6 +46,10 @@ def check_together(
     )
     if dense == words == 0:
         problems.append(ConfigError("search.dense_weight", "must be above 0 when `search.words_weight` is 0"))
+    ways = [f"embedder.{way}" for way in ("api_key", "api_key_env", "api_key_file")]
+    if len(given := [way for way in ways if way in own and own[way].value is not None]) > 1:
+        says = f"is there beside `{own[given[0]].written}`; keep one of the two"
+        problems.append(ConfigError(own[given[1]].written, says))
     chunking = "builtins.file_search.chunking"
     size, overlap = (theirs.get(f"{chunking}.{name}") for name in ("chunk_size", "chunk_overlap"))
     length = size.value if size else 512

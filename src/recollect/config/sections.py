@@ -48,11 +48,30 @@ class Words(Section, frozen=True, kw_only=True):
 
 
 class Embedder(Section, frozen=True, kw_only=True):
-    """The embedding model; `cache_size` counts query embeddings kept."""
+    """The embedding model; `cache_size` counts query embeddings kept. What follows is for models that a provider
+    serves; `timeout` and `query_timeout` are in seconds."""
 
     url: Url = "local:arctic-embed-s"
     threads: Count = 1
     cache_size: Size = 1000
+    base_url: WebUrl | None = None
+    api_key: Text | None = None
+    api_key_env: Text | None = None
+    api_key_file: Text | None = None
+    project_id: Text | None = None
+    location: Text | None = None
+    served_as: Text | None = None
+    dimension: Count | None = None
+    batch_size: Count | None = None
+    max_input_tokens: Count | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    timeout: Seconds = 30.0
+    query_timeout: Seconds = 5.0
+    concurrency: Count = 4
+
+    def __repr__(self) -> str:
+        return f"Embedder(url={self.url!r}, base_url={self.base_url!r})"
 
 
 class Search(Section, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ capability that will read them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -139,16 +139,40 @@ BACKENDS: dict[str, tuple[str, str]] = {
 }
 """`vector_memory.backend` by what it sets. A backend is one line here."""
 
-PROVIDERS: dict[str, str] = {
-    "local": "local:{model}",
-    "hash": "hash:{dimension}",
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """How a provider is written as an embedder URL, its model when none is named, and the keys, without
+    `vector_memory.`, that are values of ours with this provider."""
+
+    url: str
+    model: str = ""
+    sets: Mapping[str, str] = field(default_factory=dict)
+
+
+_REMOTE = {"embeddings.api_key": "embedder.api_key", "dimension": "embedder.dimension"}
+_VERTEX = {f"embeddings.{name}": f"embedder.{name}" for name in ("project_id", "location")}
+
+PROVIDERS: dict[str, Provider] = {
+    "local": Provider("local:{model}", "arctic-embed-s"),
+    "hash": Provider("hash:{dimension}"),
+    "openai": Provider("openai:{model}", "text-embedding-3-small", _REMOTE),
+    "gemini": Provider("gemini:{model}", "gemini-embedding-001", _REMOTE | _VERTEX),
+    "ollama": Provider(
+        "ollama:{model}", "nomic-embed-text", _REMOTE | {"embeddings.ollama_url": "embedder.base_url"}
+    ),
 }
-"""`vector_memory.embeddings.provider` as an embedder URL. A provider is one line here."""
+"""`vector_memory.embeddings.provider`. A provider is one line here."""
 
 EMBEDDINGS: dict[str, str] = {
     "deterministic": "hash:256",
+    "openai": "openai:{model}",
 }
 """`VECTOR_EMBEDDING_PROVIDER` as an embedder URL."""
+
+CHARS_PER_TOKEN = 4
+LEAST_MAX_TOKENS = 16
+"""How `VECTOR_EMBEDDING_MAX_CHARS` is read as tokens, and the fewest that an embedder takes."""
 
 SETS: dict[str, str] = {
     "vector_memory.search.default_limit": "search.default_limit",
@@ -192,7 +216,7 @@ def hints(block: str) -> dict[str, str]:
 
 
 def _same(given: Mapping[str, Given]) -> list[Given]:
-    return [_made(target, given[key].value, given, [key]) for key, target in SETS.items() if key in given]
+    return _set(given, SETS)
 
 
 def _backend(given: Mapping[str, Given]) -> list[Given]:
@@ -209,22 +233,60 @@ def _embedder(given: Mapping[str, Given]) -> list[Given]:
     )
     if provider not in given and model not in given:
         return []
-    template = _choice(given[provider], PROVIDERS) if provider in given else PROVIDERS["local"]
-    defaults = {"model": "arctic-embed-s", "dimension": 256}
+    chosen = _choice(given[provider], PROVIDERS) if provider in given else PROVIDERS["local"]
+    defaults = {"model": chosen.model, "dimension": 256}
     keys = {"model": model, "dimension": dimension}
     read = {
-        name: given[key].value for name, key in keys.items() if key in given and f"{{{name}}}" in template
+        name: given[key].value for name, key in keys.items() if key in given and f"{{{name}}}" in chosen.url
     }
     made_of = [provider] * (provider in given) + [keys[name] for name in read]
-    return [_made("embedder.url", template.format(**(defaults | read)), given, made_of)]
+    url = _made("embedder.url", chosen.url.format(**(defaults | read)), given, made_of)
+    return [url, *_set(given, {f"vector_memory.{key}": target for key, target in chosen.sets.items()})]
 
 
-def _deterministic(given: Mapping[str, Given]) -> list[Given]:
-    key = "VECTOR_EMBEDDING_PROVIDER"
-    return [_made("embedder.url", _choice(given[key], EMBEDDINGS), given, [key])] if key in given else []
+def _endpoint(given: Mapping[str, Given]) -> list[Given]:
+    """The endpoint of file search, which speaks as OpenAI does; without a model, it has one of its own."""
+    place = "builtins.file_search.embedding"
+    if f"{place}.url" not in given:
+        return []
+    model = given.get(f"{place}.model")
+    made_of = [f"{place}.url"] + [f"{place}.model"] * (model is not None)
+    url = _made("embedder.url", f"openai:{model.value if model else ''}", given, made_of)
+    rest = {"url": "base_url", "dimension": "dimension", "batch_size": "batch_size"}
+    return [url, *_set(given, {f"{place}.{key}": f"embedder.{name}" for key, name in rest.items()})]
 
 
-RULES = (_same, _backend, _embedder, _deterministic)
+def _session(given: Mapping[str, Given]) -> list[Given]:
+    provider, model, timeout, chars = (
+        f"VECTOR_EMBEDDING_{name}" for name in ("PROVIDER", "MODEL", "TIMEOUT_MS", "MAX_CHARS")
+    )
+    if provider not in given:
+        return []
+    template = _choice(given[provider], EMBEDDINGS)
+    if "{model}" not in template:
+        return [_made("embedder.url", template, given, [provider])]
+    name = given[model].value if model in given else PROVIDERS[given[provider].value].model
+    made = [
+        _made("embedder.url", template.format(model=name), given, [provider] + [model] * (model in given))
+    ]
+    if timeout in given:
+        made.append(_made("embedder.timeout", given[timeout].value / 1000, given, [timeout]))
+    if chars in given:
+        most = max(LEAST_MAX_TOKENS, given[chars].value // CHARS_PER_TOKEN)
+        made.append(_made("embedder.max_input_tokens", most, given, [chars]))
+    return made
+
+
+def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
+    """Values of ours that are those of the source keys; an empty text counts as not given."""
+    return [
+        _made(target, given[key].value, given, [key])
+        for key, target in table.items()
+        if key in given and given[key].value != ""
+    ]
+
+
+RULES = (_same, _backend, _embedder, _endpoint, _session)
 """Each makes values of ours out of the source keys given, by canonical name. One that meets a backend or a
 provider this version does not have raises ConfigError."""
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import msgspec
+
+from recollect.config.sections import Embedder as Settings
 from recollect.embedders.base import Calibration, Embedded, Embedder, Span, Task
 from recollect.embedders.cache import CachedEmbedder
 from recollect.errors import ConfigError
@@ -11,6 +14,9 @@ from recollect.errors import ConfigError
 EMBEDDERS = {
     "local": "recollect.embedders.local:open_local",
     "hash": "recollect.embedders.hash:open_hash",
+    "openai": "recollect.embedders.openai:open_openai",
+    "gemini": "recollect.embedders.gemini:open_gemini",
+    "ollama": "recollect.embedders.ollama:open_ollama",
 }
 DEFAULT_EMBEDDER = "local:arctic-embed-s"
 
@@ -27,15 +33,19 @@ __all__ = [
 ]
 
 
-def open_embedder(url: str, *, threads: int = 1, cache_size: int = 1000) -> CachedEmbedder:
-    """The embedder that `url` names: `local:arctic-embed-s`, `local:/folder`, `hash:256`.
+def open_embedder(
+    url: str, *, threads: int = 1, cache_size: int = 1000, settings: Settings | None = None
+) -> CachedEmbedder:
+    """The embedder that `url` names: `local:arctic-embed-s`, `local:/folder`, `hash:256`, `openai:MODEL`,
+    `gemini:MODEL`, `ollama:MODEL`, the last three with settings of their own, as in `ollama:x?dimension=768`.
 
-    `threads` is how many texts the model works on at once. `cache_size` is how many questions keep their
-    vectors in memory; 0 keeps none. Nothing large is read before the first text.
+    `threads` is how many texts a model in this process works on at once. `cache_size` is how many questions
+    keep their vectors in memory; 0 keeps none. `settings` say the rest about a provider: its address, key,
+    limits. Nothing large is read, and no provider is asked, before the first text.
 
     Raises:
-        ConfigError: the scheme or the model is unknown, and the message lists the known ones; or a file of
-            the model is missing or has the wrong size.
+        ConfigError: the scheme or the model is unknown, and the message lists the known ones; a file of the
+            model is missing or has the wrong size; or a provider's setting is wrong or missing.
     """
     scheme = url.split(":", 1)[0]
     if scheme not in EMBEDDERS:
@@ -43,5 +53,6 @@ def open_embedder(url: str, *, threads: int = 1, cache_size: int = 1000) -> Cach
     if threads < 1:
         raise ConfigError("embedder.threads", f"is {threads}; use 1 or more")
     module, name = EMBEDDERS[scheme].split(":")
-    embedder: Embedder = getattr(import_module(module), name)(url, threads)
+    given = msgspec.structs.replace(settings or Settings(), url=url, threads=threads)
+    embedder: Embedder = getattr(import_module(module), name)(url, given)
     return CachedEmbedder(embedder, cache_size)

@@ -78,5 +78,9 @@ class Embedder(ABC):
         """The text in windows that each fit the model's input, overlapping a little, covering every
         character; one window when it fits, none cut inside a character."""
 
+    def usage(self) -> dict[str, int]:
+        """What a provider was asked since the embedder was opened, by name; empty for a model in this process."""
+        return {}
+
     def close(self) -> None:  # noqa: B027 - most embedders hold nothing
         """Let go of the model. Idempotent."""

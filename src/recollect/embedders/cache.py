@@ -74,6 +74,9 @@ class CachedEmbedder(Embedder):
     def split(self, text: str) -> list[Span]:
         return self.inner.split(text)
 
+    def usage(self) -> dict[str, int]:
+        return self.inner.usage()
+
     def close(self) -> None:
         self._known.clear()
         self.inner.close()

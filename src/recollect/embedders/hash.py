@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from recollect.config.sections import Embedder as Settings
 from recollect.embedders.base import Calibration, Embedded, Span, Task
 from recollect.embedders.batching import ThreadedEmbedder, unit
 from recollect.embedders.windows import windows
@@ -53,7 +54,7 @@ class HashEmbedder(ThreadedEmbedder):
         return windows(text, starts, MAX_TOKENS, MAX_TOKENS // 10)
 
 
-def open_hash(url: str, threads: int) -> HashEmbedder:
+def open_hash(url: str, settings: Settings) -> HashEmbedder:
     """The hash embedder that `hash:DIM` names; `hash` alone has 256 dimensions.
 
     Raises:
@@ -62,7 +63,7 @@ def open_hash(url: str, threads: int) -> HashEmbedder:
     dim = url.partition(":")[2] or "256"
     if not dim.isdecimal() or not 8 <= int(dim) <= 8192:
         raise ConfigError("embedder.url", f"{url!r} needs a dimension from 8 to 8192, as in 'hash:256'")
-    return HashEmbedder(int(dim), threads)
+    return HashEmbedder(int(dim), settings.threads)
 
 
 @lru_cache(maxsize=65_536)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from recollect.config.sections import Embedder as Settings
 from recollect.embedders.batching import ThreadedEmbedder
 from recollect.embedders.manifest import MANIFEST, open_folder
 from recollect.embedders.onnx import OnnxEmbedder
@@ -18,7 +19,7 @@ def known_models() -> list[str]:
     return sorted(path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}"))
 
 
-def open_local(url: str, threads: int) -> ThreadedEmbedder:
+def open_local(url: str, settings: Settings) -> ThreadedEmbedder:
     """The model that `local:NAME` or `local:/path/to/folder` names.
 
     Raises:
@@ -36,4 +37,4 @@ def open_local(url: str, threads: int) -> ThreadedEmbedder:
             " or local:/folder with model.onnx or model.safetensors and tokenizer.json",
         )
     kind = OnnxEmbedder if folder.manifest.kind == "onnx" else StaticEmbedder
-    return kind(folder, threads)
+    return kind(folder, settings.threads)

@@ -1,0 +1,286 @@
+"""One POST to a provider that may be slow, busy or away: tries, waits, deadlines, and what the caller is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import httpx
+import msgspec
+
+from recollect.embedders.base import Task
+from recollect.errors import EmbedderUnavailable
+
+log = logging.getLogger("recollect.embedders")
+
+TRIES = 4
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+"""Seconds before the second try, and the most before any, when the provider names no time; doubled each time."""
+REST, LONGEST_REST = 2.0, 60.0
+"""Seconds for which a provider that failed is not asked again: the least, and the most that it can ask for."""
+TOLD_CHARS = 200
+PASSING = frozenset({408, 425, 429})
+FINAL = frozenset({401, 403, 404})
+TOO_LONG = re.compile(
+    r"(?i)context (length|size|window)|too (long|large)|token (limit|count)|maximum .*tokens?"
+    r"|exceeds? .*(length|tokens)"
+)
+FIXES = {
+    400: "see what it says, and check embedder.dimension and the model's name",
+    401: "give a valid key with embedder.api_key, api_key_env or api_key_file",
+    403: "check what the key may use, and embedder.project_id and location if they are set",
+    404: "check the model in embedder.url, and embedder.base_url",
+    429: "the account's quota is used up: raise it, or use another model",
+}
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a provider was asked since the embedder was opened.
+
+    `requests` counts every POST, tries included, and `retries` those that were not the first; `failures` are
+    requests given up. `tokens` is what the provider says it read, else an estimate. `truncated` counts texts
+    that were cut.
+    """
+
+    requests: int = 0
+    retries: int = 0
+    failures: int = 0
+    tokens: int = 0
+    truncated: int = 0
+
+
+class Passing(Exception):
+    """A try failed in a way that another may not. `wait` is how long the provider asked for, in seconds."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class Refused(Exception):
+    """The provider will not take this request, however often it is sent. `told` is its own reason."""
+
+    def __init__(self, status: int, told: str, fix: str = "") -> None:
+        super().__init__(f"status {status}: {told}" if told else f"status {status}")
+        self.status = status
+        self.told = told
+        self.fix = fix
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the request was too large, by its status or by what the provider says."""
+        return self.status == 413 or bool(TOO_LONG.search(self.told))
+
+
+class Unusable(Exception):
+    """The provider answered, and the answer cannot be used."""
+
+
+class Wire:
+    """The way to one provider. Connections are kept per event loop; nothing is connected before the first POST.
+
+    `place` names it in messages, `base` begins its addresses. `header` makes the request's headers anew each
+    time, so that a key in a file may change; `secret` is the key last used, which no message repeats. `fixes`
+    say by status what to do about a refusal, before the usual ones.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        base: str,
+        header: Callable[[], Mapping[str, str]],
+        secret: Callable[[], str | None],
+        connections: int,
+        fixes: Mapping[int, str],
+    ) -> None:
+        self.place = place
+        self.base = base
+        self.fixes = FIXES | dict(fixes)
+        self.usage = Usage()
+        self._header = header
+        self._secret = secret
+        self._connections = connections
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._resting: dict[Task, tuple[float, str]] = {}
+
+    async def post(
+        self, path: str, body: Mapping[str, Any], lane: Task, *, timeout: float, patience: float
+    ) -> dict[str, Any]:
+        """The JSON object that the provider answers to `body`.
+
+        A try takes at most `timeout` seconds, and all of them with the waits between at most `patience`.
+
+        Raises:
+            Refused: it will not take this request.
+            EmbedderUnavailable: it did not answer in time, or not with JSON; or it failed a moment ago in
+                this lane, and is not asked again yet.
+        """
+        self._awake(lane)
+        until = time.monotonic() + patience
+        content = msgspec.json.encode(body)
+        for attempt in range(1, TRIES + 1):
+            try:
+                left = until - time.monotonic()
+                return await self._once(path, content, min(timeout, left))
+            except Passing as exc:
+                wait = _backoff(attempt) if exc.wait is None else exc.wait
+                if attempt == TRIES or time.monotonic() + wait >= until:
+                    says = f"{self.place} did not answer: {exc}; tried {_times(attempt)}"
+                    self.rest(lane, says, exc.wait or 0.0)
+                    raise EmbedderUnavailable(says) from exc
+                self.usage.retries += 1
+                await asyncio.sleep(wait)
+            except Refused as exc:
+                if exc.status in FINAL:
+                    self.rest(lane, self.refusal(exc))
+                raise
+        raise AssertionError("the last try returns or raises")
+
+    def refusal(self, exc: Refused) -> str:
+        """The sentence for a request that the provider will not take."""
+        fix = exc.fix or self.fixes.get(exc.status, "see what it says")
+        return f"{self.place} refused the request ({exc}); {fix}"
+
+    async def _once(self, path: str, content: bytes, timeout: float) -> dict[str, Any]:
+        self.usage.requests += 1
+        headers = {"content-type": "application/json", **self._header()}
+        try:
+            async with asyncio.timeout(timeout):
+                response = await self._client().post(self.base + path, content=content, headers=headers)
+        except TimeoutError as exc:
+            raise Passing(f"nothing came within {timeout:.3g} s") from exc
+        except httpx.TransportError as exc:
+            raise Passing(self._clean(str(exc)) or type(exc).__name__) from exc
+        except (httpx.InvalidURL, httpx.HTTPError) as exc:
+            raise EmbedderUnavailable(f"{self.place} cannot be asked: {self._clean(str(exc))}") from exc
+        if response.status_code == 200:
+            return self._object(response)
+        raise self._failure(response)
+
+    def _object(self, response: httpx.Response) -> dict[str, Any]:
+        try:
+            document = msgspec.json.decode(response.content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+            kind = response.headers.get("content-type", "no content type")
+            says = f"{self.place} answered with something that is not JSON ({kind}); check embedder.base_url"
+            raise EmbedderUnavailable(says) from exc
+        if not isinstance(document, dict):
+            says = f"{self.place} answered with JSON that is not an object; check embedder.base_url"
+            raise EmbedderUnavailable(says)
+        return document
+
+    def _failure(self, response: httpx.Response) -> Passing | Refused:
+        status, (told, code) = response.status_code, _told(response)
+        told = self._clean(told)
+        if status == 429 and code == "insufficient_quota":
+            return Refused(status, told)
+        refused = Refused(status, told)
+        if status == 500 and refused.too_long:  # llama.cpp says it so
+            return refused
+        if status in PASSING or status >= 500:
+            return Passing(str(refused), told_wait(response, time.time()))
+        if status < 400:
+            to = response.headers.get("location", "another address").split("?")[0]
+            return Refused(status, told, f"it points to {self._clean(to)}; set embedder.base_url to that")
+        if status == 400 and re.search(r"(?i)api.?key", f"{told} {code}"):
+            return Refused(401, told)  # Gemini says 400 to a wrong key
+        return refused
+
+    def _clean(self, text: str) -> str:
+        """The text short, on one line, and without the key."""
+        secret = self._secret()
+        text = text.replace(secret, "***") if secret else text
+        text = " ".join(text.split())
+        return text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}..."
+
+    def _awake(self, lane: Task) -> None:
+        until, says = self._resting.get(lane, (0.0, ""))
+        if (left := until - time.monotonic()) > 0:
+            raise EmbedderUnavailable(f"{says}; it is asked again in {max(left, 0.1):.1f} s")
+
+    def rest(self, lane: Task, says: str, wait: float = 0.0) -> None:
+        """Asks nothing more in this lane for `wait` seconds, within bounds; `says` is why."""
+        self.usage.failures += 1
+        self._resting[lane] = (time.monotonic() + min(LONGEST_REST, max(REST, wait)), says)
+        log.warning("%s", says)
+
+    def _client(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if (client := self._clients.get(loop)) is None:
+            limits = httpx.Limits(max_connections=self._connections, keepalive_expiry=30.0)
+            client = httpx.AsyncClient(timeout=None, limits=limits)
+            self._clients[loop] = client
+        return client
+
+    def close(self) -> None:
+        """Lets go of the connections; those of a loop that still runs are closed there."""
+        clients, self._clients = list(self._clients.items()), WeakKeyDictionary()
+        for loop, client in clients:
+            with suppress(RuntimeError):  # the loop closed meanwhile, and its sockets with it
+                loop.call_soon_threadsafe(self._close_on, loop, client)
+
+    def _close_on(self, loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient) -> None:
+        task = loop.create_task(client.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+def told_wait(response: httpx.Response, now: float) -> float | None:
+    """Seconds that a response asks to wait, None where it does not say; `now` is Unix time.
+
+    Reads `retry-after-ms`, then `Retry-After` as seconds or as a date (RFC 9110, 10.2.3), which counts from
+    the response's own `Date`, so that the two clocks need not agree; then the `retryDelay` in Google's errors.
+    """
+    headers = response.headers
+    with suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    with suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after"]))
+    if (at := _date(headers.get("retry-after"))) is not None:
+        return max(0.0, at - (_date(headers.get("date")) or now))
+    if found := re.search(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', response.content[:65_536]):
+        return float(found[1])
+    return None
+
+
+def _date(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except ValueError:
+        return None
+
+
+def _told(response: httpx.Response) -> tuple[str, str]:
+    """What the body of an error says, and its code: `{"error": {"message": ...}}`, `{"error": ...}`,
+    `{"message": ...}` or `{"detail": ...}`; nothing where it has another shape, as that may repeat the texts."""
+    try:
+        body = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "", ""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if isinstance(inner, str):
+        return inner, ""
+    if not isinstance(inner, dict):
+        return "", ""
+    says = next((inner[name] for name in ("message", "detail") if isinstance(inner.get(name), str)), "")
+    return says, str(inner.get("code") or inner.get("type") or inner.get("status") or "")
+
+
+def _backoff(attempt: int) -> float:
+    longest: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
+    return longest * random.uniform(0.5, 1.0)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
