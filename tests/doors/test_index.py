@@ -423,6 +423,33 @@ class TestFloatOnDisk(TestFloat):
     durable = True
 
 
+class TestSqliteVec(IndexDoor):
+    url = "sqlitevec:"
+
+    @pytest.fixture(autouse=True)
+    def _installed(self) -> None:
+        pytest.importorskip("sqlite_vec")
+
+
+class TestSqliteVecOnDisk(TestSqliteVec):
+    durable = True
+
+
+class TestQdrant(IndexDoor):
+    """Qdrant's engine in this process: exact, and written in Python, so the recall tests need not many rows."""
+
+    url = "qdrant:"
+    recall_rows = 2_500
+
+    @pytest.fixture(autouse=True)
+    def _installed(self) -> None:
+        pytest.importorskip("qdrant_client")
+
+
+class TestQdrantOnDisk(TestQdrant):
+    durable = True
+
+
 @pytest.mark.parametrize("url", ["memory:?engine=none", "memory:?speed=high", "sqlitevect:x"])
 def test_a_wrong_url_is_refused_with_what_is_known(url: str) -> None:
     with pytest.raises(ConfigError, match=r"turbovec|engine|memory"):
