@@ -450,6 +450,23 @@ class TestQdrantOnDisk(TestQdrant):
     durable = True
 
 
+class TestLanceDb(IndexDoor):
+    url = "lancedb:"
+    durable = True
+
+    @pytest.fixture(autouse=True)
+    def _installed(self) -> None:
+        pytest.importorskip("lancedb")
+
+
+class TestLanceDbInSmallBatches(TestLanceDb):
+    """What is searched is in the table, in many files, but for the last few rows."""
+
+    url = "lancedb:?batch=7&optimize_every=2000"
+    durable = False
+    recall_rows = 5_000
+
+
 @pytest.mark.parametrize("url", ["memory:?engine=none", "memory:?speed=high", "sqlitevect:x"])
 def test_a_wrong_url_is_refused_with_what_is_known(url: str) -> None:
     with pytest.raises(ConfigError, match=r"turbovec|engine|memory"):
