@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -76,8 +76,9 @@ def record(seq: int, attributes: Mapping[str, Any]) -> list[Any]:
         return [seq, *_BLANK[1:-1], json.dumps(plain(attributes))]
 
 
-def _own(value: Any, kind: type) -> Any:
-    if type(value) is not kind or not (_sound(value) if kind is str else _small(value)):
+def _own(value: Any, kind: type[str] | type[int]) -> Any:
+    sound: Callable[[Any], bool] = _sound if kind is str else _small
+    if type(value) is not kind or not sound(value):
         raise _Odd
     return value
 

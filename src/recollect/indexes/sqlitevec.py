@@ -103,7 +103,7 @@ class SqliteVecIndex(Index):
 
     # --- opening -----------------------------------------------------------------------------------
 
-    def _connect(self) -> Any:
+    def _connect(self, first: str = "") -> Any:
         db = sqlite.connect(
             str(self._path or ":memory:"), check_same_thread=False, timeout=30.0, isolation_level=None
         )
@@ -113,6 +113,7 @@ class SqliteVecIndex(Index):
             db.enable_load_extension(False)
             for pragma in (
                 f"page_size={PAGE_BYTES}",
+                *([first] if first else []),
                 "journal_mode=WAL",
                 "synchronous=NORMAL",
                 "secure_delete=ON",
@@ -131,13 +132,14 @@ class SqliteVecIndex(Index):
         anew is refused."""
         if self._path is None or not self._path.exists() or not self._path.stat().st_size:
             return ""
-        ours, stamp = False, ""
+        if self._named and not _is_index(self._path):
+            raise ConfigError("index.url", f"{self._path} is not a vector index; name another file")
+        stamp = ""
         try:
             self._db = self._connect()
-            ours = self._db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
             (sound,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
             stamp, rev = self._db.execute("SELECT stamp, rev FROM about").fetchone()
-            if (ours, sound, stamp) == (True, "ok", self._stamp):
+            if (sound, stamp) == ("ok", self._stamp):
                 self._checkpoint()  # a crash may have left what is read here in a log that is not durable
                 self._rev = self._durable = int(rev)
                 return None
@@ -148,8 +150,6 @@ class SqliteVecIndex(Index):
             fault = str(exc)
         if self._db is not None:
             self._db.close()
-        if self._named and not ours:
-            raise ConfigError("index.url", f"{self._path} is not a vector index ({fault}); name another file")
         if self._named and stamp != self._stamp and stamp.startswith(FORMAT):
             raise ConfigError("index.url", f"{self._path} holds other vectors ({stamp}); name another file")
         return fault
@@ -160,12 +160,12 @@ class SqliteVecIndex(Index):
         if self._path is not None:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        self._db = self._connect()
+        # The mark goes in before there is a log, so that whoever looks at the file alone finds it.
+        self._db = self._connect(f"application_id={APPLICATION}")
         with self._change("opening"):
             for statement in SCHEMA.split(";")[:-1]:
                 self._db.execute(statement)
             self._db.execute("INSERT INTO about VALUES (?, 0, 0, 0)", (self._stamp,))
-            self._db.execute(f"PRAGMA application_id={APPLICATION}")
             self._new_table(0)
 
     def _new_table(self, generation: int) -> None:
@@ -442,6 +442,13 @@ def _extension() -> str:
             "index.url", "sqlitevec needs the package sqlite-vec: pip install recollect[sqlitevec]"
         ) from exc
     return path
+
+
+def _is_index(path: Path) -> bool:
+    """Whether the file's header says so; nothing is written to find out."""
+    with path.open("rb") as file:
+        header = file.read(72)
+    return header.startswith(b"SQLite format 3") and header[68:] == APPLICATION.to_bytes(4, "big")
 
 
 @contextmanager
