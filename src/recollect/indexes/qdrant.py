@@ -234,6 +234,7 @@ class QdrantIndex(Index):
                 "delete it, or choose another ?collection_prefix=",
             )
         if self._link.local:  # its engine has no payload indexes
+            self._link.ask("open", lambda _: self._link.write_ahead())
             return
         for field, schema in payload_indexes().items():
             if field not in (info.payload_schema or {}):
