@@ -19,6 +19,7 @@ FLOORS = [
     {"ingest", "recall"},
     {"jobs", "listing"},
     {"store"},
+    {"derived"},
     {"replay"},
     {"changes", "candidates", "visibility"},
     {"drafts"},

@@ -588,8 +588,8 @@ def test_an_index_that_fails_is_repaired(
     first = memories.add_many(texts(20))
     part = getattr(rc.inner.core.store, side)
     repairs: list[str] = []
-    queue = rc.inner.core.store.on_behind
-    monkeypatch.setattr(rc.inner.core.store, "on_behind", repairs.append)
+    queue = rc.inner.core.store.derived.on_behind
+    monkeypatch.setattr(rc.inner.core.store.derived, "on_behind", repairs.append)
     monkeypatch.setattr(part, verb, failing(1, getattr(part, verb), RuntimeError("torn")))
     if verb == "remove":
         memories.delete(first[3].memory.id)
@@ -639,7 +639,7 @@ def test_an_index_left_behind_is_whole_after_a_restart(
     with recollect.open(tmp_path, embedder=QUICK) as opened:
         opened.memories.add_many(texts(30))
         store = opened.inner.core.store
-        monkeypatch.setattr(store, "on_behind", lambda side: None)
+        monkeypatch.setattr(store.derived, "on_behind", lambda side: None)
         for side in (store.index, store.words):
             monkeypatch.setattr(side, "put", failing(1, side.put, RuntimeError("torn")))
         opened.memories.add("missed by both")
@@ -656,7 +656,7 @@ def test_an_index_left_behind_is_whole_after_a_restart(
 def test_a_rebuild_changes_no_answer(rc: BlockingRecollect, memories: BlockingMemories) -> None:
     memories.add_many(texts(200))
     before = answers(memories)
-    assert rc.inner.core.store.rebuild() == {"index": 200, "words": 200}
+    assert rc.inner.core.store.derived.rebuild() == {"index": 200, "words": 200}
     same(answers(memories), before, words_anew=True)
     agree(rc)
 

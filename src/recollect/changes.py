@@ -34,12 +34,20 @@ class Put:
 
 @dataclass(slots=True)
 class Applied:
-    """What one committed write changed, for the indexes."""
+    """What one committed write changed, for the indexes: revisions `first` to `rev` (0: nothing), the rows put and
+    removed by tenant, and by how much the number of rows without vectors changed."""
 
-    rev: int
+    rev: int = 0
+    first: int = 0
     puts: dict[str, list[Put]] = field(default_factory=lambda: defaultdict(list))
     removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def clear(self) -> None:
+        """Forgets it all: the write is tried again."""
+        self.rev = self.first = 0
+        for part in (self.puts, self.removed, self.owed):
+            part.clear()
 
 
 @dataclass(slots=True)

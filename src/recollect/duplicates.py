@@ -90,7 +90,7 @@ def _pairs(store: Store, tenant: str, row: Record, where: Filter) -> Iterator[Ne
         near.update(zip(found.seqs.tolist(), found.scores.tolist(), strict=True))
     for seq in store.words.search(tenant, row.content, NEIGHBOURS, elders).seqs.tolist():
         near.setdefault(seq, None)
-    others = store.db.read(lambda c: fetch_rows(c, tenant, near))
+    others = store.db.read(lambda c: fetch_rows(c, tenant, near), tenant)
     for seq, other in others.items():
         cosine, overlap = near[seq], jaccard(row.content, other.content)
         alike = cosine is not None and cosine >= COSINE
@@ -106,5 +106,5 @@ def _pairs(store: Store, tenant: str, row: Record, where: Filter) -> Iterator[Ne
 
 def _vectors(store: Store, tenant: str, seq: int) -> list[NDArray[np.float32]]:
     key = [tenant, store.space, compact_json([seq])]
-    rows = store.db.read(lambda c: c.all("embeddings_of", key))
+    rows = store.db.read(lambda c: c.all("embeddings_of", key), tenant)
     return [np.frombuffer(data, dtype="<f4") for _, _, _, _, data in rows]

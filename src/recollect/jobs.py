@@ -25,6 +25,8 @@ from recollect.types import Job
 log = logging.getLogger("recollect.jobs")
 SECOND = 1_000_000
 LONGEST_WAIT = 300.0
+OTHERS_WAIT = 1.0
+"""Seconds after which jobs that another process queued are looked for."""
 KEPT = 7 * 24 * 3600
 
 
@@ -122,7 +124,7 @@ class Jobs:
             assert twin is not None
             return str(twin[0])
 
-        held = await self.threads.result(self.db.write(work))
+        held = await self.threads.result(self.db.write(work, tenant=tenant))
         self._wake.set()
         return held
 
@@ -132,7 +134,7 @@ class Jobs:
         Raises:
             NotFound: no such job in this tenant.
         """
-        row = await self.threads.run(self.db.read, lambda c: c.one("get_job", [tenant, id_]))
+        row = await self.threads.run(self.db.read, lambda c: c.one("get_job", [tenant, id_]), tenant)
         if row is None:
             raise NotFound(f"no job {id_!r}")
         return _job(row)
@@ -141,7 +143,9 @@ class Jobs:
         """The tenant's latest jobs, newest first."""
         return [
             _job(row)
-            for row in await self.threads.run(self.db.read, lambda c: c.all("list_jobs", [tenant, limit]))
+            for row in await self.threads.run(
+                self.db.read, lambda c: c.all("list_jobs", [tenant, limit]), tenant
+            )
         ]
 
     async def cancel(self, tenant: str, id_: str) -> Job:
@@ -152,7 +156,7 @@ class Jobs:
             if not c.run("cancel_queued_job", [now, tenant, id_]):
                 c.run("cancel_running_job", [now, tenant, id_])
 
-        await self.threads.result(self.db.write(work))
+        await self.threads.result(self.db.write(work, tenant=tenant))
         return await self.get(tenant, id_)
 
     async def wait(self, tenant: str, id_: str) -> Job:
@@ -165,10 +169,10 @@ class Jobs:
 
     # --- working -----------------------------------------------------------------------------------
 
-    async def start(self, workers: int = 2, *, alone: bool = True) -> None:
-        """Starts working. `alone` says that no other process can hold a lease here, so that jobs a killed
-        process left running are taken up at once."""
-        if alone:
+    async def start(self, workers: int = 2) -> None:
+        """Starts working. Where no other process can hold a lease, jobs that a killed one left running are taken up
+        at once."""
+        if not self.db.shared:
             await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
         self._workers = [asyncio.create_task(self._work(), name=f"job-worker-{n}") for n in range(workers)]
 
@@ -193,7 +197,7 @@ class Jobs:
 
     async def _sleep(self) -> None:
         row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at"))
-        wait = LONGEST_WAIT
+        wait = OTHERS_WAIT if self.db.shared else LONGEST_WAIT
         if row is not None and row[0] is not None:
             wait = min(wait, max(0.01, (row[0] - now_micros()) / SECOND))
         with contextlib.suppress(TimeoutError):
@@ -241,14 +245,17 @@ class Jobs:
         while True:
             await asyncio.sleep(self.lease / SECOND / 3)
             until = now_micros() + self.lease
-            key = [until, run.tenant, run.id, self.owner]
-            await self.threads.result(self.db.write(lambda c, key=key: c.run("renew_job", key)))  # type: ignore[misc]
+
+            def renew(c: Connection, until: int = until) -> int:
+                return c.run("renew_job", [until, run.tenant, run.id, self.owner])
+
+            await self.threads.result(self.db.write(renew, tenant=run.tenant))
 
     async def _postpone(self, run: Run, why: Postponed) -> None:
         now = now_micros()
         due = now + int(why.seconds * SECOND)
         values = [str(why), due, now, run.tenant, run.id, self.owner]
-        await self.threads.result(self.db.write(lambda c: c.run("postpone_job", values)))
+        await self.threads.result(self.db.write(lambda c: c.run("postpone_job", values), tenant=run.tenant))
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
@@ -277,7 +284,9 @@ class Jobs:
         """See `Run.report`."""
         now = now_micros()
         values = [run.done, run.total, run.cursor, now + self.lease, now, run.tenant, run.id, self.owner]
-        row = await self.threads.result(self.db.write(lambda c: c.one("progress_job", values)))
+        row = await self.threads.result(
+            self.db.write(lambda c: c.one("progress_job", values), tenant=run.tenant)
+        )
         if row is None:
             raise LeaseLost(run.id)
         if row[0]:

@@ -44,8 +44,11 @@ def scan(db: Database, tenant: str, where: Filter, *, size: int = SCAN) -> Itera
     """Every row that passes, oldest first, in pages; each page is read on its own, so writes go on meanwhile."""
     after: int | None = None
     while True:
-        at = after
-        rows = db.read(lambda c, at=at: page(c, tenant, where, limit=size, after=at, descending=False))  # type: ignore[misc]
+
+        def read(c: Connection, at: int | None = after) -> list[Record]:
+            return page(c, tenant, where, limit=size, after=at, descending=False)
+
+        rows = db.read(read, tenant)
         if not rows:
             return
         yield rows
@@ -57,5 +60,5 @@ def count(db: Database, tenant: str, where: Filter) -> int:
     compiled = compile_where(where)
     if compiled.exact:
         sql = f"SELECT count(*) FROM memories WHERE tenant_id = ? AND ({compiled.sql})"
-        return int(db.read(lambda c: c.select(sql, [tenant, *compiled.params]))[0][0])
+        return int(db.read(lambda c: c.select(sql, [tenant, *compiled.params]), tenant)[0][0])
     return sum(len(rows) for rows in scan(db, tenant, where))

@@ -306,7 +306,8 @@ class Memories:
                 limit=limit + 1,
                 after=cursor,
                 descending=descending != backwards,
-            )
+            ),
+            self.subject.tenant_id,
         )
         more = len(rows) > limit
         rows = rows[:limit][::-1] if backwards else rows[:limit]
@@ -318,7 +319,9 @@ class Memories:
         )
 
     def _cursor(self, name: str, id: str) -> int:
-        held = self._core.store.db.read(lambda c: fetch_ids(c, self.subject.tenant_id, [id]))
+        held = self._core.store.db.read(
+            lambda c: fetch_ids(c, self.subject.tenant_id, [id]), self.subject.tenant_id
+        )
         row = held.get(id)
         if row is None or not matches(visible_to(self.subject), attributes(row)):
             raise InvalidInput(name, f"{id!r} is no memory; begin again without a cursor")
@@ -363,7 +366,10 @@ class Memories:
         mine = visible_to(self.subject)
         seqs = [row.seq for row in held.values() if matches(mine, attributes(row))]
         values = [now_micros(), self.subject.tenant_id, compact_json(seqs)]
-        await self._core.threads.result(self._core.store.db.write(lambda c: c.run("count_access", values)))
+        counted = self._core.store.db.write(
+            lambda c: c.run("count_access", values), tenant=self.subject.tenant_id
+        )
+        await self._core.threads.result(counted)
 
     async def count(self, **fields: Unpack[SelectionFields]) -> int:
         """How many memories a selection holds."""

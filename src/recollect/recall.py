@@ -61,6 +61,8 @@ class Recall:
         """
         began = time.perf_counter()
         check(query)
+        if self.store.derived.follows:
+            self.store.derived.follow()
         targets = self._targets(subject, query)
         found = self._gather(subject.tenant_id, query, vector, targets)
         weights = self._weights(query)
@@ -107,7 +109,7 @@ class Recall:
     def _gather(
         self, tenant: str, query: Query, vector: NDArray[np.float32] | None, targets: Sequence[Target]
     ) -> Candidates:
-        found = Candidates(as_of_rev=self.store.applied)
+        found = Candidates(as_of_rev=self.store.derived.applied)
         depth = max(self.settings.candidates, 4 * query.limit)
         found.degraded.update(self.store.behind)
         if query.mode != "words":
@@ -190,7 +192,7 @@ class Recall:
             step = range(at, min(len(seqs), at + query.limit - len(hits)))
             at = step.stop
             wanted = [seqs[i] for i in step]
-            rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted))  # type: ignore[misc]
+            rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted), tenant, late=True)  # type: ignore[misc]
             for i in step:
                 row = rows.get(seqs[i])
                 if row is None or (row.rev > found.as_of_rev and not _passes(row, targets)):
@@ -216,7 +218,7 @@ class Recall:
         start = 0
         if part:
             key = [row.tenant_id, self.store.space, row.seq, part]
-            span = self.store.db.read(lambda c: c.one("embedding_span", key))
+            span = self.store.db.read(lambda c: c.one("embedding_span", key), row.tenant_id, late=True)
             start, stop = (int(span[0]), int(span[1])) if span else (0, 0)
             inside = highlights(row.content[start:stop], terms)
             if inside:

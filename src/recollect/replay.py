@@ -1,9 +1,9 @@
-"""Bringing an index up to the rows: everything after a revision, put again."""
+"""The rows that changed after a revision, page by page, as an index takes them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,57 +14,30 @@ from recollect.indexes import Index
 from recollect.rows import Record, compact_json, newer_than
 from recollect.words import Words
 
-PAGE = 2_000
+PAGE = 1_000
 
 
-def replay_index(c: Connection, index: Index, space: int, since: int, rev: int) -> int:
-    """Puts the vectors of all rows changed after revision `since` into the index; rows replayed."""
-
-    def take(tenant: str, rows: list[Record]) -> None:
-        puts = with_vectors(c, tenant, space, rows)
-        bare = [put.row.seq for put in puts if not put.vectors]
-        if bare:  # rewritten while the model was away: the index may still hold the vectors of the old text
-            index.remove(tenant, bare)
-        batch = vector_batch(puts)
-        if batch is not None:
-            index.put(tenant, batch)
-
-    count = _replay(c, since, rev, index.remove, take)
-    index.flush(rev)
-    return count
+def changed_page(c: Connection, tenant: str, space: int | None, since: int, after: int) -> list[Put]:
+    """The tenant's next rows changed after revision `since`, by seq, beyond seq `after`; with their vectors of
+    `space` unless that is None."""
+    rows = newer_than(c, tenant, since, after, PAGE)
+    return [Put(row, []) for row in rows] if space is None else with_vectors(c, tenant, space, rows)
 
 
-def replay_words(c: Connection, words: Words, since: int, rev: int) -> int:
-    """Puts the words of all rows changed after revision `since` into the index; rows replayed."""
+def put_vectors(index: Index, tenant: str, puts: Sequence[Put]) -> None:
+    """Puts rows as they are now. One without vectors was rewritten while the model was away: what the index may
+    still hold is of its old text."""
+    bare = [put.row.seq for put in puts if not put.vectors and put.row.rev != put.row.seq]
+    if bare:
+        index.remove(tenant, bare)
+    batch = vector_batch(puts)
+    if batch is not None:
+        index.put(tenant, batch)
 
-    def take(tenant: str, rows: list[Record]) -> None:
-        words.put(tenant, word_docs(rows))
 
-    count = _replay(c, since, rev, words.remove, take)
-    words.flush(rev)
-    return count
-
-
-def _replay(
-    c: Connection,
-    since: int,
-    rev: int,
-    remove: Callable[[str, Sequence[int]], object],
-    take: Callable[[str, list[Record]], None],
-) -> int:
-    if since >= rev:
-        return 0
-    count = 0
-    for (tenant,) in c.all("tenants"):
-        gone = [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
-        if gone:
-            remove(tenant, gone)
-        after = 0
-        while rows := newer_than(c, tenant, since, after, PAGE):
-            take(tenant, rows)
-            after = rows[-1].seq
-            count += len(rows)
-    return count
+def put_words(words: Words, tenant: str, puts: Sequence[Put]) -> None:
+    """Puts the texts of rows as they are now."""
+    words.put(tenant, word_docs(put.row for put in puts))
 
 
 def with_vectors(c: Connection, tenant: str, space: int, rows: Sequence[Record]) -> list[Put]:

@@ -1,31 +1,28 @@
-"""Rows and the two derived indexes, kept in step.
+"""Rows, and what is derived from them: the one place that writes memories.
 
-Rows commit first. On the writing thread, right after each commit and in commit order, the same change goes to
-the vector index and to the words; a search begun after a write returned sees it. An index that fails is
-marked behind, the search says so, and a repair replays the rows from its last good revision. At start the
-same replay brings indexes that were saved earlier, or not at all, up to the rows.
+Rows commit first; the two indexes follow in step, see `derived`. A search begun after a write returned sees it.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, text_key, vector_batch, word_docs
+from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, text_key
 from recollect.db import Connection, Database
+from recollect.derived import Derived
 from recollect.drafts import Draft
 from recollect.errors import Conflict, DimensionMismatch, NotFound
 from recollect.indexes import Index
-from recollect.replay import replay_index, replay_words, with_vectors
+from recollect.replay import with_vectors
 from recollect.rows import Record, compact_json, fetch, fetch_ids, now_micros
 from recollect.words import Words
 
-log = logging.getLogger("recollect.store")
+T = TypeVar("T")
 
 
 EMBEDDING = ("tenant_id", "space", "seq", "part", "start", "stop", "text_hash", "vector")
@@ -36,16 +33,30 @@ class Store:
 
     def __init__(self, db: Database, index: Index, words: Words, model: str) -> None:
         self.db = db
-        self.index = index
-        self.words = words
+        self.derived = Derived(db, index, words)
         self.model = model
-        self.space = 0
         self.owed: dict[str, int] = {}
-        self.behind: dict[str, int] = {}
-        self.applied = 0
-        """Every change up to this revision is in both indexes."""
-        self.on_behind: Callable[[str], None] = lambda side: None
         self._tenants: set[str] = set()
+
+    @property
+    def index(self) -> Index:
+        """The vector index that answers."""
+        return self.derived.index
+
+    @property
+    def words(self) -> Words:
+        """The word index that answers."""
+        return self.derived.words
+
+    @property
+    def behind(self) -> dict[str, int]:
+        """The sides that miss changes, see `Derived`."""
+        return self.derived.behind
+
+    @property
+    def space(self) -> int:
+        """The number of the vector space in the rows."""
+        return self.derived.space
 
     # --- opening -----------------------------------------------------------------------------------
 
@@ -56,11 +67,15 @@ class Store:
             DimensionMismatch: the model is known to this folder with another dimension.
             StorageError: the rows cannot be read.
         """
-        self.space, moved = self.db.write(self._find_space).result()
+        self.derived.space, moved = self.db.write(self._find_space).result()
         if moved:
             self.db.write(self._owe_all_missing).result()
+        self.count_owed()
+        self.derived.open()
+
+    def count_owed(self) -> None:
+        """Counts again how many rows wait for vectors, by tenant."""
         self.owed = dict(self.db.read(lambda c: c.all("count_owed", [self.space])))
-        self.catch_up()
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
         """The space of the model, and whether the folder was last written with another model."""
@@ -82,35 +97,6 @@ class Store:
         for (tenant,) in c.all("tenants"):
             c.run("owe_missing", [self.space, tenant])
 
-    def catch_up(self) -> dict[str, int]:
-        """Replays what the indexes have not taken; rows replayed, by side."""
-        return self.db.write(self._catch_up).result()
-
-    def _catch_up(self, c: Connection) -> dict[str, int]:
-        row = c.one("last_rev")
-        rev = int(row[0]) if row else 0
-        index_at = self.behind.get("index", self.index.watermark)
-        words_at = self.behind.get("words", self.words.watermark)
-        done = {
-            "index": replay_index(c, self.index, self.space, index_at, rev),
-            "words": replay_words(c, self.words, words_at, rev),
-        }
-        self.behind.clear()
-        self.applied = rev
-        c.run("drop_removals", [min(self.index.watermark, self.words.watermark)])
-        return done
-
-    def rebuild(self) -> dict[str, int]:
-        """Drops both indexes and makes them again from the rows; rows replayed, by side."""
-
-        def again(c: Connection) -> dict[str, int]:
-            self.index.clear()
-            self.words.clear()
-            self.behind.clear()
-            return self._catch_up(c)
-
-        return self.db.write(again).result()
-
     # --- writing -----------------------------------------------------------------------------------
 
     def put(self, drafts: Sequence[Draft]) -> Future[list[Outcome]]:
@@ -119,8 +105,19 @@ class Store:
         Raises (in the future):
             Conflict: an id given by the caller already names another text; nothing of the batch was written.
         """
-        applied = Applied(0)
-        return self.db.write(lambda c: self._insert(c, drafts, applied), lambda _: self._apply(applied))
+        return self._write(drafts[0].row.tenant_id, lambda c, applied: self._insert(c, drafts, applied))
+
+    def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
+        """Queues a change of one tenant's rows, with what follows from it."""
+        applied = Applied()
+
+        def change(c: Connection) -> T:
+            applied.clear()
+            result = work(c, applied)
+            self.derived.inside(c, applied)
+            return result
+
+        return self.db.write(change, lambda _: self._apply(applied), tenant)
 
     def _insert(self, c: Connection, drafts: Sequence[Draft], applied: Applied) -> list[Outcome]:
         tenant = drafts[0].row.tenant_id
@@ -166,12 +163,11 @@ class Store:
         archived = [held[seq] for seq in sorted(seqs) if held[seq].archived_at is not None]
         if not archived:
             return
-        first = self._draw(c, len(archived))
+        first = self._draw(c, len(archived), applied)
         for rev, row in enumerate(archived, first):
             back = row._replace(archived_at=None, rev=rev, updated_at=now_micros())
             c.run("revive_memory", [rev, back.updated_at, tenant, row.seq])
             held[row.seq] = back
-        applied.rev = first + len(archived) - 1
         rows = [held[row.seq] for row in archived]
         applied.puts[tenant] = applied.puts[tenant] + with_vectors(c, tenant, self.space, rows)
 
@@ -201,7 +197,7 @@ class Store:
     ) -> list[Record]:
         if tenant not in self._tenants:
             c.run("add_tenant", [tenant, fresh[0].row.created_at])
-        first = self._draw(c, len(fresh))
+        first = self._draw(c, len(fresh), applied)
         rows = [placed(draft.row, first + i) for i, draft in enumerate(fresh)]
         c.load("memories", Record._fields, rows)
         c.load(
@@ -228,7 +224,6 @@ class Store:
         if owed:
             c.many("owe_embedding", [(tenant, self.space, seq) for seq in owed])
             applied.owed[tenant] += len(owed)
-        applied.rev = first + len(fresh) - 1
         applied.puts[tenant] = [
             Put(
                 row,
@@ -238,11 +233,14 @@ class Store:
         ]
         return rows
 
-    def _draw(self, c: Connection, count: int) -> int:
+    def _draw(self, c: Connection, count: int, applied: Applied) -> int:
         """Takes `count` revisions; the first of them."""
         row = c.one("draw_revs", [count])
         assert row is not None
-        return int(row[0]) - count + 1
+        applied.rev = int(row[0])
+        first = applied.rev - count + 1
+        applied.first = applied.first or first
+        return first
 
     def replace(self, tenant: str, seq: int, change: Callable[[Record], Draft]) -> Future[Record]:
         """Rewrites one row by `change`, whose draft has new vectors when the embedded text is another one and
@@ -252,10 +250,7 @@ class Store:
             NotFound: the row went away meanwhile.
             Conflict: another row of the scope already holds the new text.
         """
-        applied = Applied(0)
-        return self.db.write(
-            lambda c: self._replace(c, tenant, seq, change, applied), lambda _: self._apply(applied)
-        )
+        return self._write(tenant, lambda c, applied: self._replace(c, tenant, seq, change, applied))
 
     def _replace(
         self,
@@ -270,7 +265,7 @@ class Store:
             raise NotFound("the memory is not there")
         draft = change(before)
         self._check_text_free(c, tenant, seq, draft.row)
-        rev = self._draw(c, 1)
+        rev = self._draw(c, 1, applied)
         row = draft.row._replace(seq=seq, rev=rev)
         c.run(
             "set_memory",
@@ -282,7 +277,6 @@ class Store:
         )  # fmt: skip
         if draft.parts:
             self._swap_vectors(c, tenant, seq, draft, applied)
-        applied.rev = rev
         applied.puts[tenant] = with_vectors(c, tenant, self.space, [row])
         return row
 
@@ -314,15 +308,14 @@ class Store:
 
         With `tombstone` a record of that id stays: when, how many.
         """
-        applied = Applied(0)
 
-        def work(c: Connection) -> tuple[int, int]:
+        def work(c: Connection, applied: Applied) -> tuple[int, int]:
             listed = compact_json(list(seqs))
             row = c.one("count_vectors_of", [tenant, listed])
             vectors = int(row[0]) if row else 0
             gone = [int(seq) for (seq,) in c.all("memories_there", [tenant, listed])]
             if gone:
-                applied.rev = self._draw(c, 1)
+                self._draw(c, 1, applied)
                 before = sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
                 c.run("remove_memories", [tenant, listed])
                 after = sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
@@ -333,19 +326,18 @@ class Store:
                 c.run("add_tombstone", [tenant, tombstone, now_micros(), len(gone), vectors])
             return len(gone), vectors
 
-        return self.db.write(work, lambda _: self._apply(applied))
+        return self._write(tenant, work)
 
     def settle(self, tenant: str, made: Sequence[Settled]) -> Future[int]:
         """Stores vectors made for rows written before; rows that changed or went meanwhile are left alone.
         Returns the rows settled."""
-        applied = Applied(0)
 
-        def work(c: Connection) -> int:
+        def work(c: Connection, applied: Applied) -> int:
             rows = fetch(c, tenant, [one.seq for one in made])
             ready = [one for one in made if one.seq in rows and text_key(rows[one.seq]) == one.text_key]
             if not ready:
                 return 0
-            first = self._draw(c, len(ready))
+            first = self._draw(c, len(ready), applied)
             settled = 0
             for one in ready:
                 c.run("drop_embeddings", [tenant, self.space, one.seq])
@@ -359,7 +351,6 @@ class Store:
                 settled += c.run("settle_embedding", [tenant, self.space, one.seq])
             revs = {one.seq: first + i for i, one in enumerate(ready)}
             c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
-            applied.rev = first + len(ready) - 1
             applied.owed[tenant] = -settled
             applied.puts[tenant] = [
                 Put(rows[one.seq]._replace(rev=revs[one.seq]), [vector for _, _, _, vector in one.parts])
@@ -367,7 +358,7 @@ class Store:
             ]
             return len(ready)
 
-        return self.db.write(work, lambda _: self._apply(applied))
+        return self._write(tenant, work)
 
     def owe(self, tenant: str, everything: bool) -> Future[int]:
         """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
@@ -379,71 +370,35 @@ class Store:
         def note(owed: int) -> None:
             self.owed[tenant] = owed
 
-        return self.db.write(work, note)
+        return self.db.write(work, note, tenant)
 
     # --- after the commit --------------------------------------------------------------------------
 
     def _apply(self, applied: Applied) -> None:
         for tenant, change in applied.owed.items():
             self.owed[tenant] = self.owed.get(tenant, 0) + change
-        if not applied.rev:
-            return
         self._tenants.update(applied.puts)
-        self._step("index", applied, self._apply_to_index)
-        self._step("words", applied, self._apply_to_words)
-        if not self.behind:
-            self.applied = applied.rev
-
-    def _step(self, side: str, applied: Applied, step: Callable[[Applied], None]) -> None:
-        """One index takes the change, or is marked behind for the repair: the rows are safe either way."""
-        try:
-            step(applied)
-        except BaseException:  # a panic in a native index is no Exception
-            log.exception("the %s did not take revision %d; it will be repaired", side, applied.rev)
-            held = self.index.watermark if side == "index" else self.words.watermark
-            self.behind.setdefault(side, held)
-            self.on_behind(side)
-
-    def _apply_to_index(self, applied: Applied) -> None:
-        for tenant, seqs in applied.removed.items():
-            self.index.remove(tenant, seqs)
-        for tenant, puts in applied.puts.items():
-            stale = [put.row.seq for put in puts if not put.vectors and put.row.rev != put.row.seq]
-            if stale:
-                self.index.remove(tenant, stale)
-            batch = vector_batch(puts)
-            if batch is not None:
-                self.index.put(tenant, batch)
-        if "index" not in self.behind:
-            self.index.flush(applied.rev)
-
-    def _apply_to_words(self, applied: Applied) -> None:
-        for tenant, seqs in applied.removed.items():
-            self.words.remove(tenant, seqs)
-        for tenant, puts in applied.puts.items():
-            self.words.put(tenant, word_docs(put.row for put in puts))
-        if "words" not in self.behind:
-            self.words.flush(applied.rev)
+        self.derived.after(applied)
 
     # --- reading -----------------------------------------------------------------------------------
 
     def known_vectors(self, tenant: str, hashes: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """Vectors of this space that the tenant already has for texts of these hashes."""
         listed = compact_json(list(hashes))
-        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, self.space, listed]))
+        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, self.space, listed]), tenant)
         return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
 
     def has_vectors(self, tenant: str) -> bool:
         """Whether this model has made any vector for the tenant."""
-        return self.db.read(lambda c: c.one("has_embeddings", [tenant, self.space])) is not None
+        return self.db.read(lambda c: c.one("has_embeddings", [tenant, self.space]), tenant) is not None
 
     def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
         """The dedup keys among these drafts' that are stored already."""
-        return set(self.db.read(lambda c: self._known(c, tenant, drafts)))
+        return set(self.db.read(lambda c: self._known(c, tenant, drafts), tenant))
 
     def by_id(self, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
         """The rows of these ids, by id; missing ones are left out."""
-        return self.db.read(lambda c: fetch_ids(c, tenant, ids))
+        return self.db.read(lambda c: fetch_ids(c, tenant, ids), tenant)
 
     def purge(self) -> None:
         """Makes sure that no file holds the words or vectors of rows deleted before this call.
@@ -451,10 +406,8 @@ class Store:
         Raises:
             StorageError: the log could not be emptied; what was deleted stays deleted.
         """
-        self.index.compact()
-        self.words.compact()
-        done = min(self.index.watermark, self.words.watermark)
-        self.db.write(lambda c: c.run("drop_removals", [done])).result()
+        self.derived.compact()
+        self.derived.forget_removals()
         self.db.erase().result()
 
     def compact(self) -> None:
@@ -484,7 +437,7 @@ class Store:
                 "jobs": dict(c.all("count_jobs")),
             }
 
-        return self.db.read(counts) | {
+        return self.db.read(counts, tenant) | {
             "indexed_vectors": self.index.count(tenant),
             "indexed_words": self.words.count(tenant),
             "unembedded": self.owed.get(tenant, 0),
@@ -499,7 +452,4 @@ class Store:
     def close(self) -> None:
         """Finishes writes, saves both indexes, lets go."""
         self.db.close()
-        try:
-            self.index.close()
-        finally:
-            self.words.close()
+        self.derived.close()

@@ -88,7 +88,7 @@ def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[b
         header.model, header.dim = store.model, store.index.dim
     yield msgspec.json.encode(header) + b"\n"
     for rows in scan(store.db, tenant, where, size=BATCH):
-        held = store.db.read(lambda c, rows=rows: _vectors(c, store, tenant, rows)) if vectors else {}  # type: ignore[misc]
+        held = store.db.read(lambda c, rows=rows: _vectors(c, store, tenant, rows), tenant) if vectors else {}  # type: ignore[misc]
         for row in rows:
             yield msgspec.json.encode(_line(row, held.get(row.seq))) + b"\n"
 

@@ -33,7 +33,7 @@ class Upkeep:
             REPAIR_JOB: self.repair,
         }
         core.ingest.on_owed = self.owed
-        core.store.on_behind = self.behind
+        core.store.derived.on_behind = self.behind
 
     async def begin(self) -> None:
         """Takes up what an outage left. Where the model is new and has no vector yet, only says so: making all of
@@ -93,13 +93,13 @@ class Upkeep:
 
     def _owed_rows(self, tenant: str) -> list[Record]:
         store = self.core.store
-        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, STEP]))
-        held = store.db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]))
+        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, STEP]), tenant)
+        held = store.db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant)
         return list(held.values())
 
     async def repair(self, run: Run) -> dict[str, Any]:
         """Replays the rows that an index did not take."""
-        return dict(await self.core.threads.run(self.core.store.catch_up))
+        return dict(await self.core.threads.run(self.core.store.derived.repair))
 
     async def compact(self, run: Run) -> dict[str, Any]:
         """Gives back what deleted rows held; bytes of the database before and after."""

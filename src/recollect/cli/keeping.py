@@ -78,7 +78,7 @@ def reindex(
         if everything or rows_per_second:
             raise typer.BadParameter("goes alone: it embeds nothing", param_hint="--rebuild")
         with sync.open(config=force) as opened:
-            made = opened.inner.core.store.rebuild()
+            made = opened.inner.core.store.derived.rebuild()
         if as_json:
             emit(made)
         else:

@@ -296,7 +296,9 @@ def open_sqlite(url: str, folder: Path | None, options: Options) -> SqliteDataba
         ConfigError: the URL names a file, or a replica is asked for.
     """
     if url.partition(":")[2].strip("/"):
-        raise ConfigError("database.url", "`sqlite:` is a file in the data folder; set `data` to choose the folder")
+        raise ConfigError(
+            "database.url", "`sqlite:` is a file in the data folder; set `data` to choose the folder"
+        )
     if options.replica_url is not None:
         raise ConfigError("database.replica_url", "goes with PostgreSQL only")
     return SqliteDatabase(folder)

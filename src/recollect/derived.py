@@ -1,0 +1,337 @@
+"""The two derived indexes, kept in step with the rows.
+
+An index is in one of three places. One **inside** the database takes a change in the change's own transaction and is
+never behind. A **local** one belongs to this process: it takes its own changes right after each commit, on the
+writing thread and in commit order, and where other processes write to the database too it follows them by replaying
+what they changed. A **shared** one in a server of its own takes each change from the process that made it; the
+database remembers which have not arrived, so that any process can bring them after a crash.
+
+Whatever fails is marked behind, searches say so, and `catch_up` replays the rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recollect.changes import Applied, Put
+from recollect.db import Connection, Database
+from recollect.indexes import Index
+from recollect.replay import changed_page, put_vectors, put_words
+from recollect.rows import compact_json, now_micros
+from recollect.words import Words
+
+log = logging.getLogger("recollect.store")
+KEPT_REMOVALS = 1_000_000
+"""Revisions for which a database with several processes remembers what was removed."""
+SETTLED_WITHIN = 30_000_000
+"""Microseconds after which a change that has not reached a shared index is taken up by any process."""
+BEYOND = 1 << 62
+
+
+class Derived:
+    """One vector index and one word index of one database, for one vector space.
+
+    `applied` is a revision up to which both have every change. `behind` names the sides that miss some, with the
+    revision from which they are replayed.
+    """
+
+    def __init__(self, db: Database, index: Index, words: Words) -> None:
+        self.db = db
+        self.index = index
+        self.words = words
+        self.space = 0
+        self.mirror: Index | None = None
+        """An index that is being filled and takes every change meanwhile."""
+        self.behind: dict[str, int] = {}
+        self.applied = 0
+        self.on_behind: Callable[[str], None] = lambda side: None
+        self._failed: set[str] = set()
+        self._catching = threading.RLock()
+
+    def door(self, side: str) -> Index | Words:
+        """The index of a side: `index` or `words`."""
+        return self.index if side == "index" else self.words
+
+    @property
+    def follows(self) -> bool:
+        """Whether other processes make changes that must be replayed here."""
+        return self.db.shared and any(
+            not door.inside and not door.shared for door in (self.index, self.words)
+        )
+
+    def _journalled(self) -> bool:
+        doors: list[Index | Words] = [self.index, self.words]
+        if self.mirror is not None:
+            doors.append(self.mirror)
+        return self.db.shared and any(door.shared and not door.inside for door in doors)
+
+    # --- one change --------------------------------------------------------------------------------
+
+    def inside(self, c: Connection, applied: Applied) -> None:
+        """The part of a write that belongs into its transaction."""
+        if not applied.rev:
+            return
+        for index in (self.index, self.mirror):
+            if index is not None and index.inside:
+                _to_index(index.within(c), applied)
+        if self.words.inside:
+            _to_words(self.words.within(c), applied)
+        if self._journalled():
+            for tenant in applied.puts.keys() | applied.removed.keys():
+                c.run("note_unsettled", [tenant, applied.rev, applied.first, now_micros()])
+
+    def after(self, applied: Applied) -> None:
+        """The part of a write that comes after its commit, on the writing thread."""
+        if not applied.rev:
+            return
+        took = True
+        if not self.index.inside:
+            took &= self._step("index", lambda: _to_index(self.index, applied))
+        if not self.words.inside:
+            took &= self._step("words", lambda: _to_words(self.words, applied))
+        if self.mirror is not None and not self.mirror.inside:
+            took &= self._step("mirror", lambda: _to_index(self.mirror, applied))
+        if took and self._journalled():
+            self._settle(applied)
+        self._advance(applied)
+
+    def _step(self, side: str, step: Callable[[], None]) -> bool:
+        """One index takes the change, or is marked behind for the repair: the rows are safe either way."""
+        try:
+            step()
+        except BaseException:  # a panic in a native index is no Exception
+            log.exception("the %s did not take a change; it will be repaired", side)
+            self._failed.add(side)
+            if side != "mirror":
+                self.behind.setdefault(side, min(self.applied, self._watermark(side)))
+                self.on_behind(side)
+            return False
+        return True
+
+    def _watermark(self, side: str) -> int:
+        door = self.door(side)
+        return BEYOND if door.inside else door.watermark
+
+    def _advance(self, applied: Applied) -> None:
+        """Moves `applied` on, and tells the indexes; where other processes write, only when none of their changes
+        lies between."""
+        gap = self.follows and applied.first != self.applied + 1
+        if gap or self.behind:
+            return
+        rev = max(self.applied, applied.rev)
+        flushed = [
+            self._step(side, lambda door=self.door(side): door.flush(rev))  # type: ignore[misc]
+            for side in ("index", "words")
+            if not self.door(side).inside
+        ]
+        if all(flushed):
+            self.applied = rev
+
+    def _settle(self, applied: Applied) -> None:
+        """Takes the change out of the journal; first brings again what another process changed meanwhile, whose put
+        may have come before ours."""
+        touched = {
+            tenant: [put.row.seq for put in applied.puts.get(tenant, [])] + applied.removed.get(tenant, [])
+            for tenant in applied.puts.keys() | applied.removed.keys()
+        }
+        for tenant, seqs in touched.items():
+            key = [tenant, applied.rev, compact_json(seqs)]
+            moved = self.db.read(lambda c, key=key: c.all("moved_since", key), tenant)  # type: ignore[misc]
+            if moved:
+                return  # stays in the journal: whoever takes it up replays the rows as they are
+            self.db.write(lambda c, t=tenant: c.run("settle", [t, applied.rev]), tenant=tenant)  # type: ignore[misc]
+
+    # --- many changes ------------------------------------------------------------------------------
+
+    def open(self) -> dict[str, int]:
+        """Brings both indexes up to the rows; rows replayed, by side."""
+        return {side: self._open_side(side) for side in ("index", "words")}
+
+    def _open_side(self, side: str) -> int:
+        door = self.door(side)
+        identity = f"{type(door).__name__} {self.space if side == 'index' else ''}".strip()
+        elsewhere = door.inside or (door.shared and self.db.shared)
+        held = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
+        count = 0
+        if not elsewhere:
+            count = self.catch_up(side, door.watermark)
+        elif held is None or held[0] != identity:
+            count = self.catch_up(side, 0, clear=held is not None)
+        if held is None or held[0] != identity:
+            self.db.write(lambda c: c.run("set_meta", [f"keeps.{side}", identity])).result()
+        return count
+
+    def repair(self) -> dict[str, int]:
+        """Replays what the sides that are behind have not taken; rows replayed, by side."""
+        return {side: self.catch_up(side, since) for side, since in list(self.behind.items())}
+
+    def follow(self) -> None:
+        """Takes in what other processes have changed."""
+        row = self.db.read(lambda c: c.one("last_rev"))
+        rev = int(row[0]) if row else 0
+        if rev <= self.applied:
+            return
+        with self._catching:
+            since = self.applied
+            if rev <= since:
+                return
+            for side in ("index", "words"):
+                door = self.door(side)
+                if not door.inside and not door.shared and side not in self.behind:
+                    self.catch_up(side, since, advance=False)
+            if not self.behind:
+                self.applied = max(self.applied, rev)
+
+    def take_up(self) -> int:
+        """Brings to a shared index what a process that died had not brought; changes taken up."""
+        if not self._journalled():
+            return 0
+        before = now_micros() - SETTLED_WITHIN
+        left = self.db.read(lambda c: c.all("unsettled_before", [before]))
+        if not left:
+            return 0
+        since = min(first for _, _, first in left) - 1
+        for side in ("index", "words"):
+            if self.door(side).shared and not self.door(side).inside:
+                self.catch_up(side, since)
+        self.db.write(lambda c: c.many("settle", [(tenant, rev) for tenant, rev, _ in left])).result()
+        return len(left)
+
+    def rebuild(self) -> dict[str, int]:
+        """Drops both indexes and makes them again from the rows; rows replayed, by side."""
+        return {side: self.catch_up(side, 0, clear=True) for side in ("index", "words")}
+
+    def catch_up(self, side: str, since: int, *, clear: bool = False, advance: bool = True) -> int:
+        """Replays the rows changed after revision `since` into one side; rows replayed. Other writes go on between
+        its pages. `advance` False leaves `applied` to the caller, who has the other side to bring up too.
+
+        Raises:
+            IndexUnavailable: the index does not take them; it stays behind.
+        """
+        with self._catching:
+            door = self.door(side)
+            tenants, rev, floor = self.db.read(_extent)
+            if clear or (0 < since < floor):
+                self._on_writer(door, clear=True)
+                since = 0
+            self._failed.discard(side)
+            count = 0
+            if since < rev:
+                for tenant in tenants:
+                    count += self.replay(door, side, tenant, since)
+            self.db.write(
+                lambda c: self._last(c, rev), lambda last: self._caught_up(side, last, advance)
+            ).result()
+            return count
+
+    def _on_writer(self, door: Index | Words, clear: bool) -> None:
+        if door.inside:
+            self.db.write(lambda c: door.within(c).clear()).result()
+        else:
+            self.db.write(lambda c: None, lambda _: door.clear()).result()
+
+    def replay(self, door: Index | Words, side: str, tenant: str, since: int) -> int:
+        """Puts one tenant's rows changed after `since` into an index, a page to a transaction; rows put."""
+        space = None if side == "words" else self.space
+        count = after = 0
+        while True:
+            page = self._one_page(door, tenant, space, since, after)
+            if not page:
+                return count
+            count += len(page)
+            after = page[-1].row.seq
+
+    def _one_page(
+        self, door: Index | Words, tenant: str, space: int | None, since: int, after: int
+    ) -> Sequence[Put]:
+        def read(c: Connection) -> tuple[list[int], list[Put]]:
+            gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
+            return gone, changed_page(c, tenant, space, since, after)
+
+        def take(door: Any, found: tuple[list[int], list[Put]]) -> None:
+            gone, page = found
+            if gone:
+                door.remove(tenant, gone)
+            if page and space is None:
+                put_words(door, tenant, page)
+            elif page:
+                put_vectors(door, tenant, page)
+
+        if not door.inside:
+            return self.db.write(read, lambda found: take(door, found), tenant).result()[1]
+
+        def whole(c: Connection) -> tuple[list[int], list[Put]]:
+            found = read(c)
+            take(door.within(c), found)
+            return found
+
+        return self.db.write(whole, tenant=tenant).result()[1]
+
+    def _last(self, c: Connection, rev: int) -> int:
+        """Up to where everything has been replayed: all there is, unless other processes write too."""
+        row = c.one("last_rev")
+        return rev if self.db.shared or row is None else int(row[0])
+
+    def _caught_up(self, side: str, rev: int, advance: bool) -> None:
+        if side in self._failed:
+            self._failed.discard(side)
+            return
+        self.behind.pop(side, None)
+        if advance and not self.behind:
+            self.applied = max(self.applied, rev)
+        if not self.door(side).inside:
+            self.door(side).flush(rev)
+
+    def forget_removals(self) -> None:
+        """Lets go of the notes about removed rows that no index needs any more."""
+
+        def drop(c: Connection) -> None:
+            row = c.one("last_rev")
+            rev = int(row[0]) if row else 0
+            done = min(rev, self._watermark("index"), self._watermark("words"))
+            if self.db.shared:
+                done = min(done, rev - KEPT_REMOVALS)
+            if done > 0:
+                c.run("drop_removals", [done])
+                if self.db.shared:
+                    c.run("set_meta", ["removals_from", str(done)])
+
+        self.db.write(drop).result()
+
+    def compact(self) -> None:
+        """No file of a local index holds words or vectors of removed rows afterwards."""
+        for door in (self.index, self.words):
+            if not door.inside:
+                door.compact()
+
+    def close(self) -> None:
+        """Saves both indexes and lets go of them."""
+        try:
+            self.index.close()
+        finally:
+            self.words.close()
+
+
+def _extent(c: Connection) -> tuple[list[str], int, int]:
+    """The tenants, the last revision, and the revision from which removals are remembered."""
+    row, floor = c.one("last_rev"), c.one("get_meta", ["removals_from"])
+    tenants = [str(tenant) for (tenant,) in c.all("tenants")]
+    return tenants, int(row[0]) if row else 0, int(floor[0]) if floor else 0
+
+
+def _to_index(index: Index | None, applied: Applied) -> None:
+    assert index is not None
+    for tenant, seqs in applied.removed.items():
+        index.remove(tenant, seqs)
+    for tenant, puts in applied.puts.items():
+        put_vectors(index, tenant, puts)
+
+
+def _to_words(words: Words, applied: Applied) -> None:
+    for tenant, seqs in applied.removed.items():
+        words.remove(tenant, seqs)
+    for tenant, puts in applied.puts.items():
+        put_words(words, tenant, puts)
