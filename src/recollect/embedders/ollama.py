@@ -20,7 +20,7 @@ class OllamaEmbedder(RemoteEmbedder):
 
     provider = "Ollama"
     home = "http://127.0.0.1:11434"
-    batch_size = 32
+    batch_size = 16
 
     def path(self, task: Task) -> str:
         return "/api/embed"

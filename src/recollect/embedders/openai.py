@@ -27,6 +27,7 @@ class OpenAIEmbedder(RemoteEmbedder):
     home = "https://api.openai.com/v1"
     key_variable = "OPENAI_API_KEY"
     key_needed = True
+    batch_size = 128
     batch_tokens = 250_000
     """The reference allows 300 000 tokens in one request."""
 
@@ -34,6 +35,9 @@ class OpenAIEmbedder(RemoteEmbedder):
         self.encoding = "base64"
         if settings.base_url:
             self.provider = "the OpenAI-compatible server"
+            self.batch_size = (
+                16  # a server of one's own computes in turn: a question waits for what is under way
+            )
         elif not name:
             raise ConfigError("embedder.url", "names no model, as in 'openai:text-embedding-3-small'")
         super().__init__(name, settings)
