@@ -14,9 +14,10 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.config import Config, Setting, explain, load, sources
+from recollect.config import Config, Embedder, Setting, explain, load, sources
 from recollect.config.layers import RESERVED, nested, variable
 from recollect.config.sections import ServerKey, field_types, own_types, value_of
+from recollect.embedders import open_embedder
 from recollect.errors import ConfigError
 
 DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
@@ -184,11 +185,13 @@ def test_secrets_are_shown_nowhere() -> None:
     text = """
     keys: [{name: a, role: admin, key: hush-1}]
     vector_memory: {embeddings: {provider: local, api_key: hush-2}, pgvector: {conn_string: "postgresql://u:hush-3@h/d"}}
-    builtins: {file_search: {embedding: {url: "http://h/?api_key=hush-4"}}}
+    builtins: {file_search: {qdrant: {url: "http://h/?api_key=hush-4"}}}
+    embedder: {api_key: hush-5}
     """
     config = from_file(text)
-    shown = repr(config) + repr(config.keys) + repr(explain(config))
+    shown = repr(config) + repr(config.keys) + repr(config.embedder) + repr(explain(config))
     assert "hush" not in shown
+    assert config.embedder.api_key == "hush-5"
     assert config.keys[0].key == "hush-1"
     assert config.sources["vector_memory.embeddings.api_key"].value == "hush-2"
     assert "postgresql://u:***@h/d" in shown
@@ -210,7 +213,7 @@ def test_secrets_are_shown_nowhere() -> None:
         ("search: {defaultLimit: 1}", "search.defaultLimit", "did you mean `search.default_limit`?"),
         ("search: {scope_weights: {usr: 1}}", "search.scope_weights.usr", "`search.scope_weights.user`?"),
         ("jobs: {qqqq: 1}", "jobs.qqqq", "known here: `jobs.lease_seconds`, `jobs.max_attempts`, `jobs.workers`"),
-        ("embedder: hash", "embedder", "is a section and takes `embedder.cache_size`, .*, not 'hash'"),
+        ("embedder: hash", "embedder", "is a section and takes `embedder.api_key`, .*, not 'hash'"),
         ("server: {port: 65536}", "server.port", "must be a whole number between 0 and 65535, not 65536"),
         ("server: {port: -1}", "server.port", "between 0 and 65535, not -1"),
         ("server: {port: '1'}", "server.port", "must be a whole number"),
@@ -232,7 +235,10 @@ def test_secrets_are_shown_nowhere() -> None:
         ("index: {url: 'qdrant:'}", "index.url", "'qdrant' is not in this version; use one of memory"),
         ("words: {url: 'lucene:'}", "words.url", "use one of tantivy, fts5"),
         ("database: {url: 'postgresql://h/d'}", "database.url", "use one of sqlite"),
-        ("embedder: {url: 'openai:x'}", "embedder.url", "use one of local, hash"),
+        ("embedder: {url: 'cohere:x'}", "embedder.url", "use one of local, hash, openai, gemini, ollama"),
+        ("embedder: {base_url: here}", "embedder.base_url", "begins with http:// or https://, or null"),
+        ("embedder: {timeout: 0}", "embedder.timeout", "must be a number above 0, not 0"),
+        ("embedder: {api_key: x, api_key_file: y}", "embedder.api_key_file", "beside `embedder.api_key`; keep one"),
         ("embedder: {url: minilm}", "embedder.url", "must be a URL such as `memory:`, not 'minilm'"),
         ("keys: {}", "keys", "must be a list of keys"),
         ("- a", "recollect.yaml", "must hold `key: value` lines"),
@@ -268,7 +274,11 @@ def test_a_wrong_file_names_the_key_and_the_fix(text: str, field: str, says: str
         ("ANTWORT_FILESEARCH_MAX_RESULT", "1", "did you mean `ANTWORT_FILESEARCH_MAX_RESULTS`?"),
         ("CONTEXT_SESSION_GAP_MINUTES", "0", "must be a number above 0, not '0'"),
         ("ANTWORT_SUMMARIZATION_STRATEGY", "late", "must be one of eager, lazy, not 'late'"),
-        ("VECTOR_EMBEDDING_PROVIDER", "openai", "'openai' is not in this version; use one of deterministic"),
+        (
+            "VECTOR_EMBEDDING_PROVIDER",
+            "cohere",
+            "'cohere' is not in this version; use one of deterministic, openai",
+        ),
     ],
 )
 def test_a_wrong_variable_is_named_with_the_fix(name: str, value: str, says: str) -> None:
@@ -393,17 +403,101 @@ def test_vector_memory_sets_search_index_and_embedder(block: str) -> None:
 def test_providers_make_embedder_urls() -> None:
     assert from_file("vector_memory: {embeddings: {provider: local}}").embedder.url == "local:arctic-embed-s"
     assert from_file("vector_memory: {embeddings: {model: x}}").embedder.url == "local:x"
+    usual = {
+        "openai": "text-embedding-3-small",
+        "gemini": "gemini-embedding-001",
+        "ollama": "nomic-embed-text",
+    }
+    for provider, model in usual.items():
+        config = from_file(f"vector_memory: {{embeddings: {{provider: {provider}}}}}")
+        assert config.embedder.url == f"{provider}:{model}"
     assert load(env={"VECTOR_EMBEDDING_PROVIDER": "deterministic"}).embedder.url == "hash:256"
+
+
+def test_vector_memory_sets_what_its_provider_takes() -> None:
+    given = """
+    vector_memory:
+      dimension: 512
+      embeddings: {provider: %s, api_key: "k", model: m, project_id: acme, location: europe-west4,
+                   ollama_url: "http://gpu:11434"}
+    """
+
+    def asked(provider: str) -> tuple[Embedder, dict[str, str]]:
+        config = from_file(given % provider)
+        return config.embedder, {key.rpartition(".")[2]: each.note for key, each in config.sources.items()}
+
+    remote = {"api_key": "k", "dimension": 512}
+    openai, notes = asked("openai")
+    assert openai == Embedder(url="openai:m", **remote)
+    assert notes["api_key"] == "in force as embedder.api_key"
+    assert notes["ollama_url"] == notes["project_id"] == "accepted, no effect yet"
+    gemini, notes = asked("gemini")
+    assert gemini == Embedder(url="gemini:m", project_id="acme", location="europe-west4", **remote)
+    assert notes["location"] == "in force as embedder.location"
+    ollama, notes = asked("ollama")
+    assert ollama == Embedder(url="ollama:m", base_url="http://gpu:11434", **remote)
+    assert notes["ollama_url"] == "in force as embedder.base_url"
+    local, notes = asked("local")
+    assert local == Embedder(url="local:m")
+    assert notes["api_key"] == notes["dimension"] == "accepted, no effect yet"
+
+
+def test_empty_texts_of_the_vector_memory_set_nothing() -> None:
+    text = "vector_memory: {embeddings: {provider: gemini, api_key: '', project_id: '', location: ''}}"
+    assert from_file(text).embedder == Embedder(url="gemini:gemini-embedding-001")
+
+
+def test_file_search_sets_an_endpoint_that_speaks_as_openai_does() -> None:
+    config = from_file(BLOCKS["file_search"])
+    assert config.embedder == Embedder(
+        url="openai:", base_url="http://llm-predictor:8080/v1/embeddings", dimension=768, batch_size=32
+    )
+    assert setting(config, "builtins.file_search.embedding.model").note == "in force as embedder.url"
+    assert (
+        setting(config, "builtins.file_search.embedding.batch_size").note == "in force as embedder.batch_size"
+    )
+    opened = open_embedder(config.embedder.url, settings=config.embedder)
+    assert (opened.model, opened.dim) == ("default@llm-predictor:8080", 768)
+    named = from_file("builtins: {file_search: {embedding: {url: 'http://h/v1', model: bge-m3}}}")
+    assert (named.embedder.url, named.embedder.base_url) == ("openai:bge-m3", "http://h/v1")
+    assert from_file("builtins: {file_search: {embedding: {dimension: 768}}}").embedder == Embedder()
+
+
+def test_chat_sessions_set_the_embedder_its_time_and_its_input() -> None:
+    env = {"VECTOR_EMBEDDING_MODEL": "text-embedding-3-large", "VECTOR_EMBEDDING_TIMEOUT_MS": "2500",
+           "VECTOR_EMBEDDING_MAX_CHARS": "8000"}  # fmt: skip
+    config = load(env=env | {"VECTOR_EMBEDDING_PROVIDER": "openai"})
+    assert config.embedder == Embedder(
+        url="openai:text-embedding-3-large", timeout=2.5, max_input_tokens=2000
+    )
+    assert load(env={"VECTOR_EMBEDDING_PROVIDER": "openai"}).embedder.url == "openai:text-embedding-3-small"
+    small = {"VECTOR_EMBEDDING_PROVIDER": "openai", "VECTOR_EMBEDDING_MAX_CHARS": "10"}
+    assert load(env=small).embedder.max_input_tokens == 16
+    assert load(env=env | {"VECTOR_EMBEDDING_PROVIDER": "deterministic"}).embedder == Embedder(url="hash:256")
+
+
+def test_two_systems_that_name_two_embedders_are_told_apart() -> None:
+    text = "vector_memory: {embeddings: {provider: hash}}\nbuiltins: {file_search: {embedding: {url: 'http://h/v1'}}}"
+    wrong = refusal(text)
+    assert wrong.field == "builtins.file_search.embedding.url"
+    assert "says 'openai:', but `vector_memory.embeddings.provider` says 'hash:256'; keep one" in str(wrong)
+
+
+def test_a_key_of_the_embedder_may_be_in_a_variable_of_any_name() -> None:
+    env = {"RECOLLECT_MY_EMBEDDING_KEY": "k"}
+    assert from_file("embedder: {api_key_env: RECOLLECT_MY_EMBEDDING_KEY}", env).embedder.api_key is None
+    with pytest.raises(ConfigError, match="RECOLLECT_MY_EMBEDDING_KEY"):
+        from_file("", env)
 
 
 @pytest.mark.parametrize("backend", ["sqlite-vec", "lancedb", "pgvector"])
 def test_a_backend_that_is_not_there_lists_those_that_are(backend: str) -> None:
-    text = f"memory: {{backend: {backend}, embeddings: {{provider: openai}}}}"
+    text = f"memory: {{backend: {backend}, embeddings: {{provider: cohere}}}}"
     _, first, second = str(refusal(text)).splitlines()
     assert first.strip() == f"memory.backend: {backend!r} is not in this version; use one of memory"
     assert (
-        second.strip()
-        == "memory.embeddings.provider: 'openai' is not in this version; use one of local, hash"
+        second.strip() == "memory.embeddings.provider: 'cohere' is not in this version;"
+        " use one of local, hash, openai, gemini, ollama"
     )
 
 
