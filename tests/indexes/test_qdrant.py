@@ -489,3 +489,16 @@ def test_memory_keeps_nothing_that_was_removed() -> None:
         engine: Any = index._link.client()._client
         assert len(next(iter(engine.collections.values())).ids) == 11  # ten vectors and the watermark
         assert index.watermark == 3
+
+
+def test_the_folders_engine_waits_for_the_disk_at_checkpoints_only(tmp_path: Path) -> None:
+    with closing(open_index("qdrant:", DIM, tmp_path)) as index:
+        for _ in range(2):
+            assert isinstance(index, qdrant.QdrantIndex)
+            engine: Any = index._link.client()._client
+            (collection,) = engine.collections.values()
+            connection = collection.storage.storage
+            index.put("t", batch([1], noise(1)))
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+            index.compact()

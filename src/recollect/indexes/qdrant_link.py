@@ -192,10 +192,19 @@ class Link:
         self._client = None
         self._tell_files("VACUUM")
         self._client = self._opened()
+        self.write_ahead()
 
     def write_ahead(self) -> None:
-        """Lets the engine in this process commit to a log: it commits each point, 0.26 ms instead of 1.5."""
+        """Lets the engine in this process write to a log and wait for the disk at checkpoints only.
+
+        It commits each point by itself, 1.5 ms with the usual waiting. What a power failure takes is the end of the
+        log, in order, so the watermark is never ahead of the points.
+        """
         self._tell_files("PRAGMA journal_mode=WAL")
+        engine = getattr(self.client(), "_client", None)  # no public way to its connections
+        for collection in getattr(engine, "collections", {}).values():
+            if collection.storage is not None:
+                collection.storage.storage.execute("PRAGMA synchronous=NORMAL")
 
     def _tell_files(self, statement: str) -> None:
         if self.local and self._folder is not None:
