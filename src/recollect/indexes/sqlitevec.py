@@ -349,7 +349,8 @@ class SqliteVecIndex(Index):
                 try:
                     yield db
                 finally:
-                    db.execute("ROLLBACK")
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
         finally:
             with self._idle:
                 self._reading -= 1
