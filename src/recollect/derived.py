@@ -49,6 +49,7 @@ class Derived:
         self.applied = 0
         self.on_behind: Callable[[str], None] = lambda side: None
         self._failed: set[str] = set()
+        self._purged = ""
         self._catching = threading.RLock()
 
     def door(self, side: str) -> Index | Words:
@@ -122,13 +123,12 @@ class Derived:
         if gap or self.behind:
             return
         rev = max(self.applied, applied.rev)
-        flushed = [
-            self._step(side, lambda door=self.door(side): door.flush(rev))  # type: ignore[misc]
-            for side in ("index", "words")
-            if not self.door(side).inside
-        ]
-        if all(flushed):
+        if all([self._flush("index", rev), self._flush("words", rev)]):
             self.applied = rev
+
+    def _flush(self, side: str, rev: int) -> bool:
+        door = self.door(side)
+        return door.inside or self._step(side, lambda: door.flush(rev))
 
     def _settle(self, applied: Applied) -> None:
         """Takes the change out of the journal; first brings again what another process changed meanwhile, whose put
@@ -184,6 +184,33 @@ class Derived:
                     self.catch_up(side, since, advance=False)
             if not self.behind:
                 self.applied = max(self.applied, rev)
+
+    def refresh(self) -> None:
+        """What a process does again and again where others write too: follows them, repairs what is behind here,
+        brings what a dead one left, and compacts when another one has forgotten something.
+
+        Raises:
+            IndexUnavailable: an index still does not take what it missed.
+            StorageError: the rows cannot be read.
+        """
+        if self.follows:
+            self.follow()
+        if self.behind:
+            self.repair()
+        self.take_up()
+        row = self.db.read(lambda c: c.one("get_meta", ["purged"]))
+        purged = row[0] if row else ""
+        if purged != self._purged:
+            self.compact()
+            self._purged = purged
+
+    def purge(self) -> None:
+        """Takes removed words and vectors out of the files of this process's indexes, and asks the others to."""
+        self.compact()
+        if self.db.shared:
+            self._purged = str(self.applied)
+            mark = ["purged", self._purged]
+            self.db.write(lambda c: c.run("set_meta", mark)).result()
 
     def take_up(self) -> int:
         """Brings to a shared index what a process that died had not brought; changes taken up."""

@@ -97,6 +97,11 @@ class Store:
         for (tenant,) in c.all("tenants"):
             c.run("owe_missing", [self.space, tenant])
 
+    def refresh(self) -> None:
+        """Keeps in step with other processes of the same database, see `Derived.refresh`."""
+        self.count_owed()
+        self.derived.refresh()
+
     # --- writing -----------------------------------------------------------------------------------
 
     def put(self, drafts: Sequence[Draft]) -> Future[list[Outcome]]:
@@ -406,7 +411,7 @@ class Store:
         Raises:
             StorageError: the log could not be emptied; what was deleted stays deleted.
         """
-        self.derived.compact()
+        self.derived.purge()
         self.derived.forget_removals()
         self.db.erase().result()
 

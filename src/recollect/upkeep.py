@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from typing import Any
 
-from recollect.errors import EmbedderUnavailable
+from recollect.errors import EmbedderUnavailable, RecollectError
 from recollect.jobs import Postponed, Run
 from recollect.memories import COMPACT_JOB, EMBED_JOB, Core
 from recollect.rows import Record, fetch
@@ -17,6 +18,7 @@ HOUSE = "default"
 """The tenant under which jobs about the whole folder are kept."""
 STEP = 64
 RETRY_AFTER = 5.0
+WATCH_SECONDS = 1.0
 
 
 class Upkeep:
@@ -27,6 +29,7 @@ class Upkeep:
         self.loop = loop
         self._tasks: set[asyncio.Task[Any]] = set()
         self._open = True
+        self._watcher: asyncio.Task[None] | None = None
         core.jobs.handlers |= {
             EMBED_JOB: self.embed,
             COMPACT_JOB: self.compact,
@@ -36,8 +39,8 @@ class Upkeep:
         core.store.derived.on_behind = self.behind
 
     async def begin(self) -> None:
-        """Takes up what an outage left. Where the model is new and has no vector yet, only says so: making all of
-        them is a decision."""
+        """Takes up what an outage left, and begins to watch a database that others write to. Where the model is new
+        and has no vector yet, only says so: making all of them is a decision."""
         for tenant, count in self.core.store.owed.items():
             if count and await self.core.threads.run(self.core.store.has_vectors, tenant):
                 self.owed(tenant)
@@ -48,10 +51,27 @@ class Upkeep:
                     count,
                     self.core.store.model,
                 )
+        if self.core.store.db.shared:
+            self._watcher = self.loop.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Keeps in step with the other processes of a shared database."""
+        trouble = ""
+        while self._open:
+            await asyncio.sleep(WATCH_SECONDS * random.uniform(0.8, 1.2))
+            try:
+                await self.core.threads.run(self.core.store.refresh)
+                trouble = ""
+            except RecollectError as exc:
+                if str(exc) != trouble:
+                    log.warning("not in step with the other processes: %s", exc)
+                trouble = str(exc)
 
     def end(self) -> None:
         """No job is queued from here on."""
         self._open = False
+        if self._watcher is not None:
+            self._watcher.cancel()
 
     def owed(self, tenant: str) -> None:
         """The embedder was away while rows were written: try again soon."""
@@ -59,7 +79,10 @@ class Upkeep:
         self._queue(tenant, EMBED_JOB, payload, "owed", RETRY_AFTER)
 
     def behind(self, side: str) -> None:
-        """An index did not take a change; called on the writing thread."""
+        """An index did not take a change; called on the writing thread. Where other processes work too, the job
+        might be theirs and the index is not: the watch repairs it."""
+        if self.core.store.db.shared:
+            return
         self.loop.call_soon_threadsafe(self._queue, HOUSE, REPAIR_JOB, {"side": side}, "repair", 1.0)
 
     def _queue(self, tenant: str, kind: str, payload: dict[str, Any], key: str, delay: float) -> None:

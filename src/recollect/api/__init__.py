@@ -1,6 +1,6 @@
 """The HTTP server; nothing below knows of it."""
 
 from recollect.api.app import create_app
-from recollect.api.serve import serve
+from recollect.api.serve import serve, work
 
-__all__ = ["create_app", "serve"]
+__all__ = ["create_app", "serve", "work"]

@@ -57,6 +57,32 @@ async def _serve(config: Config, door: socket.socket, started: Callable[[str], N
             await app.state.answers.drain()
 
 
+def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
+    """Does background work until the process is told to end; what it has begun goes back to the queue.
+
+    Raises:
+        ConfigError: the rows are in a folder, which has one process and needs no other, or there are no workers.
+    """
+    if config.database.url.startswith("sqlite"):
+        raise ConfigError(
+            "database.url",
+            "a folder has one process: `recollect serve` does its own work; workers go with PostgreSQL",
+        )
+    if not config.jobs.workers:
+        raise ConfigError("jobs.workers", "is 0; give a worker 1 or more")
+    logs.configure(config.server.log_level)
+    asyncio.run(_work(config, started))
+
+
+async def _work(config: Config, started: Callable[[], None]) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with await Recollect.open(config=config):
+        started()
+        await ended.wait()
+
+
 class Server(uvicorn.Server):
     """Uvicorn that ends on a signal without passing it on, so that the library is closed after it."""
 

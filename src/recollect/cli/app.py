@@ -36,6 +36,10 @@ COMMANDS = {
         "Say what is in force, what is missing, and what to do about it.",
     ),
     "serve": ("recollect.cli.serve:serve", "Serve the folder over HTTP until stopped."),
+    "worker": (
+        "recollect.cli.serve:worker",
+        "Do background work for the servers of a PostgreSQL database until stopped.",
+    ),
     "demo": (
         "recollect.cli.demo:demo",
         "Remember a sample conversation and Recollect's own documents, then answer questions about them.",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.api import serve as run
+from recollect.api import work as run_worker
 from recollect.cli.opening import configured
 from recollect.cli.options import ConfigFile, Data, Settings
 from recollect.cli.show import say
@@ -25,6 +26,12 @@ def serve(
     given += [f"server.port={port}"] if port is not None else []
     force = configured(data, config, [*(settings or []), *given])
     run(force, started=lambda url: say(welcome(url, force)))
+
+
+def worker(data: Data = None, config: ConfigFile = None, settings: Settings = None) -> None:
+    """Do background work for the servers of a PostgreSQL database until stopped: embedding, repairs, compaction."""
+    force = configured(data, config, settings)
+    run_worker(force, started=lambda: say(f"working with {force.jobs.workers} workers; Ctrl-C stops"))
 
 
 def welcome(url: str, config: Config) -> str:

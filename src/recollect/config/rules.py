@@ -25,7 +25,7 @@ SCHEMES = {
 def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
     """Adds a problem for each backend URL whose scheme this version does not have."""
     for key, place in SCHEMES.items():
-        if key not in own:
+        if key not in own or own[key].value is None:
             continue
         module, table = place.split(":")
         known = getattr(import_module(module), table)

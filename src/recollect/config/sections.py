@@ -108,9 +108,9 @@ class Server(Section, frozen=True, kw_only=True):
 
 
 class Jobs(Section, frozen=True, kw_only=True):
-    """Durable work in the background."""
+    """Durable work in the background; with 0 `workers` it is left to the processes of `recollect worker`."""
 
-    workers: Count = 2
+    workers: Size = 2
     lease_seconds: Count = 60
     max_attempts: Count = 5
 
