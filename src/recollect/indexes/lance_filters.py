@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, floor, inf, isinf, isnan, nextafter
 from typing import Any
 
@@ -56,6 +57,8 @@ OWN = frozenset([SEQ, *TEXTS, *TIMES])
 EXACT = 2**53
 """Up to here a whole number is its own float, as equality asks."""
 RESIDUE = 0xFFFF
+SHORT = 100
+"""Characters. What shorter values become is remembered: most of them come again."""
 _MARKS = frozenset("\0\1\2")
 TRUE, FALSE = "(seq IS NOT NULL)", "(seq IS NULL)"
 SQL_OPS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -88,28 +91,14 @@ class Odd(Exception):
 def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
     """The rows of the batch as the table holds them; `units` are its vectors at length 1."""
     rows = batch.attributes
+    n = len(rows)
+    keys = set().union(*rows)
     odd: set[int] = set()
-    own = [_own(rows, key, str, odd) for key in TEXTS] + [_own(rows, key, int, odd) for key in TIMES]
-    tags: list[str] = []
-    ends = [0]
-    scalars: list[str] = []
-    for i, row in enumerate(rows):
-        start = len(tags)
-        entries: list[str] = []
-        try:
-            for key, value in row.items():
-                if value is not None and key not in OWN:
-                    _encode(key, value, tags, entries)
-        except Odd:
-            odd.add(i)
-        if i in odd:
-            del tags[start:]
-            entries.clear()
-        ends.append(len(tags))
-        scalars.append("".join(entries))
+    own = [_texts(rows, key, odd) if key in keys else pa.nulls(n, pa.utf8()) for key in TEXTS]
+    own += [_times(rows, key, odd) if key in keys else pa.nulls(n, pa.int64()) for key in TIMES]
+    tags, ends, scalars = _tokens_of(rows, odd)
     kept = [json.dumps(dict(row)) if i in odd else None for i, row in enumerate(rows)] if odd else None
     dim = units.shape[1]
-    n = len(rows)
     return pa.table(
         [
             pa.array([tenant]).take(pa.array(np.zeros(n, np.int32))),
@@ -117,7 +106,7 @@ def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
             pa.array(batch.parts, pa.int32()),
             pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(units).reshape(-1)), dim),
             *own,
-            pa.ListArray.from_arrays(pa.array(np.array(ends, np.int32)), pa.array(tags, pa.utf8())),
+            pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(tags, pa.utf8())),
             pa.array(scalars, pa.utf8()),
             pa.nulls(n, pa.utf8()) if kept is None else pa.array(kept, pa.utf8()),
         ],
@@ -125,25 +114,51 @@ def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
     )
 
 
-def _own(rows: Sequence[Attributes], key: str, kind: type, odd: set[int]) -> pa.Array:
+def _tokens_of(rows: Sequence[Attributes], odd: set[int]) -> tuple[list[str], list[int], list[str]]:
+    """The tags of all rows, where each row's end, and each row's scalars; rows that turn out odd have none."""
+    tags: list[str] = []
+    ends = [0]
+    scalars: list[str] = []
+    for i, row in enumerate(rows):
+        start = len(tags)
+        entries = ""
+        try:
+            for key, value in row.items():
+                if key not in OWN and value is not None:
+                    of_list = isinstance(value, list | tuple)
+                    some, entry = _of_list(key, value) if of_list else _encoded(key, value)
+                    tags += some
+                    entries += entry
+        except Odd:
+            odd.add(i)
+        if i in odd:
+            del tags[start:]
+            entries = ""
+        ends.append(len(tags))
+        scalars.append(entries)
+    return tags, ends, scalars
+
+
+def _texts(rows: Sequence[Attributes], key: str, odd: set[int]) -> pa.Array:
     values: list[Any] = [row.get(key) for row in rows]
-    kinds = set(map(type, values))
-    if kinds <= {str, type(None)} and kind is str:
+    if set(map(type, values)) <= {str, type(None)}:
         try:
             return pa.array(values, pa.utf8())
-        except UnicodeEncodeError:
+        except UnicodeEncodeError:  # half of a surrogate pair
             pass
-    for i, value in enumerate(values):
-        if value is not None and not _fits(value, kind):
-            odd.add(i)
-            values[i] = None
-    return pa.array(values, pa.utf8() if kind is str else pa.int64())
+    fits = [value is None or (isinstance(value, str) and _encodable(value)) for value in values]
+    return pa.array(_fitting(values, fits, odd), pa.utf8())
 
 
-def _fits(value: Any, kind: type) -> bool:
-    if kind is str:
-        return isinstance(value, str) and _encodable(value)
-    return type(value) is int and -EXACT <= value <= EXACT
+def _times(rows: Sequence[Attributes], key: str, odd: set[int]) -> pa.Array:
+    values: list[Any] = [row.get(key) for row in rows]
+    fits = [value is None or (type(value) is int and -EXACT <= value <= EXACT) for value in values]
+    return pa.array(values if all(fits) else _fitting(values, fits, odd), pa.int64())
+
+
+def _fitting(values: Sequence[Any], fits: Sequence[bool], odd: set[int]) -> list[Any]:
+    odd.update(i for i, fit in enumerate(fits) if not fit)
+    return [value if fit else None for value, fit in zip(values, fits, strict=True)]
 
 
 def _encodable(text: str) -> bool:
@@ -159,27 +174,35 @@ def _plain(text: str) -> bool:
     return text.isprintable() or (_MARKS.isdisjoint(text) and _encodable(text))
 
 
-def _encode(key: str, value: Any, tags: list[str], entries: list[str]) -> None:
+def _encoded(key: str, value: Any) -> tuple[Sequence[str], str]:
+    """The tags and the entry of a value that is no list."""
+    if isinstance(value, str | int | float) and (not isinstance(value, str) or len(value) <= SHORT):
+        return _encoded_often(key, value)
+    return _encoded_once(key, value)
+
+
+def _encoded_once(key: str, value: Any) -> tuple[Sequence[str], str]:
     if not _plain(key):
         raise Odd
     prefix = prefix_of(key)
-    tags.append(prefix + "?")
-    if isinstance(value, str):
-        if not _plain(value):
-            raise Odd
-        tags.append(f"{prefix}s{value}")
-        entries.append(f"\1{key}\2s{value}\1")
-    elif isinstance(value, list | tuple):
-        for item in value:
-            token = prefix + "0" if item is None else _token(prefix, item)
-            if token is not None:
-                tags.append(token)
-    else:
-        token = _token(prefix, value)
-        if token is not None:
-            tags.append(token)
-            if not isinstance(value, bool):
-                entries.append(f"\1{key}\2n{_digits(value)}\1")
+    token = _token(prefix, value)
+    if token is None:
+        return (prefix + "?",), ""
+    if isinstance(value, bool):
+        return (prefix + "?", token), ""
+    entry = f"s{value}" if isinstance(value, str) else f"n{_digits(value)}"
+    return (prefix + "?", token), f"\1{key}\2{entry}\1"
+
+
+_encoded_often = lru_cache(maxsize=8_192, typed=True)(_encoded_once)
+
+
+def _of_list(key: str, values: Sequence[Any]) -> tuple[Sequence[str], str]:
+    if not _plain(key):
+        raise Odd
+    prefix = prefix_of(key)
+    tokens = (prefix + "0" if value is None else _token(prefix, value) for value in values)
+    return [prefix + "?", *(token for token in tokens if token is not None)], ""
 
 
 def prefix_of(key: str) -> str:
@@ -244,15 +267,16 @@ def odd_rows(found: pa.Table) -> list[OddRow]:
     return [OddRow(seq, part, json.loads(text)) for seq, part, text in held]
 
 
-def condition(tenant: str, where: Filter, odd: Sequence[OddRow] = ()) -> str:
-    """The SQL that rows of the tenant meet when they pass `where`; `odd` are all odd rows of the tenant."""
-    own = f"tenant = {quoted(tenant)}"
+def condition(tenant: str | None, where: Filter, odd: Sequence[OddRow] = ()) -> str:
+    """The SQL that rows of the tenant (None: every row) meet when they pass `where`; `odd` are all odd rows of the
+    tenant."""
+    own = [f"tenant = {quoted(tenant)}"] if tenant is not None else []
     if where == AllOf(()):
-        return own
+        return _both(own)
     sql = _sql(where)
     if odd:
         sql = _either([_both(["odd IS NULL", sql]), _both(["odd IS NOT NULL", _named(where, odd)])])
-    return _both([own, sql])
+    return _both([*own, sql])
 
 
 def _named(where: Filter, odd: Sequence[OddRow]) -> str:

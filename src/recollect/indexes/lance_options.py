@@ -32,9 +32,9 @@ class Options:
     storage: dict[str, str] = field(default_factory=dict)
     index: str = "hnsw_sq"
     train_rows: int = 50_000
-    ef: int = 200
+    ef: int = 400
     nprobes: int = 20
-    refine: int = 4
+    refine: int = 8
     optimize_every: int = 50_000
     batch: int = 4_096
 

@@ -92,12 +92,14 @@ class Version:
         return (query if sql is None else query.where(sql)).limit(None).to_arrow()
 
     def nearest(
-        self, query: Vector, sql: str, limit: int, options: Options | None
+        self, query: Vector, sql: str | None, limit: int, options: Options | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], Vectors]:
         """Seqs, parts and vectors of the `limit` rows nearest to `query`; by the vector index when there are
         options for it, else of all."""
         asked = self._table.search(query, vector_column_name="vector").distance_type("dot")
-        asked = asked.where(sql, prefilter=True).limit(limit).select(["seq", "part", "vector", "_distance"])
+        asked = asked.limit(limit).select(["seq", "part", "vector", "_distance"])
+        if sql is not None:
+            asked = asked.where(sql, prefilter=True)
         if options is None:
             asked = asked.bypass_vector_index()
         else:

@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,14 +63,16 @@ class Tail:
 
     def living(self) -> VectorBatch | None:
         """The rows that nothing later replaced or removed, as one batch; None when there are none."""
-        last: dict[int, int] = {}
-        for number, piece in enumerate(self.pieces):
-            last.update(dict.fromkeys(piece.seqs.tolist(), number))
-        kept = []
-        for number, piece in enumerate(self.pieces):
-            if piece.batch is not None:
-                alive = [i for i, seq in enumerate(piece.seqs.tolist()) if last[seq] == number]
-                kept.append(piece.batch if len(alive) == len(piece.seqs) else _some(piece.batch, alive))
+        kept = [piece.batch for piece in self.pieces if piece.batch is not None]
+        if not _ascending(self.pieces):
+            last: dict[int, int] = {}
+            for number, piece in enumerate(self.pieces):
+                last.update(dict.fromkeys(piece.seqs.tolist(), number))
+            kept = [
+                _some(piece.batch, [i for i, seq in enumerate(piece.seqs.tolist()) if last[seq] == number])
+                for number, piece in enumerate(self.pieces)
+                if piece.batch is not None
+            ]
         kept = [batch for batch in kept if len(batch)]
         if len(kept) <= 1:
             return kept[0] if kept else None
@@ -102,6 +105,14 @@ class Growing:
                     self._partition.put(piece.batch, piece.batch.vectors)
             self._taken = len(pieces)
             return copy.copy(self._partition)
+
+
+def _ascending(pieces: tuple[Piece, ...]) -> bool:
+    """Whether every seq of a piece is above those of the pieces before it, as those of new rows are."""
+    if any(piece.batch is None for piece in pieces):
+        return False
+    edges = [(int(piece.seqs.min()), int(piece.seqs.max())) for piece in pieces]
+    return all(top < low for (_, top), (low, _) in pairwise(edges))
 
 
 def _some(batch: VectorBatch, rows: list[int]) -> VectorBatch:

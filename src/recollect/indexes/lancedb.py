@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -72,7 +72,7 @@ class LanceIndex(Index):
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._older: list[Version] = []
         self._closed = self._closing = self._torn = self._holes = False
-        self._written = self._untidied = 0
+        self._written = self._untidied = self._tried = 0
         self._marked_at = time.monotonic()
         with translated("open its table"):
             folder = self._folder(place.folder)
@@ -92,8 +92,8 @@ class LanceIndex(Index):
     def _opened(self) -> State:
         facts = self._table.facts
         self._rev = self._durable = int(facts.get("rev", 0))
-        self._holes = facts.get("holes") != "0"
         version = self._table.version({}, frozenset())
+        self._holes = bool(version.count()) and facts.get("holes") != "0"
         if not self._durable and version.count():
             self._table.overwrite(None)  # rows that nothing vouches for
             version = self._table.version({}, frozenset())
@@ -219,7 +219,7 @@ class LanceIndex(Index):
         sql = _passing(version, tenant, where)
         if not query.any():
             return _all_equal(version, sql, limit, hidden)
-        options = self._options if version.trained and self._is_wide(version, sql, where) else None
+        options = self._options if version.trained and self._is_wide(version, sql) else None
         pool = limit + max(8, limit // 4)
         while True:
             seqs, parts, vectors = version.nearest(query, sql, pool, options)
@@ -235,9 +235,8 @@ class LanceIndex(Index):
                 return matches
             pool *= 4
 
-    def _is_wide(self, version: Version, sql: str, where: Filter) -> bool:
-        alone = where == EVERYTHING and len(version.tops) == 1
-        return alone or version.count(sql) > NARROW
+    def _is_wide(self, version: Version, sql: str | None) -> bool:
+        return sql is None or version.count(sql) > NARROW
 
     def count(self, tenant: str, where: Filter = EVERYTHING) -> int:
         with self._reading("count") as state:
@@ -248,7 +247,8 @@ class LanceIndex(Index):
         if tenant in state.version.tops:
             sql = _passing(state.version, tenant, where)
             if tail is not None and tail.hidden:
-                sql = f"{sql} AND seq NOT IN ({_listed(tail.hidden)})"
+                shown = f"seq NOT IN ({_listed(tail.hidden)})"
+                sql = shown if sql is None else f"{sql} AND {shown}"
             stored = state.version.count(sql)
         return stored + (tail.rows.count(where) if tail is not None else 0)
 
@@ -277,15 +277,13 @@ class LanceIndex(Index):
         with self._tidying, self._writing("compact"):
             self._save()
             version = self._state.version
-            if self._holes and version.count() != 0:
-                self._table.overwrite(version.batches())
-            elif self._holes:
-                self._table.overwrite(None)
-            self._table.settle()
             if self._holes:
-                self._holes = False
-                if version.count() >= SCALARS_FROM:
-                    self._table.build_scalar_indexes()
+                self._table.overwrite(version.batches() if version.count() else None)
+            self._table.settle()
+            if version.count() >= SCALARS_FROM:
+                self._table.build_scalar_indexes()
+            if self._holes:
+                self._holes, self._tried = False, 0
                 self._table.mark({"rev": str(self._rev), "holes": "0"})
             self._purge()
             self._tidy_if_due(self._state.version)
@@ -301,7 +299,7 @@ class LanceIndex(Index):
                 self._table.settle()
                 self._purge()
             self._publish(State(self._state.version, {}))
-            self._rev = self._durable = self._written = self._untidied = 0
+            self._rev = self._durable = self._written = self._untidied = self._tried = 0
 
     def _show_latest(self) -> None:
         held = self._state.version
@@ -326,9 +324,9 @@ class LanceIndex(Index):
         """Merges files and brings indexes up to date in a thread of its own, after a quarter of the rows changed."""
         rows = version.count()
         due = self._untidied >= max(self._options.optimize_every, rows // 4)
-        due = due or (self._trains(rows) and not version.trained)
+        due = due or (self._trains(rows) and not version.trained and rows >= 2 * self._tried)
         if due and not self._closing and (self._tidier is None or not self._tidier.is_alive()):
-            self._untidied = 0
+            self._untidied, self._tried = 0, rows
             self._tidier = threading.Thread(target=self._tidy, args=(rows,), name="lancedb-tidier")
             self._tidier.start()
 
@@ -382,7 +380,11 @@ class LanceIndex(Index):
     def _bytes_on_disk(self, version: Version) -> int:
         if self._table.path is None:
             return version.nbytes
-        return sum(path.stat().st_size for path in self._table.path.rglob("*") if path.is_file())
+        total = 0
+        for path in self._table.path.rglob("*"):
+            with suppress(FileNotFoundError):  # dropped with an old version meanwhile
+                total += path.stat().st_size if path.is_file() else 0
+        return total
 
     def close(self) -> None:
         with self._lock:
@@ -451,9 +453,13 @@ def checked(batch: VectorBatch, dim: int) -> Vectors:
     return vectors
 
 
-def _passing(version: Version, tenant: str, where: Filter) -> str:
-    odd = version.odd(tenant, condition(tenant, EVERYTHING)) if where != EVERYTHING else ()
-    return condition(tenant, where, odd)
+def _passing(version: Version, tenant: str, where: Filter) -> str | None:
+    """The SQL for the tenant's rows that pass; None when every row of the table does."""
+    alone = len(version.tops) == 1
+    if where == EVERYTHING:
+        return None if alone else condition(tenant, where)
+    odd = version.odd(tenant, condition(tenant, EVERYTHING))
+    return condition(None if alone else tenant, where, odd)
 
 
 def _of(tenant: str, seqs: Sequence[int]) -> str:
@@ -469,7 +475,7 @@ def _chunks(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
         yield seqs[start : start + AT_ONCE]
 
 
-def _all_equal(version: Version, sql: str, limit: int, hidden: frozenset[int]) -> Matches:
+def _all_equal(version: Version, sql: str | None, limit: int, hidden: frozenset[int]) -> Matches:
     """What a zero query finds: every row at cosine 0, the first seqs of them."""
     found = version.read(sql, ["seq", "part"])
     seqs, parts = found["seq"].to_numpy(), found["part"].to_numpy()
