@@ -16,6 +16,8 @@ try:
     from psycopg.types.numeric import Int8BinaryDumper
     from psycopg.types.string import BytesBinaryDumper
     from psycopg_pool import ConnectionPool, PoolTimeout
+
+    from recollect.db.pgbinary import Binary, BinaryDumper
 except ImportError as exc:  # said again, with the fix, where a URL asks for it
     from recollect.errors import ConfigError
 
@@ -94,6 +96,7 @@ def configure(raw: Raw) -> None:
     raw.adapters.register_dumper(int, Int8BinaryDumper)
     raw.adapters.register_dumper(bytes, BytesBinaryDumper)
     raw.adapters.register_dumper(bytearray, BytesBinaryDumper)
+    raw.adapters.register_dumper(Binary, BinaryDumper)
     raw.prepare_threshold = 2
 
 
@@ -130,7 +133,9 @@ def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
         "timeout": "see whether the host is up and lets this one through",
         "too many clients": "lower `database.pool_size`, or raise the server's max_connections",
     }
-    fix = next((fix for sign, fix in fixes.items() if sign in text), "see that the server is up and lets us in")
+    fix = next(
+        (fix for sign, fix in fixes.items() if sign in text), "see that the server is up and lets us in"
+    )
     return StorageError(f"{key}: cannot connect to {where.shown}: {text}; {fix}")
 
 

@@ -331,18 +331,20 @@ class PostgresDatabase(Database):
 
     def erase(self) -> Future[None]:
         """Deleted rows leave their pages, whose rest is moved together over them; see `erased` for what stays."""
-        return self._vacuum("VACUUM")
+        return self.vacuum(TABLES)
 
     def compact(self) -> Future[None]:
         """Gives free pages at the tables' ends back, and refreshes the planner's statistics."""
-        return self._vacuum("VACUUM ANALYZE")
+        return self.vacuum(TABLES, "VACUUM ANALYZE")
 
-    def _vacuum(self, command: str) -> Future[None]:
+    def vacuum(self, tables: Sequence[str], command: str = "VACUUM") -> Future[None]:
+        """Overwrites what was deleted from these tables of the schema, once earlier writes are done."""
+
         def vacuum(_: object) -> None:
             raw = self._transaction.raw
             raw.execute("SET statement_timeout = 0")
             try:
-                raw.execute(f"{command} {', '.join(TABLES)}")
+                raw.execute(f"{command} {', '.join(tables)}")
             finally:
                 raw.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
 
