@@ -181,7 +181,7 @@ def test_tokens_are_those_the_model_reads(server: str) -> None:
 
 def test_base64_and_floats_agree(server: str) -> None:
     packed, plain = opened(server), opened(server)
-    plain.inner.encoding = "float"  # type: ignore[attr-defined]
+    plain.inner.manner = "float"  # type: ignore[attr-defined]
     assert embed(packed, "a text").vectors == pytest.approx(embed(plain, "a text").vectors, abs=1e-5)
 
 

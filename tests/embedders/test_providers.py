@@ -238,15 +238,17 @@ def test_floats_and_base64_are_the_same_vectors(provider: Any) -> None:
 
 def test_a_server_that_refuses_base64_is_asked_for_floats_from_then_on(provider: Any, providers: Any) -> None:
     error = {"error": {"message": "encoding_format base64 is not supported", "type": "invalid_request_error"}}
-    failing(providers, provider, status=400, body=error)
-    embedder = opened(provider)
+    failing(providers, provider, times=2, status=400, body=error, delay=0.3)
+    embedder = opened(provider, batch_size=1)
 
     async def twice() -> None:
-        await embedder.embed(["a"])
-        await embedder.embed(["b"])
+        await embedder.embed(["a", "b"])  # both are under way before the first is refused
+        await embedder.embed(["c"])
 
     asyncio.run(twice())
-    assert [asked.body["encoding_format"] for asked in provider.asked] == ["base64", "float", "float"]
+    assert [asked.body["encoding_format"] for asked in provider.asked] == ["base64"] * 2 + ["float"] * 3
+    failing(providers, provider, times=2, status=400, body=error)
+    assert "encoding_format" in refusal(embedder)
 
 
 def test_vectors_are_put_in_order_by_their_index(provider: Any) -> None:

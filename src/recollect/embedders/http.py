@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import httpcore  # noqa: F401 - httpx would import it at the first request, on the event loop
 import httpx
 import msgspec
 
@@ -109,6 +110,7 @@ class Wire:
         self.base = base
         self.fixes = FIXES | dict(fixes)
         self.usage = Usage()
+        self._trusted = _trusted()
         self._header = header
         self._secret = secret
         self._connections = connections
@@ -221,7 +223,7 @@ class Wire:
         loop = asyncio.get_running_loop()
         if (client := self._clients.get(loop)) is None:
             limits = httpx.Limits(max_connections=self._connections, keepalive_expiry=30.0)
-            client = httpx.AsyncClient(timeout=None, limits=limits, verify=_trusted())
+            client = httpx.AsyncClient(timeout=None, limits=limits, verify=self._trusted)
             self._clients[loop] = client
         return client
 

@@ -32,7 +32,7 @@ class OpenAIEmbedder(RemoteEmbedder):
     """The reference allows 300 000 tokens in one request."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self.encoding = "base64"
+        self.manner = "base64"
         if settings.base_url:
             self.provider = "the OpenAI-compatible server"
             self.batch_size = (
@@ -46,18 +46,18 @@ class OpenAIEmbedder(RemoteEmbedder):
         return "/embeddings"
 
     def body(self, texts: Sequence[str], task: Task) -> Mapping[str, Any]:
-        body: dict[str, Any] = {"input": texts, "encoding_format": self.encoding}
+        body: dict[str, Any] = {"input": texts, "encoding_format": self.manner}
         if self.name:
             body["model"] = self.name
         if self.shortened:
             body["dimensions"] = self.dim
         return body
 
-    def adapts(self, refused: Refused) -> bool:
+    def adapts(self, refused: Refused, manner: str) -> bool:
         told = refused.told.lower()
-        if self.encoding == "float" or not ("base64" in told or "encoding_format" in told):
+        if manner == "float" or not ("base64" in told or "encoding_format" in told):
             return False
-        self.encoding = "float"
+        self.manner = "float"
         return True
 
     def read(self, document: dict[str, Any], count: int) -> Answer:

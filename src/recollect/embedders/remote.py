@@ -87,6 +87,8 @@ class RemoteEmbedder(Embedder):
     key_needed = False
     batch_size = 64
     batch_tokens = 100_000
+    manner = ""
+    """How requests are made, where there is a choice."""
     calibration = Calibration()
 
     def __init__(self, name: str, settings: Settings) -> None:
@@ -142,8 +144,8 @@ class RemoteEmbedder(Embedder):
         """What to do about a refusal, by status, where this provider has something better to say."""
         return {404: f"check that it has the model {self.name!r} of embedder.url, and embedder.base_url"}
 
-    def adapts(self, refused: Refused) -> bool:
-        """Whether the next request will be made another way, because of this refusal."""
+    def adapts(self, refused: Refused, manner: str) -> bool:
+        """Whether a request made in this `manner` will be made in another from now on, because of this refusal."""
         return False
 
     @property
@@ -281,6 +283,7 @@ class RemoteEmbedder(Embedder):
         return self._lanes[loop][task]
 
     async def _batch(self, texts: list[str], task: Task) -> tuple[Vectors, int]:
+        manner = self.manner
         prefixed = [self.prefixes[task] + text for text in texts]
         try:
             document = await self._wire.post(
@@ -291,7 +294,9 @@ class RemoteEmbedder(Embedder):
                 patience=self._patience(task),
             )
         except Refused as exc:
-            return await self._otherwise(texts, task, exc)
+            if self.adapts(exc, manner):
+                return await self._batch(texts, task)
+            return await self._shorter(texts, task, exc)
         try:
             answer = self.read(document, len(texts))
             vectors = self._checked(answer, len(texts))
@@ -302,10 +307,8 @@ class RemoteEmbedder(Embedder):
         estimate = sum(-(-len(text.encode()) // 4) for text in prefixed)
         return vectors, estimate if answer.tokens is None else answer.tokens
 
-    async def _otherwise(self, texts: list[str], task: Task, refused: Refused) -> tuple[Vectors, int]:
-        """The vectors of texts that were refused together: made in another way, in halves, or of a shorter text."""
-        if self.adapts(refused):
-            return await self._batch(texts, task)
+    async def _shorter(self, texts: list[str], task: Task, refused: Refused) -> tuple[Vectors, int]:
+        """The vectors of texts that were too long together, made in halves, or of a shorter text."""
         if refused.too_long and len(texts) > 1:
             half = len(texts) // 2
             first, second = await self._batch(texts[:half], task), await self._batch(texts[half:], task)
