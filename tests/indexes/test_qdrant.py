@@ -6,7 +6,9 @@ API, and lets the client's own engine answer. It is not Qdrant: no graph, no sha
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -32,6 +34,21 @@ from qdrant_client.http.models import PointsList, UpdateOperations
 from recollect.indexes import qdrant, qdrant_link
 
 DIM = 8
+
+
+def suite() -> Any:
+    """The module of the door's suite, which no package holds."""
+    path = Path(__file__).parents[1] / "doors" / "test_index.py"
+    spec = importlib.util.spec_from_file_location("index_door", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+door = suite()
 
 
 def batch(
@@ -502,3 +519,55 @@ def test_the_folders_engine_waits_for_the_disk_at_checkpoints_only(tmp_path: Pat
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
             index.compact()
+
+
+def test_no_memory_is_missing_while_it_is_replaced(
+    server: Server, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qdrant, "REQUEST_POINTS", 16)
+    vectors, seqs = noise(40), list(range(40))
+    missing: list[list[int]] = []
+    done = threading.Event()
+
+    def write(parts: int) -> None:
+        numbers = list(range(parts)) * 40
+        index.put(
+            "t", batch(np.repeat(seqs, parts).tolist(), np.repeat(vectors, parts, axis=0), parts=numbers)
+        )
+
+    def read() -> None:
+        while not done.is_set():
+            found = sorted(index.search("t", vectors[0], 40).seqs.tolist())
+            if found != seqs:
+                missing.append(found)
+
+    write(1)
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for version in range(12):
+            write(3 - version % 3)
+    finally:
+        done.set()
+        reader.join()
+    assert missing == []
+    assert (index.count("t"), len(server.sent("/points/query")) > 3) == (40, True)
+
+
+class TestQdrantServer(door.IndexDoor):  # type: ignore[misc]
+    """The door's suite with every request on the wire. Whole writes only is what no server promises."""
+
+    recall_rows = 2_500
+    test_readers_meet_only_whole_writes = None
+
+    @pytest.fixture
+    def opened(self, server: Server) -> Iterator[Callable[..., Index]]:
+        held: list[Index] = []
+
+        def open_one(dim: int = door.DIM) -> Index:
+            held.append(open_index(f"qdrant:{server.url}?timeout=60", dim, None))
+            return held[-1]
+
+        yield open_one
+        for index in held:
+            index.close()
