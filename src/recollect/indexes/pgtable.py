@@ -140,6 +140,7 @@ class Table:
         self.name = _name(space, dim, given.type)
         self.built = False
         self.rows = 0
+        self._path = f"{database.address.schema}.{self.name}"
         self._options = given
         self._dim = dim
         self._database = database
@@ -196,12 +197,12 @@ class Table:
 
     def _create(self, raw: Any) -> None:
         """One process at a time; what is there already stays."""
-        raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"recollect:{self.name}"])
+        raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"recollect:{self._path}"])
         if not self._inside:
             raw.execute(
                 "CREATE TABLE IF NOT EXISTS vector_marks (name TEXT PRIMARY KEY, rev BIGINT NOT NULL)"
             )
-        if raw.execute(f"SELECT to_regclass('{self.name}') IS NOT NULL").fetchone()[0]:
+        if raw.execute(f"SELECT to_regclass('{self._path}') IS NOT NULL").fetchone()[0]:
             return
         storage = "PLAIN" if self._dim * (2 if self._options.half else 4) <= INLINE_BYTES else "EXTERNAL"
         raw.execute(
@@ -247,8 +248,8 @@ class Table:
         self._look_at = now + LOOK_SECONDS
         sql = (
             "SELECT c.reltuples::bigint, coalesce((SELECT i.indisvalid FROM pg_index i"
-            f" WHERE i.indexrelid = to_regclass('{self.name}_near')), false)"
-            f" FROM pg_class c WHERE c.oid = to_regclass('{self.name}')"
+            f" WHERE i.indexrelid = to_regclass('{self._path}_near')), false)"
+            f" FROM pg_class c WHERE c.oid = to_regclass('{self._path}')"
         )
         (known, self.built), *_ = self._database.read(lambda c: c.select(sql))
         if known <= 0 and not self.rows:
@@ -294,7 +295,7 @@ class Table:
             StorageError: it could not be built.
         """
         with connect(self._database.address, 0, "index.url") as raw:
-            key = f"recollect:{self.name}_near"
+            key = f"recollect:{self._path}_near"
             row = raw.execute("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", [key]).fetchone()
             if row is None or not row[0]:
                 return  # another process builds it
@@ -313,7 +314,7 @@ class Table:
     def _create_index(self, raw: Any) -> None:
         chosen = self._options
         row = raw.execute(
-            f"SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('{self.name}_near')"
+            f"SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('{self._path}_near')"
         ).fetchone()
         if row is not None:
             if row[0]:

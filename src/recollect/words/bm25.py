@@ -24,12 +24,18 @@ def _length_codes() -> list[int]:
     return lengths
 
 
-_LENGTHS = _length_codes()
+LENGTHS = _length_codes()
+"""What each of the 256 bytes means as a document's length."""
+
+
+def length_code(length: int) -> int:
+    """The document length as one byte: exact up to 40 terms, then the next lower step."""
+    return bisect_right(LENGTHS, length) - 1
 
 
 def stored_length(length: int) -> int:
-    """The document length as one byte can hold it: exact up to 40 terms, then the next lower step."""
-    return _LENGTHS[bisect_right(_LENGTHS, length) - 1]
+    """The document length as one byte can hold it."""
+    return LENGTHS[length_code(length)]
 
 
 def idf(documents: int, holding: int) -> float:
