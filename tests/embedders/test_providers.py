@@ -22,6 +22,7 @@ import pytest
 
 import recollect
 from recollect.config import Embedder as Settings
+from recollect.config import load
 from recollect.embedders import Embedded, Embedder, Task, open_embedder
 from recollect.embedders.http import told_wait
 from recollect.embedders.known import KNOWN
@@ -755,6 +756,28 @@ def test_the_table_of_models_makes_sense() -> None:
         assert 16 <= model.max_tokens <= 32768
         assert 64 <= model.dim <= 4096
         assert model.shortest is None or 0 < model.shortest < model.dim
+
+
+def test_the_examples_of_the_page_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "embedders.md").read_text()
+    examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == 5
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    (tmp_path / "token").write_text(KEY)
+    opened_as = []
+    for text in examples:
+        (tmp_path / "recollect.yaml").write_text(text.replace("/run/token", str(tmp_path / "token")))
+        config = load(tmp_path / "recollect.yaml", {})
+        made = open_embedder(config.embedder.url, settings=config.embedder)
+        opened_as.append((made.model, made.dim))
+    assert opened_as == [
+        ("text-embedding-3-small@512", 512),
+        ("BAAI/bge-m3", 1024),
+        ("gemini-embedding-001@768", 768),
+        ("text-embedding-005", 768),
+        ("nomic-embed-text", 768),
+    ]
 
 
 # In the product

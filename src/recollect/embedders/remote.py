@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import string
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ SPARE = 8
 """Tokens a window stays below the limit, for a cut inside a word that makes new ones."""
 PATIENCE = 4
 """A batch of documents may take this many times `embedder.timeout`, tries and waits included."""
+_SINGLE = np.array([chr(point) in string.punctuation for point in range(128)] + [True])
+"""By code point, 128 for all beyond ASCII: whether a vocabulary made for English cuts the character off."""
 CHARS_PER_TOKEN = 32
 """Characters of a text that are looked at per token it may have."""
 
@@ -367,14 +370,14 @@ class RemoteEmbedder(Embedder):
         return max(LEAST_MAX_TOKENS, room if exact else int(room * ESTIMATE))
 
     def _starts(self, text: str) -> NDArray[np.int64]:
-        """Where tokens begin, ascending. Where the model's tokenizer is not known, o200k's stand in for them, and
-        every letter outside ASCII counts at least as one, as it does in vocabularies made for English."""
+        """Where tokens begin, ascending. Where the model's tokenizer is not known, o200k's stand in for them, and every
+        sign, and every letter outside ASCII, counts at least as one, as in vocabularies made for English."""
         encoding = self.known.encoding if self.known else None
         starts = tokens.locate(text, encoding or tokens.DEFAULT_ENCODING).starts
-        if encoding or text.isascii():
+        if encoding:
             return starts
         points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-        others = np.setdiff1d(np.flatnonzero(points > 127), starts)
+        others = np.setdiff1d(np.flatnonzero(_SINGLE[np.minimum(points, 128)]), starts)
         return np.sort(np.concatenate([starts, others]))
 
     async def _cut(self, texts: Sequence[str], room: int) -> list[str]:
