@@ -138,7 +138,7 @@ def cleared() -> Iterator[LanceIndex]:
     index.close()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.dictionaries(KEYS, HELD, max_size=4), min_size=1, max_size=12),
     wheres=st.lists(FILTERS, min_size=3, max_size=8),
@@ -243,6 +243,28 @@ def test_many_small_files_become_few(tmp_path: Path) -> None:
     index.compact()
     assert len(list(tmp_path.rglob("*/data/*.lance"))) <= 2
     assert index.search("t", vectors[1234], 1).seqs.tolist() == [1234]
+    index.close()
+
+
+def test_tidying_keeps_up_with_replacements(caplog: pytest.LogCaptureFixture) -> None:
+    random = np.random.default_rng(0)
+    vectors, held = noise(3_000), dict[int, int]()
+    index = opened(None, "?batch=50&optimize_every=1000&train_rows=1000")
+    for _ in range(50):
+        seqs = np.unique(random.integers(0, 1_500, 100))
+        chosen = random.integers(0, 3_000, len(seqs))
+        index.put("t", batch(seqs.tolist(), vectors[chosen]))
+        held.update(zip(seqs.tolist(), chosen.tolist(), strict=True))
+        seq = int(seqs[0])
+        assert index.search("t", vectors[held[seq]], 1).scores == pytest.approx([1], abs=1e-5)
+    settled(index)
+    assert caplog.records == []
+    assert index.count("t") == len(held)
+    found = index.search("t", vectors[0], 5_000)
+    assert set(found.seqs.tolist()) == set(held)
+    path = index._table.path
+    assert path is not None
+    assert len(list(path.glob("_versions/*"))) < 50
     index.close()
 
 

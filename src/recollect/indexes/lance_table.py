@@ -39,7 +39,7 @@ MARKED = "seq"
 """The column whose metadata tells the revision."""
 ROWS_PER_GRAPH = 500_000
 """Rows of one HNSW graph: about 1 GB at 384 dimensions while it is built."""
-ATTEMPTS = 5
+ROUNDS = 5
 MOMENT = timedelta(milliseconds=1)
 KEEP = timedelta(days=1)
 _SOURCE = re.compile(r",? *(?:location: *)?(?:Location\([^)]*\)|\S*/[^\s,]*\.rs:\d+:\d+)")
@@ -103,7 +103,7 @@ class Version:
         if options is None:
             asked = asked.bypass_vector_index()
         else:
-            asked = asked.ef(max(options.ef, 2 * limit)).nprobes(options.nprobes)
+            asked = asked.ef(max(options.ef, options.refine * limit)).nprobes(options.nprobes)
             asked = asked.refine_factor(options.refine)
         found = asked.to_arrow()
         flat = found["vector"].combine_chunks()
@@ -168,13 +168,7 @@ class LanceTable:
 
     def delete(self, sql: str) -> None:
         """Takes out the rows that meet the condition."""
-        for attempt in range(ATTEMPTS):
-            try:
-                self._table.delete(sql)
-                return
-            except (OSError, RuntimeError) as exc:  # files were merged meanwhile
-                if "conflict" not in str(exc).lower() or attempt == ATTEMPTS - 1:
-                    raise
+        self._table.delete(sql)
 
     def add(self, rows: pa.Table) -> None:
         """Appends rows; all of them, or none when it raises."""
@@ -211,11 +205,12 @@ class LanceTable:
 
     def optimize(self) -> None:
         """Merges small files and takes new rows into the indexes; older versions stay readable."""
+        self._table.checkout_latest()
         self._table.optimize(cleanup_older_than=KEEP)
 
     def settle(self) -> None:
         """`optimize` until nothing is left to do. Nobody may be writing."""
-        for _ in range(ATTEMPTS):
+        for _ in range(ROUNDS):
             before = self._table.version
             self.optimize()
             if self._table.version == before:

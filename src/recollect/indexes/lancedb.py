@@ -32,6 +32,8 @@ SCALARS_FROM = 20_000
 """Rows from which the columns get indexes; fewer are read in a few ms."""
 NARROW = 20_000
 """Up to so many rows that pass a filter are all scored, whatever index there is."""
+GRAPH_POOL = 1_000
+"""Longer lists are not asked of the graph: it gets slower than scoring everything."""
 ROUNDING = 1e-5
 """More than the cosines of LanceDB and ours can differ by."""
 AT_ONCE = 5_000
@@ -219,11 +221,12 @@ class LanceIndex(Index):
         sql = _passing(version, tenant, where)
         if not query.any():
             return _all_equal(version, sql, limit, hidden)
-        options = self._options if version.trained and self._is_wide(version, sql) else None
         pool = limit + max(8, limit // 4)
+        graph = version.trained and pool <= GRAPH_POOL and self._is_wide(version, sql)
+        options = self._options if graph else None
         while True:
             seqs, parts, vectors = version.nearest(query, sql, pool, options)
-            if len(seqs) < pool and options is not None:
+            if options is not None and len(seqs) < pool:
                 options = None  # a graph may end before the rows do
                 continue
             scores = cosines(vectors, query)
@@ -234,6 +237,7 @@ class LanceIndex(Index):
             if settled or len(seqs) < pool:
                 return matches
             pool *= 4
+            options = options if pool <= GRAPH_POOL else None
 
     def _is_wide(self, version: Version, sql: str | None) -> bool:
         return sql is None or version.count(sql) > NARROW
@@ -343,17 +347,22 @@ class LanceIndex(Index):
                     table.build_scalar_indexes()
                 if self._trains(rows) and not table.has_index("vector"):
                     table.build_vector_index()
-                begun = time.time()
-                table.optimize()
                 with self._lock:
-                    if self._closed or self._torn:
-                        return
-                    self._show_latest()
-                    self._drain()
-                # What is shown from here on was committed after `begun`.
-                table.clean(timedelta(seconds=time.time() - begun), everything=False)
+                    if not self._closed and not self._torn:
+                        self._merge_files()
         except IndexUnavailable:
             log.exception("tidying up failed; the index answers as before, and it is tried again later")
+
+    def _merge_files(self) -> None:
+        """Writers wait meanwhile, searches do not: merging beside replacements always lost to them, and left its
+        files behind."""
+        begun = time.time()
+        self._table.optimize()
+        self._show_latest()
+        self._drain()
+        # What is shown now was committed after `begun`.
+        self._table.clean(timedelta(seconds=time.time() - begun), everything=False)
+        self._show_latest()
 
     def health(self) -> dict[str, object]:
         with self._reading("report") as state:
