@@ -284,9 +284,17 @@ def _named(where: Filter, odd: Sequence[OddRow]) -> str:
     for row in odd:
         if matches(where, {**row.attributes, SEQ: row.seq}):
             parts.setdefault(row.part, []).append(row.seq)
-    return _either(
-        [_both([f"part = {part}", f"seq IN ({', '.join(map(str, seqs))})"]) for part, seqs in parts.items()]
-    )
+    return _either([_both([f"part = {part}", f"seq IN ({listed(seqs)})"]) for part, seqs in parts.items()])
+
+
+def memories(tenant: str, seqs: Iterable[int]) -> str:
+    """The SQL that the rows of these memories meet."""
+    return f"tenant = {quoted(tenant)} AND seq IN ({listed(seqs)})"
+
+
+def listed(seqs: Iterable[int]) -> str:
+    """The numbers with commas between them."""
+    return ", ".join(map(str, seqs))
 
 
 def quoted(text: str) -> str:

@@ -18,7 +18,7 @@ from recollect.errors import DimensionMismatch, IndexUnavailable, InvalidInput
 from recollect.filters import EVERYTHING, Filter
 from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
 from recollect.indexes.floats import unit, unit_vector
-from recollect.indexes.lance_filters import columns, condition, quoted
+from recollect.indexes.lance_filters import columns, condition, listed, memories
 from recollect.indexes.lance_options import parse, table_name
 from recollect.indexes.lance_table import LanceTable, Version, concat, translated
 from recollect.indexes.lance_tail import Piece, Tail
@@ -132,7 +132,7 @@ class LanceIndex(Index):
             top = version.tops.get(tenant, -1)
             hidden = tail.hidden if tail is not None else frozenset()
             stored = [seq for seq in wanted[wanted <= top].tolist() if seq not in hidden]
-            removed = sum(version.count(_of(tenant, some)) for some in _chunks(stored))
+            removed = sum(version.count(memories(tenant, some)) for some in _chunks(stored))
             before = tail.rows.view.count if tail is not None else 0
             if not removed and not before:
                 return 0
@@ -153,7 +153,9 @@ class LanceIndex(Index):
     def _write_out(self, state: State) -> None:
         """Brings the table up to `state` and shows it. When it raises, nothing has changed for anybody."""
         stale = [
-            _of(tenant, some) for tenant, tail in state.tails.items() for some in _chunks(sorted(tail.hidden))
+            memories(tenant, some)
+            for tenant, tail in state.tails.items()
+            for some in _chunks(sorted(tail.hidden))
         ]
         fresh = {tenant: tail.living() for tenant, tail in state.tails.items()}
         rows = {
@@ -251,7 +253,7 @@ class LanceIndex(Index):
         if tenant in state.version.tops:
             sql = _passing(state.version, tenant, where)
             if tail is not None and tail.hidden:
-                shown = f"seq NOT IN ({_listed(tail.hidden)})"
+                shown = f"seq NOT IN ({listed(tail.hidden)})"
                 sql = shown if sql is None else f"{sql} AND {shown}"
             stored = state.version.count(sql)
         return stored + (tail.rows.count(where) if tail is not None else 0)
@@ -469,14 +471,6 @@ def _passing(version: Version, tenant: str, where: Filter) -> str | None:
         return None if alone else condition(tenant, where)
     odd = version.odd(tenant, condition(tenant, EVERYTHING))
     return condition(None if alone else tenant, where, odd)
-
-
-def _of(tenant: str, seqs: Sequence[int]) -> str:
-    return f"tenant = {quoted(tenant)} AND seq IN ({_listed(seqs)})"
-
-
-def _listed(seqs: Iterable[int]) -> str:
-    return ", ".join(map(str, seqs))
 
 
 def _chunks(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
