@@ -53,12 +53,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 def policy(table: str) -> str:
-    """Row security of a table with `tenant_id`, as migrations/postgres/0001_core.sql has it."""
+    """Row security of a table with `tenant_id`, as migrations/postgres/0001_core.sql has it. A setting that is asked
+    in a SELECT of its own is asked once a statement, not once a row."""
     return (
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY;"
         f" DROP POLICY IF EXISTS own_tenant ON {table};"
-        f" CREATE POLICY own_tenant ON {table} USING (tenant_id = current_setting('recollect.tenant', true)"
-        " OR current_setting('recollect.house', true) = 'on')"
+        f" CREATE POLICY own_tenant ON {table} USING (tenant_id = (SELECT current_setting('recollect.tenant', true))"
+        " OR (SELECT current_setting('recollect.house', true)) = 'on')"
     )
 
 

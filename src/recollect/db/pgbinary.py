@@ -51,10 +51,10 @@ class BinaryDumper(Dumper):
         return obj.data
 
 
-def array(element: int, items: Sequence[bytes | None], oid: int | None = None) -> Binary:
+def array(element: int, items: Sequence[bytes | bytearray | None], oid: int | None = None) -> Binary:
     """An array of values, each in its type's binary format; `oid` is the array's own type, where it is not one of
     `ARRAYS`."""
-    parts: list[bytes] = [_head(element, len(items), None in items)]
+    parts: list[bytes | bytearray] = [_head(element, len(items), None in items)]
     for item in items:
         if item is None:
             parts.append(_NULL)

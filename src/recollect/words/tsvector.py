@@ -2,7 +2,7 @@
 
 PostgreSQL's own index of words, GIN over `tsvector`, is of no use behind row security: its operator is not leakproof,
 so the planner asks it only of rows that passed the policy, one by one. `ts_rank` is no BM25 either. Therefore terms
-are kept as they are looked up: `word_terms` has a row for each term in each block of 256 documents, found by equality,
+are kept as they are looked up: `word_terms` has a row for each term in each block of 512 documents, found by equality,
 which is leakproof. Its `postings` are packed: the document's seq, how often it has the term, and how long it is.
 """
 
@@ -31,11 +31,10 @@ from recollect.words.bm25 import K1, LENGTHS, B, idf, length_code, rounded
 T = TypeVar("T")
 NEVER_BEHIND = 1 << 62
 """The watermark of words in the rows' own transactions: beyond every revision, so that no minimum takes it."""
-BLOCK = 256
-"""Documents of one block: adding one rewrites what its terms have in the block, at most 2.5 kB each."""
+BLOCK = 512
+"""Documents of one block: adding one rewrites what its terms have in the block, at most 5 kB each."""
 FEW = 512
-"""Best candidates of which the filter is asked first, and `MORE` next, before it is asked of every document."""
-MORE = 8
+"""Of how many of the best candidates the filter is asked first, each looked up by its seq."""
 TABLES = ("words", "word_terms", "word_tenants")
 FORMAT = f"words 1, {STAMP}"
 POSTING = np.dtype([("seq", "<i8"), ("count", "u1"), ("length", "u1")])
@@ -77,9 +76,11 @@ POSTINGS_OF = f"""
 SELECT t.term, t.block, t.postings FROM {_KEYED}
 JOIN word_terms t ON t.tenant_id = $1::text AND t.term = given.term AND t.block = given.block
 """
-APPEND = """
+ADD = """
 INSERT INTO word_terms (tenant_id, term, block, postings)
 SELECT $1::text, given.* FROM unnest($2::text[], $3::bigint[], $4::bytea[]) AS given
+"""
+APPEND = f"""{ADD}
 ON CONFLICT (tenant_id, term, block) DO UPDATE SET postings = word_terms.postings || excluded.postings
 """
 REPLACE = """
@@ -181,7 +182,7 @@ class TsvectorWords(Words):
             added = sum(doc.length for doc in read) - less
             with raw.pipeline():
                 raw.execute(INSERT, [tenant, seqs, ints(blocks), lengths, listed, *rows])
-                _append(raw, tenant, read, blocks)
+                _append(raw, tenant, read, blocks, block)
                 raw.execute(LEAVE, [tenant, len(read) - gone, added, *made])
 
         self._write("adding documents", tenant, work)
@@ -206,10 +207,11 @@ class TsvectorWords(Words):
 
         def work(raw: Any) -> WordMatches:
             rows = raw.cursor(binary=True).execute(LOOK_UP, [tenant, texts(asked)]).fetchall()
+            documents = max((row[2] or 0 for row in rows), default=0)
             seqs, scores = _scored(rows, asked)
             if where == EVERYTHING or not len(seqs):
                 return _best(seqs, scores, limit)
-            return _filtered(raw, tenant, where, seqs, scores, limit)
+            return _filtered(raw, tenant, where, seqs, scores, documents, limit)
 
         return self._read("searching", tenant, work)
 
@@ -310,17 +312,21 @@ def _take_out(raw: Any, tenant: str, seqs: Sequence[int]) -> tuple[int, int]:
     return len(rows), sum(row[2] for row in rows)
 
 
-def _append(raw: Any, tenant: str, docs: Sequence[_Doc], blocks: Sequence[int]) -> None:
-    fresh: dict[Key, list[bytes]] = defaultdict(list)
+def _append(raw: Any, tenant: str, docs: Sequence[_Doc], blocks: Sequence[int], begun: int) -> None:
+    """Adds the documents' postings; the block `begun` may hold some already, later ones do not."""
+    fresh: dict[int, dict[str, bytearray]] = {}
     for doc, block in zip(docs, blocks, strict=True):
-        seq, length = doc.seq.to_bytes(8, "little", signed=True), length_code(doc.length)
+        held = fresh.setdefault(block, defaultdict(bytearray))
+        seq, length = doc.seq.to_bytes(8, "little", signed=True), bytes((length_code(doc.length),))
+        once = seq + b"\1" + length
         for term, count in doc.counts.items():
-            fresh[term, block].append(seq + bytes((min(count, 255), length)))
-    if fresh:
-        ordered = sorted(fresh)  # the order of the primary key
-        raw.execute(
-            APPEND, [tenant, *_keys(ordered), array(BYTEA, [b"".join(fresh[key]) for key in ordered])]
-        )
+            held[term] += once if count == 1 else seq + bytes((min(count, 255),)) + length
+    for block, held in fresh.items():
+        names = sorted(held)  # the order of the primary key
+        values = array(BYTEA, [held[name] for name in names])
+        if names:
+            add = APPEND if block == begun else ADD
+            raw.execute(add, [tenant, texts(names), ints([block] * len(names)), values])
 
 
 def _keys(keys: Any) -> tuple[Any, Any]:
@@ -381,17 +387,23 @@ def _filtered(
     where: Filter,
     seqs: NDArray[np.int64],
     scores: NDArray[np.float32],
+    documents: int,
     limit: int,
 ) -> WordMatches:
-    """The filter is asked of the best candidates first; where it lets few pass, of every document."""
-    depth = max(FEW, 4 * limit)
-    for among in (depth, depth * MORE, None):
-        near = np.arange(len(seqs)) if among is None else top(scores, among)
-        passing = _passing(raw, tenant, where, None if among is None else seqs[near])
-        near = near[np.isin(seqs[near], passing)]
-        if len(near) >= limit or among is None or among >= len(seqs):
+    """The filter is asked of the best candidates first, and then of as many as its share among them tells; of every
+    document where that is the shorter way."""
+    depth = max(FEW, 2 * limit)
+    while depth < len(seqs) and 4 * depth < documents:
+        near = top(scores, depth)  # many more than `depth` where many score the same
+        if 4 * len(near) > documents:
             break
-    return _best(seqs[near], scores[near], limit)
+        near = near[np.isin(seqs[near], _passing(raw, tenant, where, seqs[near]))]
+        if len(near) >= limit:
+            return _best(seqs[near], scores[near], limit)
+        depth = max(4 * depth, 2 * depth * limit // (len(near) + 1))
+    passing = _passing(raw, tenant, where, seqs if 4 * len(seqs) < documents else None)
+    held = np.isin(seqs, passing)
+    return _best(seqs[held], scores[held], limit)
 
 
 def _passing(raw: Any, tenant: str, where: Filter, among: NDArray[np.int64] | None) -> NDArray[np.int64]:
