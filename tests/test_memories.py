@@ -6,13 +6,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import recollect
 from recollect.errors import Conflict, DimensionMismatch, InvalidInput, NotFound, StorageError
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import NewMemory, Query
@@ -261,9 +259,9 @@ def cases(table: list[tuple[str, dict[str, Any], str]]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A folder that every refusal leaves as it is."""
-    with recollect.open(tmp_path_factory.mktemp("refusals"), embedder={"url": "hash:64"}) as opened:
+def crowded(lasting_home: Any) -> Any:
+    """A product that every refusal leaves as it is."""
+    with lasting_home.open() as opened:
         opened.memories.add("the only one", id="only")
         yield opened
 
@@ -428,6 +426,26 @@ def test_an_unknown_id_is_not_found_by_any_verb(crowded: BlockingRecollect, id_:
     assert crowded.memories.forget([id_]).memories == 0
 
 
+@pytest.mark.parametrize("key", ["source", "session_id", "kind", "mood", "\x00"])
+def test_a_question_may_hold_a_nul_that_no_memory_holds(crowded: BlockingRecollect, key: str) -> None:
+    memories = crowded.memories
+    asked = {"eq": 0, "ne": 1, "in": 0, "nin": 1, "gt": 0, "lt": 0}
+    for op, found in asked.items():
+        value: Any = ["\x00", "a\x00b"] if op in ("in", "nin") else "\x00"
+        condition = {"type": op, "key": key, "value": value}
+        if key == "kind" and op in ("gt", "lt"):
+            continue
+        assert memories.count(filters=condition) == found
+        for mode in ("words", "dense"):
+            assert (
+                len(memories.search("the only one", filters=condition, mode=mode, threshold=0.0).results)
+                == found
+            )
+    assert memories.search("nothing\x00 here", mode="words").results == []
+    assert memories.count(tags=["\x00"]) == memories.count(scopes=["session:\x00"]) == 0
+    assert memories.forget(["\x00"]).memories == 0
+
+
 def test_metadata_that_looks_odd_is_plain_text(memories: BlockingMemories) -> None:
     odd = {
         "a": r"\u0000",
@@ -546,8 +564,8 @@ def test_messages_of_the_same_moment_keep_their_order(memories: BlockingMemories
 # --- closing -------------------------------------------------------------------------------------------
 
 
-def test_a_closed_folder_says_so(tmp_path: Path) -> None:
-    opened = recollect.open(tmp_path, embedder={"url": "hash:64"})
+def test_what_is_closed_says_so(home: Any) -> None:
+    opened = home.open()
     opened.close()
     opened.close()
     with pytest.raises(StorageError, match="closed"):
@@ -556,9 +574,9 @@ def test_a_closed_folder_says_so(tmp_path: Path) -> None:
         opened.memories.count()
 
 
-def test_closing_under_way_answers_every_caller(tmp_path: Path) -> None:
+def test_closing_under_way_answers_every_caller(home: Any) -> None:
     """A caller that closing overtakes hears of it; none waits for ever, and what was confirmed is there."""
-    opened = recollect.open(tmp_path, embedder={"url": "hash:64"})
+    opened = home.open()
     confirmed: list[str] = []
     begun = threading.Event()
 
@@ -580,7 +598,7 @@ def test_closing_under_way_answers_every_caller(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(20)
     assert not any(thread.is_alive() for thread in threads)
-    with recollect.open(tmp_path, embedder={"url": "hash:64"}) as again:
+    with home.open() as again:
         assert {again.memories.get(id_).id for id_ in confirmed} == set(confirmed)
 
 

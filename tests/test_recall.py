@@ -6,7 +6,6 @@ import itertools
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
 from recollect.embedders.base import Embedded, Task
 from recollect.embedders.hash import HashEmbedder
 from recollect.sync import BlockingMemories, BlockingRecollect
@@ -70,12 +68,8 @@ def test_a_threshold_is_a_floor_on_the_cosine(
             assert hit.similarity == pytest.approx(hit.memory.metadata["step"] / 10, abs=1e-5)
 
 
-def test_none_takes_the_configured_floor_and_zero_is_no_floor(
-    tmp_path: Path,
-) -> None:
-    with recollect.open(
-        tmp_path, embedder={"url": "hash:64"}, search={"default_threshold": 0.5, "default_limit": 3}
-    ) as opened:
+def test_none_takes_the_configured_floor_and_zero_is_no_floor(home: Any) -> None:
+    with home.open(search={"default_threshold": 0.5, "default_limit": 3}) as opened:
         opened.memories.add("alpha beta")
         for n in range(6):
             opened.memories.add(f"gamma delta{n}")
@@ -254,8 +248,8 @@ def walk(memories: BlockingMemories, **how: Any) -> list[str]:
 
 @settings(max_examples=40, deadline=None)
 @given(count=st.integers(0, 23), limit=st.integers(1, 25), order=st.sampled_from(["asc", "desc"]))
-def test_pages_hold_every_row_once(count: int, limit: int, order: str) -> None:
-    with recollect.open(":memory:", embedder={"url": "hash:16"}) as opened:
+def test_pages_hold_every_row_once(lasting_home: Any, count: int, limit: int, order: str) -> None:
+    with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
         if count:
             opened.memories.add_many([{"content": str(n), "metadata": {"n": n % 3}} for n in range(count)])
         for how in ({}, {"filters": {"n": 1}}):

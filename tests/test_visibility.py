@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import recollect
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import Memory, Subject
@@ -24,9 +23,9 @@ PLACES = {"session": "session_id", "user": "user_id", "agent": "agent_id", "chan
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any) -> Iterator[BlockingRecollect]:
     """A product whose tenants are taken one after the other: each example of a property gets a fresh one."""
-    with recollect.open(":memory:", embedder={"url": "hash:32"}) as opened:
+    with lasting_home.empty(embedder={"url": "hash:32"}) as opened:
         yield opened
 
 

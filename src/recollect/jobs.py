@@ -18,7 +18,7 @@ from typing import Any
 
 from recollect.db import Connection, Database, Row
 from recollect.errors import NotFound, RecollectError
-from recollect.rows import compact_json, moment, now_micros
+from recollect.rows import compact_json, moment, nameable, now_micros
 from recollect.threads import Threads
 from recollect.types import Job
 
@@ -134,7 +134,9 @@ class Jobs:
         Raises:
             NotFound: no such job in this tenant.
         """
-        row = await self.threads.run(self.db.read, lambda c: c.one("get_job", [tenant, id_]), tenant)
+        row = None
+        if nameable(id_):
+            row = await self.threads.run(self.db.read, lambda c: c.one("get_job", [tenant, id_]), tenant)
         if row is None:
             raise NotFound(f"no job {id_!r}")
         return _job(row)
@@ -149,7 +151,12 @@ class Jobs:
         ]
 
     async def cancel(self, tenant: str, id_: str) -> Job:
-        """Cancels a queued job now and a running one between two steps; an ended one stays as it is."""
+        """Cancels a queued job now and a running one between two steps; an ended one stays as it is.
+
+        Raises:
+            NotFound: no such job in this tenant.
+        """
+        await self.get(tenant, id_)
         now = now_micros()
 
         def work(c: Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from recollect.types import Memory
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_NOWHERE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Record(NamedTuple):
@@ -69,6 +71,12 @@ def micros(moment: datetime) -> int:
 def moment(value: int) -> datetime:
     """The UTC moment of so many microseconds since 1970."""
     return EPOCH + timedelta(microseconds=value)
+
+
+def nameable(id_: str) -> bool:
+    """Whether something stored may have this id: with NUL or half of a surrogate pair nothing has, and databases
+    refuse even the question."""
+    return _NOWHERE.search(id_) is None
 
 
 def _maybe(value: int | None) -> datetime | None:
@@ -178,6 +186,8 @@ def searched_text(row: Record) -> str:
 def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int, Record]:
     """The rows of these seqs that are there, by seq."""
     wanted = list(seqs)
+    if not wanted:
+        return {}
     few = len(wanted) <= 64
     places = ", ".join("?" * len(wanted)) if few else "SELECT value FROM {seqs ?} wanted"
     rows = connection.select(
@@ -192,7 +202,7 @@ def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[s
     rows = connection.select(
         f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM {{texts ?2}} wanted"
         " {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value",
-        [tenant, json.dumps(list(ids))],  # in ASCII, so that a string that is not unicode just names nothing
+        [tenant, json.dumps([id_ for id_ in ids if nameable(id_)])],
     )
     return {row[3]: Record._make(row) for row in rows}
 

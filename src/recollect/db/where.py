@@ -57,6 +57,10 @@ def _compare(compare: Compare) -> Where:
     kind = str if compare.key in TEXT else int
     if column is None or not all(value is None or type(value) is kind for value in values):
         return Where("TRUE", (), exact=False)
+    if any(
+        type(value) is str and "\x00" in value for value in values
+    ):  # no column holds it, no server takes it
+        return Where("TRUE", (), exact=False)
     if compare.op in ORDER:
         if values[0] is None:
             return Where("FALSE", (), exact=True)
