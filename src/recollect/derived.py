@@ -12,12 +12,14 @@ Whatever fails is marked behind, searches say so, and `catch_up` replays the row
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from recollect.changes import Applied, Put
 from recollect.db import Connection, Database
+from recollect.errors import StorageError
 from recollect.indexes import Index
 from recollect.replay import changed_page, put_vectors, put_words
 from recollect.rows import compact_json, now_micros
@@ -148,7 +150,10 @@ class Derived:
 
     def open(self) -> dict[str, int]:
         """Brings both indexes up to the rows; rows replayed, by side."""
-        return {side: self._open_side(side) for side in ("index", "words")}
+        rev = self.db.read(_extent)[1]  # what others write meanwhile may be in one side only
+        counts = {side: self._open_side(side) for side in ("index", "words")}
+        self.applied = max(self.applied, rev)
+        return counts
 
     def _open_side(self, side: str) -> int:
         door = self.door(side)
@@ -181,9 +186,19 @@ class Derived:
             for side in ("index", "words"):
                 door = self.door(side)
                 if not door.inside and not door.shared and side not in self.behind:
-                    self.catch_up(side, since, advance=False)
+                    self._follow_side(side, since)
             if not self.behind:
                 self.applied = max(self.applied, rev)
+
+    def _follow_side(self, side: str, since: int) -> None:
+        try:
+            self.catch_up(side, since)
+        except StorageError:
+            raise
+        except BaseException:  # a panic in a native index is no Exception
+            log.exception("the %s does not follow; it will be repaired", side)
+            self.behind.setdefault(side, since)
+            self.on_behind(side)
 
     def refresh(self) -> None:
         """What a process does again and again where others write too: follows them, repairs what is behind here,
@@ -193,13 +208,13 @@ class Derived:
             IndexUnavailable: an index still does not take what it missed.
             StorageError: the rows cannot be read.
         """
+        row = self.db.read(lambda c: c.one("get_meta", ["purged"]))
+        purged = row[0] if row else ""  # read first: what follows takes out all that was removed before
         if self.follows:
             self.follow()
         if self.behind:
             self.repair()
         self.take_up()
-        row = self.db.read(lambda c: c.one("get_meta", ["purged"]))
-        purged = row[0] if row else ""
         if purged != self._purged:
             self.compact()
             self._purged = purged
@@ -208,7 +223,7 @@ class Derived:
         """Takes removed words and vectors out of the files of this process's indexes, and asks the others to."""
         self.compact()
         if self.db.shared:
-            self._purged = str(self.applied)
+            self._purged = secrets.token_hex(8)
             mark = ["purged", self._purged]
             self.db.write(lambda c: c.run("set_meta", mark)).result()
 
@@ -231,9 +246,9 @@ class Derived:
         """Drops both indexes and makes them again from the rows; rows replayed, by side."""
         return {side: self.catch_up(side, 0, clear=True) for side in ("index", "words")}
 
-    def catch_up(self, side: str, since: int, *, clear: bool = False, advance: bool = True) -> int:
+    def catch_up(self, side: str, since: int, *, clear: bool = False) -> int:
         """Replays the rows changed after revision `since` into one side; rows replayed. Other writes go on between
-        its pages. `advance` False leaves `applied` to the caller, who has the other side to bring up too.
+        its pages. Where other processes write, `applied` is left to the caller: the other side may have less.
 
         Raises:
             IndexUnavailable: the index does not take them; it stays behind.
@@ -249,9 +264,7 @@ class Derived:
             if since < rev:
                 for tenant in tenants:
                     count += self.replay(door, side, tenant, since)
-            self.db.write(
-                lambda c: self._last(c, rev), lambda last: self._caught_up(side, last, advance)
-            ).result()
+            self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
             return count
 
     def _on_writer(self, door: Index | Words, clear: bool) -> None:
@@ -302,12 +315,12 @@ class Derived:
         row = c.one("last_rev")
         return rev if self.db.shared or row is None else int(row[0])
 
-    def _caught_up(self, side: str, rev: int, advance: bool) -> None:
+    def _caught_up(self, side: str, rev: int) -> None:
         if side in self._failed:
             self._failed.discard(side)
             return
         self.behind.pop(side, None)
-        if advance and not self.behind:
+        if not self.behind and not self.db.shared:
             self.applied = max(self.applied, rev)
         if not self.door(side).inside:
             self.door(side).flush(rev)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import random
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.db import Connection, Database, Row
-from recollect.errors import NotFound, RecollectError
+from recollect.errors import NotFound, RecollectError, StorageError
 from recollect.rows import compact_json, moment, nameable, now_micros
 from recollect.threads import Threads
 from recollect.types import Job
@@ -48,9 +49,11 @@ class LeaseLost(Exception):
 
 @dataclass(slots=True)
 class Run:
-    """One attempt at one job, as its handler sees it."""
+    """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
+    one has the job now."""
 
     jobs: Jobs
+    lease: str
     tenant: str
     id: str
     kind: str
@@ -59,6 +62,7 @@ class Run:
     done: int
     total: int | None
     attempts: int
+    lost: bool = False
 
     async def report(self, done: int, total: int | None = None, cursor: str | None = None) -> None:
         """Makes progress durable and renews the lease.
@@ -90,6 +94,7 @@ class Jobs:
         self.max_attempts = max_attempts
         self.handlers: dict[str, Handler] = {}
         self.owner = secrets.token_hex(8)
+        self._leases = itertools.count(1)
         self._wake = asyncio.Event()
         self._ended = asyncio.Condition()
         self._workers: list[asyncio.Task[None]] = []
@@ -193,14 +198,21 @@ class Jobs:
 
     async def _work(self) -> None:
         while not self._stopping:
-            self._wake.clear()
-            run = await self._claim()
-            if run is None:
-                await self._sleep()
-                continue
-            await self._attempt(run)
-            async with self._ended:
-                self._ended.notify_all()
+            try:
+                await self._work_once()
+            except StorageError as exc:  # a worker outlives the database's absence
+                log.warning("no jobs while the rows are away: %s", exc)
+                await asyncio.sleep(OTHERS_WAIT)
+
+    async def _work_once(self) -> None:
+        self._wake.clear()
+        run = await self._claim()
+        if run is None:
+            await self._sleep()
+            return
+        await self._attempt(run)
+        async with self._ended:
+            self._ended.notify_all()
 
     async def _sleep(self) -> None:
         row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at"))
@@ -211,19 +223,20 @@ class Jobs:
             await asyncio.wait_for(self._wake.wait(), wait)
 
     async def _claim(self) -> Run | None:
-        now = now_micros()
+        now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
         row = await self.threads.result(
-            self.db.write(lambda c: c.one("claim_job", [self.owner, now + self.lease, now]))
+            self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now]))
         )
         if row is None:
             return None
         tenant, id_, kind, payload, cursor, done, total, attempts = row
-        return Run(self, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
+        return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
 
     async def _attempt(self, run: Run) -> None:
-        beat = asyncio.create_task(self._beat(run))
+        work = asyncio.create_task(self._handler(run))
+        beat = asyncio.create_task(self._beat(run, work))
         try:
-            result = await self._handler(run)
+            result = await work
         except Cancelled:
             await self._end(run, "cancelled", None, None)
         except Postponed as exc:
@@ -231,6 +244,9 @@ class Jobs:
         except LeaseLost:
             log.warning("job %s went to another worker", run.id)
         except asyncio.CancelledError:
+            if run.lost:
+                log.warning("job %s went to another worker", run.id)
+                return
             await asyncio.shield(self._end(run, "queued", None, None))
             raise
         except Exception as exc:
@@ -248,20 +264,25 @@ class Jobs:
             raise NotFound(f"no handler for jobs of kind {run.kind!r} in this version")
         return await handler(run)
 
-    async def _beat(self, run: Run) -> None:
-        while True:
+    async def _beat(self, run: Run, work: asyncio.Task[Any]) -> None:
+        """Renews the lease again and again; ends the work when another worker has the job."""
+        while not run.lost:
             await asyncio.sleep(self.lease / SECOND / 3)
             until = now_micros() + self.lease
 
             def renew(c: Connection, until: int = until) -> int:
-                return c.run("renew_job", [until, run.tenant, run.id, self.owner])
+                return c.run("renew_job", [until, run.tenant, run.id, run.lease])
 
-            await self.threads.result(self.db.write(renew, tenant=run.tenant))
+            try:
+                run.lost = not await self.threads.result(self.db.write(renew, tenant=run.tenant))
+            except StorageError as exc:  # it may come back before anybody else can have the job
+                log.warning("the lease of job %s could not be renewed: %s", run.id, exc)
+        work.cancel()
 
     async def _postpone(self, run: Run, why: Postponed) -> None:
         now = now_micros()
         due = now + int(why.seconds * SECOND)
-        values = [str(why), due, now, run.tenant, run.id, self.owner]
+        values = [str(why), due, now, run.tenant, run.id, run.lease]
         await self.threads.result(self.db.write(lambda c: c.run("postpone_job", values), tenant=run.tenant))
 
     async def _failed(self, run: Run, exc: Exception) -> None:
@@ -279,18 +300,30 @@ class Jobs:
     ) -> None:
         now = now_micros()
         held = None if result is None else compact_json(result)
-        values = [state, error, held, now + int(delay * SECOND), now, run.tenant, run.id, self.owner]
+        values = [state, error, held, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
 
-        def work(c: Connection) -> None:
-            c.run("end_job", values)
+        def work(c: Connection) -> int:
+            ended = c.run("end_job", values)
             c.run("drop_ended_jobs", [now - KEPT * SECOND])
+            return ended
 
-        await self.threads.result(self.db.write(work))
+        if not await self._insist(work, now + self.lease):
+            log.warning("job %s was ended by another worker", run.id)
+
+    async def _insist(self, work: Callable[[Connection], int], until: int) -> int:
+        """Writes what became of a job, for as long as nobody else can have taken it over."""
+        while True:
+            try:
+                return await self.threads.result(self.db.write(work))
+            except StorageError:
+                if self._stopping or now_micros() > until:
+                    raise
+            await asyncio.sleep(OTHERS_WAIT)
 
     async def progress(self, run: Run) -> None:
         """See `Run.report`."""
         now = now_micros()
-        values = [run.done, run.total, run.cursor, now + self.lease, now, run.tenant, run.id, self.owner]
+        values = [run.done, run.total, run.cursor, now + self.lease, now, run.tenant, run.id, run.lease]
         row = await self.threads.result(
             self.db.write(lambda c: c.one("progress_job", values), tenant=run.tenant)
         )

@@ -62,9 +62,10 @@ class Upkeep:
             try:
                 await self.core.threads.run(self.core.store.refresh)
                 trouble = ""
-            except RecollectError as exc:
+            except Exception as exc:  # whatever an index says: this must go on
                 if str(exc) != trouble:
-                    log.warning("not in step with the other processes: %s", exc)
+                    known = isinstance(exc, RecollectError)
+                    log.warning("not in step with the other processes: %s", exc, exc_info=not known)
                 trouble = str(exc)
 
     def end(self) -> None:

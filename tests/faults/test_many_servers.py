@@ -1,0 +1,360 @@
+"""Several servers and workers on one PostgreSQL: what one is told all know; what one was doing when it died another
+does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import recollect
+from recollect import derived, upkeep
+from recollect.errors import NotFound
+from recollect.recollect import Recollect
+
+_spec = spec_from_file_location("recollect_tests_cluster", Path(__file__).with_name("cluster.py"))
+assert _spec is not None
+assert _spec.loader is not None
+cluster = module_from_spec(_spec)
+_spec.loader.exec_module(cluster)
+
+PLACEMENTS = [
+    pytest.param(cluster.LOCAL, id="local"),
+    pytest.param(cluster.MIXED, id="mixed"),
+    pytest.param(
+        cluster.INSIDE,
+        id="inside",
+        marks=pytest.mark.skipif(find_spec("recollect.words.tsvector") is None, reason="not there yet"),
+    ),
+]
+
+
+@pytest.fixture(params=PLACEMENTS, scope="module")
+def placement(request: pytest.FixtureRequest) -> Any:
+    """Where the two indexes are."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def pair(placement: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """Two servers of one database, each with a folder of its own."""
+    url, folder = sys.modules["recollect_tests_postgres"].fresh_url(), tmp_path_factory.mktemp("pair")
+    a, b = (
+        cluster.Server(folder, url, *cluster.placed(placement), data=str(folder / name))
+        for name in ("a", "b")
+    )
+    with cluster.running(a, b):
+        yield a, b
+
+
+def found(server: Any, word: str, mode: str = "hybrid") -> list[str]:
+    """The ids of the memories with that word among the first answers to it."""
+    answer = server.client.search(word, mode=mode, limit=200)
+    assert answer.degraded == []
+    return [hit.memory.id for hit in answer.results if word in hit.memory.content]
+
+
+# --- one truth -------------------------------------------------------------------------------------
+
+
+def test_what_one_server_is_told_the_other_finds_at_once(pair: tuple[Any, Any]) -> None:
+    a, b = pair
+    for n in range(25):
+        writer, reader = (a, b) if n % 2 else (b, a)
+        word = f"word{n}x"
+        id_ = writer.client.add(f"the {word} is new").memory.id
+        assert found(reader, word, "words") == [id_]
+        assert found(reader, word, "dense") == [id_]
+        writer.client.update(id_, content=f"the other{word} is newer")
+        assert found(reader, word, "words") == []
+        assert found(reader, f"other{word}") == [id_]
+        if n % 3 == 0:
+            reader.client.delete(id_)
+            assert found(writer, f"other{word}") == []
+            with pytest.raises(NotFound):
+                writer.client.get(id_)
+
+
+def test_a_search_during_many_writes_of_the_other_misses_none(pair: tuple[Any, Any]) -> None:
+    a, b = pair
+    acknowledged: list[tuple[str, str]] = []
+    ended = threading.Event()
+
+    def write(server: Any, name: str) -> None:
+        n = 0
+        while not ended.is_set():
+            word = f"{name}{n}x"
+            acknowledged.append((word, server.client.add(f"again {word}").memory.id))
+            n += 1
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, s, name) for s, name in ((a, "aa"), (b, "bb"), (a, "ab"), (b, "ba"))]
+        try:
+            until = time.monotonic() + 3
+            while time.monotonic() < until:
+                for word, id_ in acknowledged[-3:]:
+                    server = random.choice(pair)
+                    mode = random.choice(["words", "dense"])
+                    answer = server.client.search(f"again {word}", mode=mode)
+                    assert id_ in [hit.memory.id for hit in answer.results], (word, mode)
+        finally:
+            ended.set()
+        for writer in writers:
+            writer.result()
+    same_everywhere(*pair)
+
+
+def same_everywhere(*servers: Any) -> int:
+    """Every server has all rows in both indexes, once it has looked; how many."""
+    count = servers[0].client.count()
+    for server in servers:
+        server.client.search("look")
+        stats = server.client.stats()
+        keys = ("memories", "vectors", "indexed_vectors", "indexed_words", "unembedded")
+        assert [stats[key] for key in keys] == [count, count, count, count, 0]
+        assert stats["behind"] == []
+    return int(count)
+
+
+def test_the_same_texts_at_the_same_time_are_stored_once(pair: tuple[Any, Any]) -> None:
+    texts = [f"said twice {n}" for n in range(60)]
+
+    def add(server: Any, seed: int) -> dict[str, tuple[str, bool]]:
+        mine = random.Random(seed).sample(texts, len(texts))
+        held = {}
+        for at in range(0, len(mine), 3):
+            for added in server.client.add_many(mine[at : at + 3]):
+                held[added.memory.content] = (added.memory.id, added.created)
+        return held
+
+    with ThreadPoolExecutor(4) as pool:
+        told = [run.result() for run in [pool.submit(add, pair[n % 2], n // 2) for n in range(4)]]
+    for text in texts:
+        assert len({each[text][0] for each in told}) == 1, text
+        assert sum(each[text][1] for each in told) == 1, text
+    same_everywhere(*pair)
+
+
+def test_what_one_forgets_no_other_keeps(pair: tuple[Any, Any]) -> None:
+    a, b = pair
+    folder = a.log.parent
+    for n in range(3):  # each forgetting must be heard of, not only the first
+        word = f"zanzibarquux{n}"
+        id_ = b.client.add(f"the {word} is secret").memory.id
+        assert found(a, word) == [id_]
+        assert found(b, word) == [id_]
+        a.client.forget(ids=[id_])
+        assert found(b, word) == []
+        cluster.eventually(lambda w=word: not holding(folder, w), 10, f"{word} has left the files")
+    same_everywhere(*pair)
+
+
+def holding(folder: Path, word: str) -> list[Path]:
+    """The files with that word."""
+    held = []
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file() and word.encode() in path.read_bytes():
+                held.append(path)
+        except FileNotFoundError:  # compacted away meanwhile
+            continue
+    return held
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products that follow others when they search, and not by the clock."""
+    monkeypatch.setattr(upkeep, "WATCH_SECONDS", 3600.0)
+
+
+def test_every_forgetting_is_heard_of(alone: None, postgres_url: str, tmp_path: Path) -> None:
+    settings = cluster.local(postgres_url)
+    with recollect.open(tmp_path / "a", **settings) as a, recollect.open(tmp_path / "b", **settings) as b:
+        for n in range(2):  # `a` searches nothing, so it does not know all revisions
+            secret, _ = b.memories.add_many([f"the zanzibarquux{n} is secret", f"the kettle{n} is not"])
+            b.inner.core.store.words.compact()  # to its files
+            assert holding(tmp_path / "b", f"zanzibarquux{n}")
+            a.memories.forget(ids=[secret.memory.id])
+            b.inner.core.store.refresh()
+            assert not holding(tmp_path, f"zanzibarquux{n}")
+
+
+def test_what_is_written_while_another_opens_is_in_both_its_indexes(
+    alone: None, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = cluster.local(postgres_url)
+    open_side = derived.Derived._open_side
+    with recollect.open(":memory:", **settings) as a:
+
+        def opening(self: derived.Derived, side: str) -> int:
+            if side == "words":
+                a.memories.add("written in between")
+            return open_side(self, side)
+
+        a.memories.add("written before")
+        monkeypatch.setattr(derived.Derived, "_open_side", opening)
+        with recollect.open(":memory:", **settings) as b:
+            for mode in ("words", "dense"):
+                answer = b.memories.search("written in between", mode=mode)
+                assert len(answer.results) == 2, mode
+
+
+# --- death -----------------------------------------------------------------------------------------
+
+
+def test_a_server_killed_between_rows_and_index(
+    placement: tuple[str, str], postgres_url: str, tmp_path: Path
+) -> None:
+    server = cluster.Server(tmp_path, postgres_url, *cluster.placed(placement))
+    with cluster.running(server):
+        for _ in range(2):
+            writer = cluster.Child(tmp_path, "writer", postgres_url, *placement)
+            with cluster.running(writer):
+                time.sleep(0.5 + random.random() * 0.5)
+            told = [json.loads(line) for line in writer.log.read_text().split("\n")[:-1] if line[0] == "{"]
+            assert told
+            for line in told[-5:]:
+                assert found(server, line["content"].split()[0], "words") == [line["id"]]
+                near = server.client.search(line["content"], mode="dense", limit=500).results
+                assert line["id"] in [hit.memory.id for hit in near]
+        with cluster.connect(postgres_url) as raw:
+            rows = raw.execute("SELECT id, content FROM memories").fetchall()
+        for id_, content in random.sample(rows, min(10, len(rows))):
+            assert found(server, content.split()[0], "words") == [id_]
+        assert same_everywhere(server) == len(rows)
+
+
+def test_what_a_dead_process_did_not_bring_to_a_shared_index_another_brings(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is in a server of its own: the journal says what has not arrived."""
+    own = postgres_url.replace("schema=", "schema=x")
+    index = f"pgvector:{own}"
+    for _ in range(3):
+        writer = cluster.Child(tmp_path, "writer", postgres_url, index, "tantivy:")
+        with cluster.running(writer):
+            time.sleep(0.3 + random.random() * 0.3)
+    monkeypatch.setattr(derived, "SETTLED_WITHIN", 0)
+    settings = cluster.local(postgres_url) | {"index": {"url": index}}
+    with recollect.open(":memory:", **settings) as opened:
+        opened.inner.core.store.refresh()
+        stats = opened.memories.stats()
+        assert stats["memories"] == stats["indexed_vectors"] == stats["indexed_words"] > 0
+        with cluster.connect(postgres_url) as raw:
+            assert raw.execute("SELECT count(*) FROM unsettled").fetchone() == (0,)
+
+
+# --- jobs ------------------------------------------------------------------------------------------
+
+
+async def enqueue(url: str, count: int, seconds: float) -> list[str]:
+    """Queues `count` jobs of `seconds` each."""
+    settings = cluster.local(url) | {"jobs": {"workers": 0}}
+    async with await Recollect.open(":memory:", **settings) as opened:
+        opened.core.jobs.handlers["test.tick"] = None  # type: ignore[assignment]
+        payload = {"seconds": seconds}
+        queued = [opened.core.jobs.enqueue("default", "test.tick", payload) for _ in range(count)]
+        return await asyncio.gather(*queued)
+
+
+def test_jobs_of_a_killed_worker_are_taken_over_and_each_is_done_once(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    table = f"{postgres_url.partition('schema=')[2]}_ticks"
+    jobs = asyncio.run(enqueue(postgres_url, 200, 0.02))
+    with cluster.connect(postgres_url) as raw:
+        raw.execute(f"CREATE TABLE {table} (job TEXT, pid BIGINT, attempt BIGINT)")
+        workers = [cluster.Child(tmp_path, "jobs", postgres_url, "1", table) for _ in range(3)]
+        with cluster.running(*workers):
+            held = killed_at_work(raw, workers[0])
+            left = "SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"
+            cluster.eventually(lambda: raw.execute(left).fetchone() == (0,), 40, "every job ended")
+        states = dict(raw.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
+        ticks = raw.execute(f"SELECT job, pid FROM {table}").fetchall()
+        again = raw.execute("SELECT id FROM jobs WHERE attempts > 1").fetchall()
+    assert states == {"completed": 200}
+    assert {id_ for (id_,) in again} == held
+    assert {job for job, _ in ticks} == set(jobs)
+    survivors = Counter(job for job, pid in ticks if pid != workers[0].process.pid)
+    assert max(survivors.values()) == 1
+    assert {pid for _, pid in ticks} == {worker.process.pid for worker in workers}
+    twice = {job for job, n in Counter(job for job, _ in ticks).items() if n > 1}
+    assert twice <= held  # it had done them and could not say so any more
+
+
+def killed_at_work(raw: psycopg.Connection[Any], worker: Any) -> set[str]:
+    """Kills a worker at a moment when it holds jobs and has ended some; the jobs it held."""
+    owner = worker.ready()
+
+    def held() -> set[str]:
+        sql = "SELECT id FROM jobs WHERE state = 'running' AND starts_with(lease_owner, %s)"
+        return {id_ for (id_,) in raw.execute(sql, [owner]).fetchall()}
+
+    def ended() -> bool:
+        worker.signal(signal.SIGSTOP)
+        time.sleep(0.05)  # a commit under way comes to its end
+        done = raw.execute("SELECT count(*) FROM jobs WHERE state = 'completed'").fetchone()
+        if held() and done and done[0] > 20:
+            return True
+        worker.signal(signal.SIGCONT)
+        return False
+
+    cluster.eventually(ended, 20, "the worker is in the middle of jobs", every=0.1)
+    jobs = held()
+    worker.kill()
+    return jobs
+
+
+def test_a_worker_thought_dead_does_not_end_the_job_of_its_successor(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    table = f"{postgres_url.partition('schema=')[2]}_ticks"
+    (job,) = asyncio.run(enqueue(postgres_url, 1, 1.5))
+    sql = "SELECT state, split_part(lease_owner, '-', 1), attempts, result FROM jobs WHERE id = %s"
+    with cluster.connect(postgres_url) as raw:
+        raw.execute(f"CREATE TABLE {table} (job TEXT, pid BIGINT, attempt BIGINT)")
+        first = cluster.Child(tmp_path, "jobs", postgres_url, "1", table)
+        with cluster.running(first):
+            owner = first.ready()
+            cluster.eventually(lambda: raw.execute(sql, [job]).fetchone()[1] == owner, 10, "the job is taken")
+            first.signal(signal.SIGSTOP)
+            second = cluster.Child(tmp_path, "jobs", postgres_url, "1", table)
+            with cluster.running(second):
+                heir = second.ready()
+                cluster.eventually(
+                    lambda: raw.execute(sql, [job]).fetchone()[1] == heir, 10, "the job is taken over"
+                )
+                first.signal(signal.SIGCONT)
+                cluster.eventually(
+                    lambda: raw.execute(sql, [job]).fetchone()[0] == "completed", 10, "the job ended"
+                )
+                state, _, attempts, result = raw.execute(sql, [job]).fetchone()
+        ticks = raw.execute(f"SELECT pid FROM {table}").fetchall()
+    assert (state, attempts, json.loads(result)) == ("completed", 2, {"pid": second.process.pid})
+    assert ticks == [(second.process.pid,)]  # the first one stopped when it heard
+
+
+def test_servers_without_workers_leave_jobs_to_workers(postgres_url: str, tmp_path: Path) -> None:
+    local = cluster.placed(cluster.LOCAL)
+    server = cluster.Server(tmp_path, postgres_url, *local, "jobs.workers=0")
+    with cluster.running(server):
+        server.client.add("one")
+        job = server.client.compact()
+        time.sleep(2.5)
+        assert server.client.job(job.id).state == "queued"
+        with cluster.running(cluster.Worker(tmp_path, postgres_url, *local)):
+            ended = server.client.wait(job.id)
+        assert ended.state == "completed", ended.error
