@@ -74,18 +74,44 @@ def indexes(table: str) -> str:
 
 def columns(seqs: Sequence[int] | NDArray[np.int64], rows: Sequence[Attributes]) -> list[Binary | None]:
     """The rows' values of `COLUMNS`, each column an array of `TYPES`; None for one that is NULL throughout."""
-    odd = [_is_odd(int(seq), held) for seq, held in zip(seqs, rows, strict=True)]
-    found: list[Binary | None] = []
-    for key in OWN:
-        values = [None if strange else held.get(key) for held, strange in zip(rows, odd, strict=True)]
-        if all(value is None for value in values):
-            found.append(None)
-        else:
-            found.append(pgbinary.texts(values) if key in TEXT else pgbinary.optional_ints(values))
+    own = {key: [held.get(key) for held in rows] for key in OWN}
+    numbered = [held.get("$seq") for held in rows]
+    if _are_regular(own) and set(map(type, numbered)) <= {int} and numbered == list(map(int, seqs)):
+        odd = [False] * len(rows)
+    else:
+        odd = [_is_odd(int(seq), held) for seq, held in zip(seqs, rows, strict=True)]
+        own = {
+            key: [None if strange else value for value, strange in zip(values, odd, strict=True)]
+            for key, values in own.items()
+        }
+    found = [_column(key, values) for key, values in own.items()]
     found.append(pgbinary.array(pgbinary.BOOL, [b"\1" if strange else b"\0" for strange in odd]))
     coded = [_coded(held, strange) for held, strange in zip(rows, odd, strict=True)]
     found.append(pgbinary.array(pgbinary.JSONB, coded) if any(coded) else None)
     return found
+
+
+def _column(key: str, values: Sequence[Any]) -> Binary | None:
+    if values.count(None) == len(values):
+        return None
+    if key in TEXT:
+        return pgbinary.texts(values)
+    return pgbinary.optional_ints(values) if None in values else pgbinary.ints(values)
+
+
+def _are_regular(own: dict[str, list[Any]]) -> bool:
+    """Whether none of these columns makes its row odd: what `_is_odd` asks, of whole columns."""
+    for key, values in own.items():
+        kinds = set(map(type, values)) - {type(None)}
+        if not kinds:
+            continue
+        given = [value for value in values if value is not None]
+        if key in TEXT:
+            if kinds != {str} or not fits("".join(set(given))):
+                return False
+        elif kinds != {int} or min(given) < -EXACT or max(given) > EXACT:
+            return False
+    return True
 
 
 def _is_odd(seq: int, held: Attributes) -> bool:
@@ -132,7 +158,12 @@ def code(value: Any) -> str | None:
         return "s" + escaped(value)
     if isinstance(value, bool):
         return f"b{value:d}"
-    order = number_order(value) if isinstance(value, int | float) else None
+    return _number(value) if isinstance(value, int | float) else None
+
+
+@lru_cache(maxsize=16_384)
+def _number(value: int | float) -> str | None:
+    order = number_order(value)
     return None if order is None else _place(order)
 
 

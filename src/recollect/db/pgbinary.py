@@ -54,13 +54,9 @@ class BinaryDumper(Dumper):
 def array(element: int, items: Sequence[bytes | bytearray | None], oid: int | None = None) -> Binary:
     """An array of values, each in its type's binary format; `oid` is the array's own type, where it is not one of
     `ARRAYS`."""
-    parts: list[bytes | bytearray] = [_head(element, len(items), None in items)]
-    for item in items:
-        if item is None:
-            parts.append(_NULL)
-        else:
-            parts += (_length(len(item)), item)
-    return Binary(oid or ARRAYS[element], b"".join(parts))
+    head = _head(element, len(items), None in items)
+    parts = [_NULL if item is None else _length(len(item)) + item for item in items]
+    return Binary(oid or ARRAYS[element], head + b"".join(parts))
 
 
 def _head(element: int, count: int, nulls: bool) -> bytes:
@@ -69,7 +65,13 @@ def _head(element: int, count: int, nulls: bool) -> bytes:
 
 def texts(values: Iterable[str | None]) -> Binary:
     """`text[]`."""
-    return array(TEXT, [None if value is None else value.encode() for value in values])
+    listed = list(values)
+    packed: dict[str | None, bytes] = {None: _NULL}
+    for value in set(listed) - {None}:
+        data = value.encode()
+        packed[value] = _length(len(data)) + data
+    head = _head(TEXT, len(listed), None in listed)
+    return Binary(ARRAYS[TEXT], head + b"".join([packed[value] for value in listed]))
 
 
 def ints(values: Sequence[int] | NDArray[np.integer[Any]]) -> Binary:

@@ -173,6 +173,8 @@ class Table:
         given = f"SELECT $1::text, given.* FROM unnest({places}) AS given"
         self.insert = f"INSERT INTO {self.name} (tenant_id, {names}) {given}"
         self.delete = f"DELETE FROM {self.name} WHERE tenant_id = $1::text AND seq = ANY($2::bigint[])"
+        newest = f"(SELECT max(seq) FROM {self.name} WHERE tenant_id = $1::text)"
+        self.replace = f"{self.delete} AND $3::bigint <= {newest}"
         passing = f"FROM {self.name} WHERE tenant_id = $1::text AND ({{where}})"
         # Adding 0 keeps the approximate index out, whatever the planner thinks of it.
         self.exact = (
@@ -287,6 +289,19 @@ class Table:
                 log.warning("the approximate index was not built, searches stay exact: %s", exc)
         finally:
             self._builder = None
+
+    def build_now(self) -> None:
+        """The index is there on return, if it is due and no other process is building it.
+
+        Raises:
+            StorageError: it could not be built.
+        """
+        builder = self._builder
+        if builder is not None:
+            builder.join()
+        self.look_again(at_once=True)
+        if self.due and not self.built:
+            self.build()
 
     def build(self) -> None:
         """Builds the index on a connection of its own, while others read and write; one process at a time.

@@ -24,8 +24,8 @@ from recollect.indexes.ranking import best_parts
 T = TypeVar("T")
 NEVER_BEHIND = 1 << 62
 """The watermark of an index in the rows' own transactions: beyond every revision, so that no minimum takes it."""
-CHUNK = 2_000
-"""Rows of one INSERT: an array of vectors is held in memory on both sides."""
+CHUNK = 500
+"""Rows of one INSERT. The server works on one while the next is written down here."""
 REMEMBERED_SECONDS = 60.0
 """For how long it is remembered that a scope is large; that only chooses between two ways to the same answer."""
 REMEMBERED = 10_000
@@ -135,7 +135,7 @@ class PgvectorIndex(Index):
 
         def work(raw: Any) -> None:
             with raw.pipeline():
-                raw.execute(table.delete, [tenant, ints(np.unique(seqs))])
+                raw.execute(table.replace, [tenant, ints(np.unique(seqs)), int(seqs.min())])
                 for some in chunks:
                     raw.execute(table.insert, [tenant, *arrays(some)])
                 self._note(raw)
@@ -246,11 +246,8 @@ class PgvectorIndex(Index):
 
     def maintain(self) -> None:
         """Builds the approximate index now if the table is large enough for one and has none."""
-        table = self._open_table
         with self._translated("building the index"):
-            table.look_again(at_once=True)
-            if table.due and not table.built:
-                table.build()
+            self._open_table.build_now()
 
     def compact(self) -> None:
         with self._translated("compacting"):
