@@ -208,6 +208,24 @@ def test_stopping_gives_back_what_is_under_way(home: Any) -> None:
     run(story())
 
 
+def test_a_worker_stopped_while_it_claims_gives_the_job_back(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            await asyncio.sleep(60)
+
+        async with house(home) as jobs:
+            jobs.handlers["long"] = handler
+            for _ in range(20):
+                id_ = await jobs.enqueue("t", "long", {})
+                await jobs.start(1)
+                await asyncio.sleep(0)
+                await jobs.stop()
+                assert (await jobs.get("t", id_)).state == "queued"
+                jobs._stopping = False
+
+    run(story())
+
+
 def test_another_tenants_job_does_not_exist(home: Any) -> None:
     async def story() -> None:
         async with house(home) as jobs:

@@ -195,6 +195,12 @@ class Jobs:
             task.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._workers = []
+        # A claim that its worker no longer waited for was made all the same.
+        mine = [f"{self.owner}-%"]
+        try:
+            await self.threads.result(self.db.write(lambda c: c.run("give_back_jobs", mine)))
+        except StorageError as exc:
+            log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
 
     async def _work(self) -> None:
         while not self._stopping:

@@ -31,6 +31,9 @@ SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs 
 -- name: release_jobs
 UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE state = 'running'
 
+-- name: give_back_jobs
+UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE state = 'running' AND lease_owner LIKE ?
+
 -- name: renew_job
 UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
 
