@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, text_key
-from recollect.db import Connection, Database
+from recollect.db import Connection, Database, Row
 from recollect.derived import Derived
 from recollect.drafts import Draft
 from recollect.errors import Conflict, DimensionMismatch, NotFound
@@ -74,8 +74,13 @@ class Store:
         self.derived.open()
 
     def count_owed(self) -> None:
-        """Counts again how many rows wait for vectors, by tenant."""
-        self.owed = dict(self.db.read(lambda c: c.all("count_owed", [self.space])))
+        """Counts again how many rows wait for vectors, by tenant; on the writing thread, where every write of this
+        process adds what it owes."""
+
+        def note(rows: Sequence[Row]) -> None:
+            self.owed = dict(rows)
+
+        self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
         """The space of the model, and whether the folder was last written with another model."""
