@@ -54,11 +54,11 @@ def portal() -> Iterator[Portal]:
     made.close()
 
 
-def _opening(portal: Portal) -> Iterator[Callable[..., House]]:
+def _opening(portal: Portal, home: Any) -> Iterator[Callable[..., House]]:
     houses: list[House] = []
 
     def open_house(**settings: Any) -> House:
-        houses.append(House(portal, {"embedder": {"url": "hash:64"}, **settings}))
+        houses.append(House(portal, home.settings(f"house {len(houses)}", **settings)))
         return houses[-1]
 
     yield open_house
@@ -67,15 +67,15 @@ def _opening(portal: Portal) -> Iterator[Callable[..., House]]:
 
 
 @pytest.fixture
-def opened(portal: Portal) -> Iterator[Callable[..., House]]:
+def opened(portal: Portal, home: Any) -> Iterator[Callable[..., House]]:
     """Opens houses with the settings given, `embedder` being the hash one, for one test."""
-    yield from _opening(portal)
+    yield from _opening(portal, home)
 
 
 @pytest.fixture(scope="module")
-def houses(portal: Portal) -> Iterator[Callable[..., House]]:
+def houses(portal: Portal, lasting_home: Any) -> Iterator[Callable[..., House]]:
     """The same, for a whole file of tests."""
-    yield from _opening(portal)
+    yield from _opening(portal, lasting_home)
 
 
 @pytest.fixture
