@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import SearchResult
 
 QUICK = {"url": "hash:64"}
+pytestmark = pytest.mark.rows_in("sqlite", "postgresql", "postgresql-local")
 WORDS = [
     "amber",
     "basalt",
@@ -141,8 +143,8 @@ def settled(opened: BlockingRecollect, seconds: float = 20.0) -> dict[str, Any]:
 # --- restart -------------------------------------------------------------------------------------------
 
 
-def test_a_restart_changes_no_answer(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+def test_a_restart_changes_no_answer(home: Any) -> None:
+    with home.open() as opened:
         added = opened.memories.add_many(texts(300))
         for one in added[::7]:
             opened.memories.delete(one.memory.id)
@@ -151,7 +153,7 @@ def test_a_restart_changes_no_answer(tmp_path: Path) -> None:
         before = answers(opened.memories)
         listed = opened.memories.list(limit=1000)
     for _ in range(2):
-        with recollect.open(tmp_path, embedder=QUICK) as opened:
+        with home.open() as opened:
             same(answers(opened.memories), before, words_anew=True)
             assert opened.memories.list(limit=1000) == listed
             agree(opened)
@@ -287,8 +289,8 @@ def long_note(words: int) -> str:
     return " ".join(filler[n % len(filler)] for n in range(words)) + ". " + LAST
 
 
-def test_the_last_sentence_of_a_long_note_is_found(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder={"url": "hash:4096"}) as opened:
+def test_the_last_sentence_of_a_long_note_is_found(home: Any) -> None:
+    with home.open(embedder={"url": "hash:4096"}) as opened:
         find_the_last_sentence(opened.memories)
 
 
@@ -404,13 +406,13 @@ def test_an_outage_longer_than_every_retry_heals(
     assert settled(rc)["vectors"] == 5
 
 
-def test_an_outage_over_a_restart_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outage_over_a_restart_heals(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "RETRY_AFTER", 0.2)
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with home.open() as opened:
         opened.inner.core.embedder.inner = embedder = Fragile()
         embedder.away = True
         opened.memories.add_many(texts(70))
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with home.open() as opened:
         assert settled(opened)["vectors"] == 70
         agree(opened)
 
@@ -480,11 +482,11 @@ def test_no_model_is_asked_on_the_writing_thread(rc: BlockingRecollect) -> None:
 # --- another model -------------------------------------------------------------------------------------
 
 
-def test_another_model_never_answers_for_the_configured_one(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+def test_another_model_never_answers_for_the_configured_one(home: Any) -> None:
+    with home.open() as opened:
         opened.memories.add_many(texts(80))
         first = answers(opened.memories)
-    with recollect.open(tmp_path, embedder={"url": "hash:128"}) as opened:
+    with home.open(embedder={"url": "hash:128"}) as opened:
         found = opened.memories.search("amber entry0")
         assert found.degraded == ["embedding"]
         assert found.results
@@ -494,21 +496,21 @@ def test_another_model_never_answers_for_the_configured_one(tmp_path: Path) -> N
         assert (job.state, job.done, job.total) == ("completed", 80, 80)
         assert opened.memories.search("amber entry0").degraded == []
         agree(opened)
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with home.open() as opened:
         same(answers(opened.memories), first, words_anew=True)
         agree(opened)
 
 
-def test_going_back_to_a_model_says_what_it_missed(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+def test_going_back_to_a_model_says_what_it_missed(home: Any) -> None:
+    with home.open() as opened:
         kept = opened.memories.add("amber one").memory.id
         rewritten = opened.memories.add("basalt two").memory.id
         gone = opened.memories.add("cedar three").memory.id
-    with recollect.open(tmp_path, embedder={"url": "hash:128"}) as opened:
+    with home.open(embedder={"url": "hash:128"}) as opened:
         opened.memories.update(rewritten, content="fjord two")
         opened.memories.delete(gone)
         opened.memories.add("dune four")
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with home.open() as opened:
         stats = opened.memories.stats()
         assert (stats["unembedded"], stats["vectors"], stats["indexed_vectors"]) == (2, 1, 1)
         assert opened.memories.search("dune four").degraded == ["embedding"]
@@ -519,8 +521,8 @@ def test_going_back_to_a_model_says_what_it_missed(tmp_path: Path) -> None:
         assert opened.memories.stats()["vectors"] == 3
 
 
-def test_a_model_with_another_dimension_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+def test_a_model_with_another_dimension_is_refused(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with home.open() as opened:
         opened.memories.add("x")
     make = HashEmbedder.__init__
 
@@ -530,28 +532,28 @@ def test_a_model_with_another_dimension_is_refused(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(HashEmbedder, "__init__", renamed)
     with pytest.raises(DimensionMismatch, match="128 dimensions here, 64 in the stored vectors"):
-        recollect.open(tmp_path, embedder={"url": "hash:128"})
+        home.open(embedder={"url": "hash:128"})
     monkeypatch.undo()
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with home.open() as opened:
         assert opened.memories.count() == 1
 
 
-def test_reembedding_misses_none_and_can_be_interrupted(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+def test_reembedding_misses_none_and_can_be_interrupted(home: Any) -> None:
+    with home.open() as opened:
         opened.memories.add_many(texts(500))
-    with recollect.open(tmp_path, embedder={"url": "hash:32"}) as opened:
+    with home.open(embedder={"url": "hash:32"}) as opened:
         job = opened.memories.reembed(rows_per_second=400)
-    with recollect.open(tmp_path, embedder={"url": "hash:32"}) as opened:
+    with home.open(embedder={"url": "hash:32"}) as opened:
         assert opened.memories.wait(job.id).state == "completed"
         stats = opened.memories.stats()
         assert (stats["vectors"], stats["unembedded"]) == (500, 0)
         agree(opened)
 
 
-def test_a_cancelled_reembedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+def test_a_cancelled_reembedding_goes_on_where_it_stopped(home: Any) -> None:
+    with home.open() as opened:
         opened.memories.add_many(texts(300))
-    with recollect.open(tmp_path, embedder={"url": "hash:32"}) as opened:
+    with home.open(embedder={"url": "hash:32"}) as opened:
         job = opened.memories.reembed(rows_per_second=200)
         while opened.memories.job(job.id).done == 0:
             threading.Event().wait(0.02)
@@ -580,6 +582,7 @@ def failing(times: int, real: Any, error: BaseException) -> Any:
     return call
 
 
+@pytest.mark.rows_in("sqlite", "postgresql-local")
 @pytest.mark.parametrize("side", ["index", "words"])
 @pytest.mark.parametrize("verb", ["put", "remove", "flush"])
 def test_an_index_that_fails_is_repaired(
@@ -609,6 +612,7 @@ def test_an_index_that_fails_is_repaired(
             assert found.results[0].memory.content == "the write that the index missed"
 
 
+@pytest.mark.rows_in("sqlite", "postgresql-local")
 def test_a_panic_in_a_native_index_does_not_fail_the_write(
     rc: BlockingRecollect, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -622,6 +626,7 @@ def test_a_panic_in_a_native_index_does_not_fail_the_write(
     agree(rc)
 
 
+@pytest.mark.rows_in("sqlite", "postgresql-local")
 def test_a_repair_that_fails_is_tried_again(
     rc: BlockingRecollect, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -633,10 +638,9 @@ def test_a_repair_that_fails_is_tried_again(
     assert memories.search("missed twice", mode="dense").results
 
 
-def test_an_index_left_behind_is_whole_after_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+@pytest.mark.rows_in("sqlite", "postgresql-local")
+def test_an_index_left_behind_is_whole_after_a_restart(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with home.open() as opened:
         opened.memories.add_many(texts(30))
         store = opened.inner.core.store
         monkeypatch.setattr(store.derived, "on_behind", lambda side: None)
@@ -644,7 +648,7 @@ def test_an_index_left_behind_is_whole_after_a_restart(
             monkeypatch.setattr(side, "put", failing(1, side.put, RuntimeError("torn")))
         opened.memories.add("missed by both")
         opened.memories.add_many([f"later {n}" for n in range(5)])
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with home.open() as opened:
         agree(opened)
         for mode in ("dense", "words"):
             assert (
@@ -793,6 +797,7 @@ def test_a_vector_of_a_model_used_before_is_forgotten_too(tmp_path: Path) -> Non
         agree(opened)
 
 
+@pytest.mark.rows_in("sqlite")
 def test_forgetting_beside_searches(
     rc: BlockingRecollect, memories: BlockingMemories, tmp_path: Path
 ) -> None:
@@ -823,6 +828,7 @@ def test_forgetting_beside_searches(
     assert holding(tmp_path / "data", *needles) == []
 
 
+@pytest.mark.rows_in("sqlite")
 def test_what_is_noted_about_removals_and_jobs_has_no_text(
     rc: BlockingRecollect, memories: BlockingMemories, fragile: Fragile, tmp_path: Path
 ) -> None:
@@ -834,6 +840,7 @@ def test_what_is_noted_about_removals_and_jobs_has_no_text(
     assert holding(tmp_path / "data", SECRET.encode()) == []
 
 
+@pytest.mark.rows_in("sqlite")
 def test_deleting_and_compacting_leaves_no_text_either(
     rc: BlockingRecollect, memories: BlockingMemories, tmp_path: Path
 ) -> None:
@@ -928,19 +935,21 @@ def test_memory_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_process_that_never_closes_loses_nothing(tmp_path: Path) -> None:
+def test_a_process_that_never_closes_loses_nothing(home: Any) -> None:
     script = (
-        "import os, sys, recollect\n"
-        "rc = recollect.open(sys.argv[1], embedder={'url': 'hash:64'})\n"
+        "import json, os, sys, recollect\n"
+        "rc = recollect.open(sys.argv[1], **json.loads(sys.argv[2]))\n"
         "rc.memories.add_many([f'left open {n}' for n in range(20)])\n"
         "os._exit(0)\n"
     )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60)
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    told = [str(home.folder / "data"), json.dumps(home.settings())]
+    subprocess.run([sys.executable, "-c", script, *told], check=True, timeout=60)
+    with home.open() as opened:
         assert opened.memories.count() == 20
         agree(opened)
 
 
+@pytest.mark.rows_in("sqlite")
 def test_a_folder_opened_twice_in_one_process_is_refused(rc: BlockingRecollect, tmp_path: Path) -> None:
     with pytest.raises(FolderInUse, match="is open"):
         recollect.open(tmp_path / "data", embedder=QUICK)
@@ -962,6 +971,7 @@ def test_a_text_said_again_comes_back_from_the_archive(memories: BlockingMemorie
     assert memories.list().data[0].archived_at is None
 
 
+@pytest.mark.rows_in("sqlite")
 def test_removed_rows_leave_no_note_once_both_indexes_are_without_them(rc: BlockingRecollect) -> None:
     kept = rc.memories.add("kept").memory
     gone = rc.memories.add("gone").memory
