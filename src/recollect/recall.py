@@ -112,10 +112,10 @@ class Recall:
         found = Candidates(as_of_rev=self.store.derived.applied)
         depth = max(self.settings.candidates, 4 * query.limit)
         found.degraded.update(self.store.behind)
-        if query.mode != "words":
-            self._dense_side(tenant, query, vector, targets, depth, found)
-        if query.mode != "dense":
-            self._words_side(tenant, query, targets, depth, found)
+        answered = query.mode != "words" and self._dense_side(tenant, query, vector, targets, depth, found)
+        answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, found)
+        if not answered:  # an empty answer would say that there is nothing
+            raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
         if vector is not None and query.mode == "hybrid":
             self._complete(tenant, vector, found)
         return found
@@ -128,12 +128,13 @@ class Recall:
         targets: Sequence[Target],
         depth: int,
         found: Candidates,
-    ) -> None:
+    ) -> bool:
+        """Whether it answered."""
         if vector is None:
             if query.mode == "dense":
                 raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
             found.degraded.add("embedding")
-            return
+            return False
         if self.store.owed.get(tenant, 0) > 0:
             found.degraded.add("embedding")
         for target in targets:
@@ -142,20 +143,23 @@ class Recall:
             except BaseException as exc:
                 _check_degradable("index", exc)
                 found.degraded.add("index")
-                return
+                return False
             found.add_dense(near, target)
+        return True
 
     def _words_side(
         self, tenant: str, query: Query, targets: Sequence[Target], depth: int, found: Candidates
-    ) -> None:
+    ) -> bool:
+        """Whether it answered."""
         for target in targets:
             try:
                 hits = self.store.words.search(tenant, query.query, depth, target.where)
             except BaseException as exc:
                 _check_degradable("words", exc)
                 found.degraded.add("words")
-                return
+                return False
             found.add_words(hits, target, depth)
+        return True
 
     def _complete(self, tenant: str, vector: NDArray[np.float32], found: Candidates) -> None:
         """Cosines for memories that only words found, so that both sides judge every candidate."""

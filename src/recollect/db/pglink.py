@@ -165,7 +165,8 @@ def translated(doing: str, where: Address) -> Iterator[None]:
         raise
     except PoolTimeout as exc:
         raise StorageError(
-            f"{doing} {where.shown}: no connection became free in time; raise `database.pool_size`"
+            f"{doing} {where.shown}: no connection in time; the server is away, or all are busy: then raise"
+            " `database.pool_size`"
         ) from exc
     except psycopg.Error as exc:
         raise StorageError(f"{doing} {where.shown} failed: {' '.join(str(exc).split())}") from exc
@@ -184,7 +185,7 @@ def open_pool(where: Address, size: int, statement_timeout: float, wait: float) 
         configure=configure,
         timeout=wait,
         max_idle=300.0,
-        reconnect_timeout=5.0,
+        reconnect_timeout=max(5.0, wait),
         open=True,
         name="recollect-readers",
     )

@@ -22,6 +22,7 @@ from recollect.db.pglink import (
     open_pool,
     translated,
 )
+from recollect.db.replica import Replica
 from recollect.db.statements import migrations, render, statements
 from recollect.errors import ConfigError, StorageError
 
@@ -276,8 +277,7 @@ class PostgresDatabase(Database):
         self._pool = open_pool(self.address, options.pool_size, timeout, options.retry_seconds)
         self._replica = None
         if options.replica_url is not None:
-            self._replica_address = address(options.replica_url, "database.replica_url")
-            self._replica = open_pool(self._replica_address, options.pool_size, timeout, 1.0)
+            self._replica = Replica(options.replica_url, options.pool_size, timeout, self._read)
             self._transaction.note_written = True
         self._group = GroupWriter(self._transaction, self.address.shown)
 
@@ -286,7 +286,7 @@ class PostgresDatabase(Database):
         if self._closed:
             raise StorageError(f"{self.address.shown} is closed")
         if late and self._replica is not None:
-            found, result = self._read_replica(work, tenant)
+            found, result = self._replica.read(work, tenant, self._transaction.written)
             if found:
                 return result  # type: ignore[return-value]
         with translated("reading", self.address):
@@ -303,22 +303,6 @@ class PostgresDatabase(Database):
         with pool.connection() as raw:
             raw.execute(f"{SNAPSHOT}; {enter_tenant(tenant)}")
             return work(_named(raw))  # the pool ends the transaction
-
-    def _read_replica(self, work: Callable[[Connection], T], tenant: str | None) -> tuple[bool, T | None]:
-        """The answer of the replica, if it is up and has replayed all that this process wrote."""
-        written = self._transaction.written
-
-        def checked(c: Connection) -> tuple[bool, T | None]:
-            sql = "SELECT NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= CAST(? AS pg_lsn)"
-            if not c.select(sql, [written])[0][0]:
-                return False, None
-            return True, work(c)
-
-        try:
-            return self._read(self._replica, checked, tenant)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
-            log.warning("the replica %s does not answer: %s", self._replica_address.shown, exc)
-            return False, None
 
     def write(
         self,
