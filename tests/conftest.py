@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 import recollect
 from recollect.db import Database, open_database
 from recollect.sync import BlockingMemories, BlockingRecollect
+from recollect.types import Subject
 
 QUICK = {"url": "hash:64"}
 ROWS = ("sqlite", "postgresql")
@@ -23,7 +24,8 @@ LOCAL = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}}
 _spec = importlib.util.spec_from_file_location(
     "recollect_tests_postgres", Path(__file__).parent / "postgres.py"
 )
-assert _spec is not None and _spec.loader is not None
+assert _spec is not None
+assert _spec.loader is not None
 postgres = importlib.util.module_from_spec(_spec)
 sys.modules[_spec.name] = postgres
 _spec.loader.exec_module(postgres)
@@ -106,3 +108,11 @@ def rc(home: Home) -> Iterator[BlockingRecollect]:
 def memories(rc: BlockingRecollect) -> BlockingMemories:
     """The admin's memories in `rc`."""
     return rc.memories
+
+
+@pytest.fixture(scope="module")
+def anew(lasting_home: Home) -> Iterator[Callable[[], BlockingMemories]]:
+    """Memories without rows, each time: another tenant's of one product."""
+    numbers = itertools.count()
+    with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
+        yield lambda: opened.acting_as(Subject(tenant_id=f"tenant{next(numbers)}"))

@@ -41,9 +41,10 @@ def places(folder: Path) -> set[tuple[str, str, int, int]]:
 @settings(max_examples=25, deadline=None)
 @given(steps=STEPS)
 def test_memories_follow_files_and_a_second_run_changes_nothing(
-    lasting_home: Any, steps: list[dict[str, str]]
+    anew: Any, steps: list[dict[str, str]]
 ) -> None:
-    with TemporaryDirectory() as name, lasting_home.empty(embedder={"url": "hash:16"}) as opened:
+    memories = anew()
+    with TemporaryDirectory() as name:
         folder = Path(name)
         for files in steps:
             for path in folder.iterdir():
@@ -51,17 +52,17 @@ def test_memories_follow_files_and_a_second_run_changes_nothing(
             for file, text in files.items():
                 (folder / file).write_text(text)
             found = sorted(folder.iterdir())
-            index(opened.memories, found, [folder], HOW)
-            held = texts(opened.memories)
+            index(memories, found, [folder], HOW)
+            held = texts(memories)
             kept = {
                 (content, place["path"], place["start"], place["end"])
                 for content, memory in held.items()
                 for place in places_of(memory.metadata)
             }
             assert kept == places(folder)
-            again = index(opened.memories, found, [folder], HOW)
+            again = index(memories, found, [folder], HOW)
             assert (again.added, again.updated, again.removed) == (0, 0, 0)
-            assert texts(opened.memories) == held
+            assert texts(memories) == held
 
 
 def test_what_cannot_be_read_is_not_gone() -> None:

@@ -19,6 +19,7 @@ from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import Hit, Query
 
 DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
+pytestmark = pytest.mark.rows_in("sqlite", "postgresql", "postgresql-local")
 
 
 def at_angle(cosine: float) -> np.ndarray[Any, Any]:
@@ -248,23 +249,23 @@ def walk(memories: BlockingMemories, **how: Any) -> list[str]:
 
 @settings(max_examples=40, deadline=None)
 @given(count=st.integers(0, 23), limit=st.integers(1, 25), order=st.sampled_from(["asc", "desc"]))
-def test_pages_hold_every_row_once(lasting_home: Any, count: int, limit: int, order: str) -> None:
-    with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
-        if count:
-            opened.memories.add_many([{"content": str(n), "metadata": {"n": n % 3}} for n in range(count)])
-        for how in ({}, {"filters": {"n": 1}}):
-            everything = [row.id for row in opened.memories.list(limit=1000, order=order, **how).data]
-            assert walk(opened.memories, limit=limit, order=order, **how) == everything
-            backwards: list[str] = []
-            before = None
-            while everything:
-                anchor = before or everything[-1]
-                page = opened.memories.list(before=anchor, limit=limit, order=order, **how)
-                backwards = [row.id for row in page.data] + backwards
-                if not page.has_more:
-                    assert backwards == everything[:-1]
-                    break
-                before = page.first_id
+def test_pages_hold_every_row_once(anew: Any, count: int, limit: int, order: str) -> None:
+    memories = anew()
+    if count:
+        memories.add_many([{"content": str(n), "metadata": {"n": n % 3}} for n in range(count)])
+    for how in ({}, {"filters": {"n": 1}}):
+        everything = [row.id for row in memories.list(limit=1000, order=order, **how).data]
+        assert walk(memories, limit=limit, order=order, **how) == everything
+        backwards: list[str] = []
+        before = None
+        while everything:
+            anchor = before or everything[-1]
+            page = memories.list(before=anchor, limit=limit, order=order, **how)
+            backwards = [row.id for row in page.data] + backwards
+            if not page.has_more:
+                assert backwards == everything[:-1]
+                break
+            before = page.first_id
 
 
 def test_the_last_full_page_knows_that_it_is_the_last(memories: BlockingMemories) -> None:

@@ -353,21 +353,21 @@ def test_a_source_that_cannot_be_read_is_named(memories: BlockingMemories, tmp_p
 
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_an_export_with_flipped_bytes_never_breaks_the_rows(lasting_home: Any, data: st.DataObject) -> None:
+def test_an_export_with_flipped_bytes_never_breaks_the_rows(anew: Any, data: st.DataObject) -> None:
     """Whatever the bytes are: stored or refused by a house error, and the rows answer afterwards."""
-    with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
-        opened.memories.add("one two", tags=["a"], metadata={"n": 1}, occurred_at=DAY, source_refs=["r"])
-        raw = bytearray(export(opened.memories, vectors=True))
-        opened.memories.forget(scopes=["all"])
-        for _ in range(data.draw(st.integers(1, 4))):
-            at = data.draw(st.integers(0, len(raw) - 1))
-            raw[at] = data.draw(st.integers(0, 255))
-        with suppress(RecollectError):
-            opened.memories.import_from(bytes(raw).splitlines(keepends=True))
-        page = opened.memories.list(include_archived=True)
-        assert len(page.data) == opened.memories.count(include_archived=True)
-        opened.memories.search("one")
-        list(opened.memories.export(vectors=True))
+    memories = anew()
+    memories.add("one two", tags=["a"], metadata={"n": 1}, occurred_at=DAY, source_refs=["r"])
+    raw = bytearray(export(memories, vectors=True))
+    memories.forget(scopes=["all"])
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at] = data.draw(st.integers(0, 255))
+    with suppress(RecollectError):
+        memories.import_from(bytes(raw).splitlines(keepends=True))
+    page = memories.list(include_archived=True)
+    assert len(page.data) == memories.count(include_archived=True)
+    memories.search("one")
+    list(memories.export(vectors=True))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=30)
@@ -406,15 +406,12 @@ ROW = st.fixed_dictionaries(
 
 @settings(max_examples=15, deadline=None)
 @given(rows=st.lists(ROW, min_size=1, max_size=6), vectors=st.booleans())
-def test_any_row_survives_the_round_trip(
-    lasting_home: Any, rows: list[dict[str, Any]], vectors: bool
-) -> None:
-    with lasting_home.empty(embedder={"url": "hash:16"}) as first:
-        for row in rows:
-            held = first.memories.add(**row).memory
-            assert held == first.memories.get(held.id)
-            assert held.content == row["content"]
-        out = export(first.memories, vectors=vectors)
-    with lasting_home.empty(embedder={"url": "hash:16"}) as second:
-        assert second.memories.import_from(out.splitlines(keepends=True)).conflicts == []
-        assert export(second.memories, vectors=vectors) == out
+def test_any_row_survives_the_round_trip(anew: Any, rows: list[dict[str, Any]], vectors: bool) -> None:
+    first, second = anew(), anew()
+    for row in rows:
+        held = first.add(**row).memory
+        assert held == first.get(held.id)
+        assert held.content == row["content"]
+    out = export(first, vectors=vectors)
+    assert second.import_from(out.splitlines(keepends=True)).conflicts == []
+    assert export(second, vectors=vectors) == out
