@@ -1,4 +1,4 @@
-"""Rows: group commit, isolation of one failing write, refusal of newer schemas, survival of a full disk."""
+"""SQLite's own: one commit a group, refusal of newer schemas, survival of a full disk, how connections close."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pysqlite3 import dbapi2 as sqlite
 
-from recollect.db import Connection, open_database
+from recollect.db import Connection
 from recollect.db.sqlite import SqliteDatabase
-from recollect.errors import ConfigError, StorageError
+from recollect.errors import StorageError
 
 
 def put(key: str, value: str = "x"):
@@ -28,20 +28,6 @@ def db(tmp_path: Path):
     database.close()
 
 
-def test_unknown_scheme_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"database\.url.*sqlite"):
-        open_database("oracle:", tmp_path)
-
-
-def test_a_write_is_seen_by_every_thread_once_its_future_is_done(db: SqliteDatabase) -> None:
-    db.write(put("a")).result()
-    seen: list[list[str]] = []
-    thread = threading.Thread(target=lambda: seen.append(db.read(keys)))
-    thread.start()
-    thread.join()
-    assert seen == [["a"]]
-
-
 def test_writes_that_wait_together_are_committed_together(db: SqliteDatabase) -> None:
     gate = threading.Event()
     db.write(lambda c: gate.wait(5))
@@ -54,34 +40,6 @@ def test_writes_that_wait_together_are_committed_together(db: SqliteDatabase) ->
         future.result()
     assert order == [f"k{i}" for i in range(50)]
     assert len(commits) <= 2
-
-
-def test_one_failing_write_is_undone_alone(db: SqliteDatabase) -> None:
-    gate = threading.Event()
-    db.write(lambda c: gate.wait(5))
-
-    def fails(c: Connection) -> None:
-        c.run("set_meta", ["half", "done"])
-        raise RuntimeError("no")
-
-    first, bad, last = db.write(put("first")), db.write(fails), db.write(put("last"))
-    gate.set()
-    first.result()
-    with pytest.raises(RuntimeError):
-        bad.result()
-    last.result()
-    assert db.read(keys) == ["first", "last"]
-
-
-def test_a_single_failing_write_leaves_nothing_and_the_next_one_works(db: SqliteDatabase) -> None:
-    def fails(c: Connection) -> None:
-        c.run("set_meta", ["half", "done"])
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError):
-        db.write(fails).result()
-    db.write(put("next")).result()
-    assert db.read(keys) == ["next"]
 
 
 def test_a_full_disk_is_told_and_nothing_is_half_stored(db: SqliteDatabase) -> None:
@@ -103,31 +61,6 @@ def test_a_folder_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> Non
     raw.close()
     with pytest.raises(StorageError, match="upgrade"):
         SqliteDatabase(tmp_path)
-
-
-def test_close_finishes_what_was_queued(tmp_path: Path) -> None:
-    db = SqliteDatabase(tmp_path)
-    futures = [db.write(put(f"k{i}")) for i in range(200)]
-    db.close()
-    assert all(future.done() for future in futures)
-    again = SqliteDatabase(tmp_path)
-    assert len(again.read(keys)) == 200
-    again.close()
-
-
-def test_after_close_every_call_says_so(tmp_path: Path) -> None:
-    db = SqliteDatabase(tmp_path)
-    db.close()
-    db.close()
-    with pytest.raises(StorageError, match="closed"):
-        db.write(put("late"))
-    with pytest.raises(StorageError, match="closed"):
-        db.read(keys)
-
-
-def test_readers_cannot_write(db: SqliteDatabase) -> None:
-    with pytest.raises(StorageError):
-        db.read(put("sneaky"))
 
 
 def test_durability_is_full_on_a_real_folder(db: SqliteDatabase) -> None:
