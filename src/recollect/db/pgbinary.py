@@ -67,9 +67,10 @@ def texts(values: Iterable[str | None]) -> Binary:
     """`text[]`."""
     listed = list(values)
     packed: dict[str | None, bytes] = {None: _NULL}
-    for value in set(listed) - {None}:
-        data = value.encode()
-        packed[value] = _length(len(data)) + data
+    for value in set(listed):
+        if value is not None:
+            data = value.encode()
+            packed[value] = _length(len(data)) + data
     head = _head(TEXT, len(listed), None in listed)
     return Binary(ARRAYS[TEXT], head + b"".join([packed[value] for value in listed]))
 

@@ -270,16 +270,13 @@ class Table:
         """Statements that make the next search of the transaction go by the index, as far as `scan` entries."""
         chosen = self._options
         if chosen.index == "ivfflat":
-            own = (
-                f"SET LOCAL ivfflat.probes = {chosen.probes}; SET LOCAL ivfflat.iterative_scan = relaxed_order;"
-                " SET LOCAL ivfflat.max_probes = 32768"
-            )
+            own = f"SET LOCAL ivfflat.probes = {chosen.probes}; SET LOCAL ivfflat.iterative_scan = relaxed_order"
         else:
             own = (
                 f"SET LOCAL hnsw.ef_search = {min(1000, max(chosen.ef_search, pool))};"
                 f" SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.max_scan_tuples = {scan}"
             )
-        return f"{own}; SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
+        return f"{own}; SET LOCAL enable_sort = off"  # every other way would have to sort
 
     def _try_build(self) -> None:
         try:

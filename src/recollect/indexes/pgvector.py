@@ -292,6 +292,8 @@ class PgvectorIndex(Index):
 
 def _last_of_each(batch: VectorBatch) -> NDArray[np.int64]:
     """The rows of the batch; of several for the same part of a memory, the last."""
+    if (np.diff(batch.seqs) > 0).all():
+        return np.arange(len(batch))
     keys = np.stack((batch.seqs, batch.parts.astype(np.int64)), axis=1)
     _, last = np.unique(keys[::-1], axis=0, return_index=True)
     return len(keys) - 1 - last[::-1] if len(last) < len(keys) else np.arange(len(keys))
