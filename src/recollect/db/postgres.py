@@ -40,6 +40,8 @@ ERASED = (
     "erased from rows, indexes and the pages of the database; its write-ahead log, replicas, backups and exports"
     " handed out before keep it until they are recycled"
 )
+TWINS = 5
+"""Keys that other processes may take from one group; one more is a conflict of the work with itself."""
 TABLES = ("memories", "embeddings", "unembedded", "removals", "jobs")
 """Those that are vacuumed when something was forgotten."""
 
@@ -131,6 +133,8 @@ class PostgresTransaction(Transaction):
         self._pending = ""
         self._only = False
         self._timeline = ""
+        self._twin: BaseException | None = None
+        self._twins = 0
         self._open()
 
     def _open(self) -> PostgresConnection:
@@ -172,6 +176,7 @@ class PostgresTransaction(Transaction):
         return True
 
     def commit(self) -> None:
+        self._twin, self._twins = None, 0
         if self._pending:  # nothing was done
             return
         row = self.raw.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
@@ -240,6 +245,10 @@ class PostgresTransaction(Transaction):
     def retryable(self, exc: BaseException) -> bool:
         if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
             self.close()  # this server was demoted; the URL's other hosts are asked
+        if isinstance(exc, psycopg.errors.UniqueViolation):
+            if exc is not self._twin:
+                self._twin, self._twins = exc, self._twins + 1
+            return self._twins <= TWINS
         return lost(exc) or met_another(exc)
 
     def error(self, exc: BaseException) -> BaseException:
