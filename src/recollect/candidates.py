@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.derived import Live
 from recollect.filters import Filter
 from recollect.indexes import Matches
 from recollect.words import WordMatches
@@ -26,9 +27,11 @@ class Target:
 
 @dataclass(slots=True)
 class Candidates:
-    """Cosines and BM25 by seq, merged over the searched scopes; the scope that a memory counts in is the
-    heaviest it was found in. A row of a revision up to `as_of_rev` passed the filters in the indexes as it is."""
+    """Cosines and BM25 by seq, merged over the searched scopes; the scope that a memory counts in is the heaviest it
+    was found in. `live` is the index that is asked throughout. A row of a revision up to `as_of_rev` passed the
+    filters in the indexes as it is."""
 
+    live: Live
     as_of_rev: int = 0
     dense: Side = NONE
     words: Side = NONE

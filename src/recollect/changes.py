@@ -35,18 +35,20 @@ class Put:
 @dataclass(slots=True)
 class Applied:
     """What one committed write changed, for the indexes: revisions `first` to `rev` (0: nothing), the rows put and
-    removed by tenant, and by how much the number of rows without vectors changed."""
+    removed by tenant, by how much the number of rows without vectors changed, and the puts of an index that is being
+    filled, which may be of another vector space."""
 
     rev: int = 0
     first: int = 0
     puts: dict[str, list[Put]] = field(default_factory=lambda: defaultdict(list))
     removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    mirrored: dict[str, list[Put]] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Forgets it all: the write is tried again."""
         self.rev = self.first = 0
-        for part in (self.puts, self.removed, self.owed):
+        for part in (self.puts, self.removed, self.owed, self.mirrored):
             part.clear()
 
 

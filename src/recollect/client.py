@@ -209,6 +209,10 @@ class Client:
         body = {"everything": everything, "rows_per_second": rows_per_second}
         return msgspec.json.decode(self._call("POST", f"{AT}/reembed", body=body), type=Job)
 
+    def move_index(self, to: str) -> Job:
+        """See `Memories.move_index`."""
+        return msgspec.json.decode(self._call("POST", f"{AT}/move_index", body={"to": to}), type=Job)
+
     def compact(self) -> Job:
         """See `Memories.compact`."""
         return msgspec.json.decode(self._call("POST", f"{AT}/compact"), type=Job)

@@ -14,14 +14,15 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from recollect.changes import Applied, Put
 from recollect.db import Connection, Database
-from recollect.errors import StorageError
+from recollect.errors import Conflict, IndexUnavailable, StorageError
 from recollect.indexes import Index
-from recollect.replay import changed_page, put_vectors, put_words
+from recollect.replay import changed_page, put_vectors, put_words, with_vectors
 from recollect.rows import compact_json, now_micros
 from recollect.words import Words
 
@@ -33,6 +34,24 @@ SETTLED_WITHIN = 30_000_000
 BEYOND = 1 << 62
 
 
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """An index that is being filled and takes every change meanwhile, and the vector space that it is for."""
+
+    index: Index
+    space: int
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What answers dense searches: an index, and the number and model of its vector space. Replaced as a whole, so
+    that a search that takes it once never mixes two."""
+
+    index: Index
+    space: int
+    model: str
+
+
 class Derived:
     """One vector index and one word index of one database, for one vector space.
 
@@ -42,17 +61,25 @@ class Derived:
 
     def __init__(self, db: Database, index: Index, words: Words) -> None:
         self.db = db
-        self.index = index
         self.words = words
-        self.space = 0
-        self.mirror: Index | None = None
-        """An index that is being filled and takes every change meanwhile."""
+        self.live = Live(index, 0, "")
+        self.mirror: Mirror | None = None
         self.behind: dict[str, int] = {}
         self.applied = 0
         self.on_behind: Callable[[str], None] = lambda side: None
         self._failed: set[str] = set()
         self._purged = ""
         self._catching = threading.RLock()
+
+    @property
+    def index(self) -> Index:
+        """The vector index that answers."""
+        return self.live.index
+
+    @property
+    def space(self) -> int:
+        """The number of its vector space."""
+        return self.live.space
 
     def door(self, side: str) -> Index | Words:
         """The index of a side: `index` or `words`."""
@@ -68,18 +95,19 @@ class Derived:
     def _journalled(self) -> bool:
         doors: list[Index | Words] = [self.index, self.words]
         if self.mirror is not None:
-            doors.append(self.mirror)
+            doors.append(self.mirror.index)
         return self.db.shared and any(door.shared and not door.inside for door in doors)
 
     # --- one change --------------------------------------------------------------------------------
 
     def inside(self, c: Connection, applied: Applied) -> None:
         """The part of a write that belongs into its transaction."""
+        if self.mirror is not None:
+            self._mirror(c, self.mirror, applied)
         if not applied.rev:
             return
-        for index in (self.index, self.mirror):
-            if index is not None and index.inside:
-                _to_index(index.within(c), applied)
+        if self.index.inside:
+            _to_index(self.index.within(c), applied.removed, applied.puts)
         if self.words.inside:
             _to_words(self.words.within(c), applied)
         if self._journalled():
@@ -88,15 +116,15 @@ class Derived:
 
     def after(self, applied: Applied) -> None:
         """The part of a write that comes after its commit, on the writing thread."""
+        mirror, took = self.mirror, True
+        if mirror is not None and not mirror.index.inside:
+            took = self._step("mirror", lambda: _to_index(mirror.index, applied.removed, applied.mirrored))
         if not applied.rev:
             return
-        took = True
         if not self.index.inside:
-            took &= self._step("index", lambda: _to_index(self.index, applied))
+            took &= self._step("index", lambda: _to_index(self.index, applied.removed, applied.puts))
         if not self.words.inside:
             took &= self._step("words", lambda: _to_words(self.words, applied))
-        if self.mirror is not None and not self.mirror.inside:
-            took &= self._step("mirror", lambda: _to_index(self.mirror, applied))
         if took and self._journalled():
             self._settle(applied)
         self._advance(applied)
@@ -146,6 +174,88 @@ class Derived:
                 return  # stays in the journal: whoever takes it up replays the rows as they are
             self.db.write(lambda c, t=tenant: c.run("settle", [t, applied.rev]), tenant=tenant)  # type: ignore[misc]
 
+    # --- an index that is being filled ---------------------------------------------------------------
+
+    def _mirror(self, c: Connection, mirror: Mirror, applied: Applied) -> None:
+        """Notes the change as the mirror takes it: with the vectors of its own space."""
+        for tenant, puts in applied.puts.items():
+            rows = [put.row for put in puts]
+            applied.mirrored[tenant] = with_vectors(c, tenant, mirror.space, rows)
+        if mirror.index.inside:
+            _to_index(mirror.index.within(c), applied.removed, applied.mirrored)
+
+    def begin_mirror(self, mirror: Mirror) -> None:
+        """From the next write on, the mirror takes every change.
+
+        Raises:
+            Conflict: another index is being filled.
+        """
+
+        def begin(_: object) -> None:
+            if self.mirror is not None:
+                raise Conflict("another move is under way; wait for it, or cancel it")
+            self._failed.discard("mirror")
+            self.mirror = mirror
+
+        self._on_writer(mirror.index, clear=True)
+        self.db.write(lambda c: None, begin).result()
+
+    def end_mirror(self, mirror: Mirror) -> None:
+        """Gives the mirror up. Idempotent."""
+
+        def end(_: object) -> None:
+            if self.mirror is mirror:
+                self.mirror = None
+
+        self.db.write(lambda c: None, end).result()
+
+    def tenants(self) -> list[str]:
+        """Everybody who has rows."""
+        return self.db.read(_extent)[0]
+
+    def fill(self, mirror: Mirror, tenant: str) -> int:
+        """Puts all vectors of a tenant into the mirror; rows put."""
+        return self.replay(mirror.index, mirror.space, tenant, 0)
+
+    def check(self, mirror: Mirror) -> int:
+        """The vectors that the mirror holds, after comparing them with the rows, tenant by tenant.
+
+        Raises:
+            IndexUnavailable: it holds fewer or more, or missed a change.
+        """
+
+        def wanted(c: Connection) -> list[tuple[str, int]]:
+            found = []
+            for (tenant,) in c.all("tenants"):
+                row = c.one("count_embeddings", [tenant, mirror.space])
+                found.append((str(tenant), int(row[0]) if row else 0))
+            return found
+
+        held: dict[str, int] = {}
+
+        def count(found: list[tuple[str, int]]) -> None:
+            held.update((tenant, mirror.index.count(tenant)) for tenant, _ in found)
+
+        if mirror.index.inside:
+            found = self.db.read(wanted)
+            count(found)
+        else:
+            found = self.db.write(wanted, count).result()
+        wrong = [f"{held[tenant]} of {count} of {tenant}" for tenant, count in found if held[tenant] != count]
+        if wrong or "mirror" in self._failed:
+            raise IndexUnavailable(
+                f"the new index missed changes, it has {', '.join(wrong) or 'failed'}; move again"
+            )
+        return sum(held.values())
+
+    def take_over(self, mirror: Mirror, model: str) -> Index:
+        """The mirror answers from here on; the index that did. On the writing thread."""
+        old, self.live, self.mirror = self.index, Live(mirror.index, mirror.space, model), None
+        self.behind.pop("index", None)
+        if not self.index.inside:
+            self.index.flush(self.applied)
+        return old
+
     # --- many changes ------------------------------------------------------------------------------
 
     def open(self) -> dict[str, int]:
@@ -155,14 +265,18 @@ class Derived:
         self.applied = max(self.applied, rev)
         return counts
 
+    def identity(self, side: str, door: Index | Words, space: int) -> str:
+        """What an index holds, by which the database knows the one that was kept in step last."""
+        return f"{type(door).__name__} {space}" if side == "index" else type(door).__name__
+
     def _open_side(self, side: str) -> int:
         door = self.door(side)
-        identity = f"{type(door).__name__} {self.space if side == 'index' else ''}".strip()
+        identity = self.identity(side, door, self.space)
         elsewhere = door.inside or (door.shared and self.db.shared)
         held = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
         count = 0
         if not elsewhere:
-            count = self.catch_up(side, door.watermark)
+            count = self.catch_up(side, door.watermark, clear=not door.watermark)
         elif held is None or held[0] != identity:
             count = self.catch_up(side, 0, clear=held is not None)
         if held is None or held[0] != identity:
@@ -262,8 +376,9 @@ class Derived:
             self._failed.discard(side)
             count = 0
             if since < rev:
+                space = None if side == "words" else self.space
                 for tenant in tenants:
-                    count += self.replay(door, side, tenant, since)
+                    count += self.replay(door, space, tenant, since)
             self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
             return count
 
@@ -273,9 +388,9 @@ class Derived:
         else:
             self.db.write(lambda c: None, lambda _: door.clear()).result()
 
-    def replay(self, door: Index | Words, side: str, tenant: str, since: int) -> int:
-        """Puts one tenant's rows changed after `since` into an index, a page to a transaction; rows put."""
-        space = None if side == "words" else self.space
+    def replay(self, door: Index | Words, space: int | None, tenant: str, since: int) -> int:
+        """Puts one tenant's rows changed after `since` into an index, a page to a transaction; rows put. `space` is
+        that of the vectors, None for words."""
         count = after = 0
         while True:
             page = self._one_page(door, tenant, space, since, after)
@@ -362,12 +477,11 @@ def _extent(c: Connection) -> tuple[list[str], int, int]:
     return tenants, int(row[0]) if row else 0, int(floor[0]) if floor else 0
 
 
-def _to_index(index: Index | None, applied: Applied) -> None:
-    assert index is not None
-    for tenant, seqs in applied.removed.items():
+def _to_index(index: Index, removed: Mapping[str, Sequence[int]], puts: Mapping[str, Sequence[Put]]) -> None:
+    for tenant, seqs in removed.items():
         index.remove(tenant, seqs)
-    for tenant, puts in applied.puts.items():
-        put_vectors(index, tenant, puts)
+    for tenant, some in puts.items():
+        put_vectors(index, tenant, some)
 
 
 def _to_words(words: Words, applied: Applied) -> None:

@@ -53,11 +53,12 @@ class Part:
 
 @dataclass(slots=True)
 class Draft:
-    """A row without its place (seq and rev are 0 until it is written), and the vectors it will have."""
+    """A row without its place (seq and rev are 0 until it is written), and the vectors that `model` made for it."""
 
     row: Record
     named: bool
     parts: list[Part] = field(default_factory=list)
+    model: str = ""
 
     @property
     def embedded(self) -> bool:

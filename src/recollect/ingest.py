@@ -68,6 +68,7 @@ class Ingest:
         vectors = self._checked([items[i].embedding for i in given], given, len(items))
         for i, vector in zip(given, vectors, strict=True):
             row = drafts[i].row
+            drafts[i].model = self.embedder.model
             drafts[i].parts = [Part(0, len(row.content), row.content, f"{GIVEN}{row.content_hash}", vector)]
 
     def _checked(
@@ -99,16 +100,23 @@ class Ingest:
         if fresh:
             await self._vectors(tenant, fresh, reuse=True)
 
-    async def _vectors(self, tenant: str, drafts: Sequence[Draft], reuse: bool) -> bool:
+    async def _vectors(
+        self,
+        tenant: str,
+        drafts: Sequence[Draft],
+        reuse: bool,
+        embedder: Embedder | None = None,
+    ) -> bool:
+        embedder = embedder or self.embedder
         for one in drafts:
-            one.parts = self.windows(one.row)
+            one.parts, one.model = windows(one.row, embedder), embedder.model
         parts = {part.text_hash: part for one in drafts for part in one.parts}
         held: dict[str, NDArray[np.float32]] = {}
         if reuse:
-            held = await self.threads.run(self.store.known_vectors, tenant, parts)
+            held = await self.threads.run(self.store.known_vectors, tenant, parts, embedder.model)
         wanted = [part for text_hash, part in parts.items() if text_hash not in held]
         try:
-            made = await self.embedder.embed([part.text for part in wanted])
+            made = await embedder.embed([part.text for part in wanted])
         except EmbedderUnavailable as exc:
             log.warning("%d texts stay without a vector for now: %s", len(wanted), exc)
             return False
@@ -117,20 +125,6 @@ class Ingest:
             for part in one.parts:
                 part.vector = held[part.text_hash]
         return True
-
-    def windows(self, row: Record) -> list[Part]:
-        """The row's embedded text in windows that fit the model; spans are in the row's content."""
-        text = searched_text(row)
-        shift = len(header(row))
-        return [
-            Part(
-                max(0, span.start - shift),
-                max(0, span.end - shift),
-                text[span.start : span.end],
-                digest(text[span.start : span.end]),
-            )
-            for span in self.embedder.split(text)
-        ]
 
     async def update(self, subject: Subject, row: Record, change: Change) -> Record:
         """Rewrites a row; embeds again only when the embedded text changed.
@@ -141,17 +135,18 @@ class Ingest:
         """
         after = changed(row, change, now_micros(), self.bounds)
         parts: list[Part] = []
-        embedded = True
+        model, embedded = "", True
         if searched_text(after) != searched_text(row):
             made = Draft(after, named=True)
             embedded = await self._vectors(subject.tenant_id, [made], reuse=True)
-            parts = made.parts
+            parts, model = made.parts, made.model
 
         def again(current: Record) -> Draft:
             """The change on the row as it is at the moment of writing, which may have moved on."""
             fresh = changed(current, change, after.updated_at, self.bounds)
             fits = parts and searched_text(fresh) == searched_text(after)
-            return Draft(fresh, named=True, parts=parts if fits else self._parts_if_moved(current, fresh))
+            kept = parts if fits else self._parts_if_moved(current, fresh)
+            return Draft(fresh, named=True, parts=kept, model=model)
 
         stored = await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
         if not embedded:
@@ -161,10 +156,18 @@ class Ingest:
     def _parts_if_moved(self, before: Record, after: Record) -> list[Part]:
         """Windows without vectors, to be embedded later, when another writer changed the text meanwhile."""
         same = searched_text(before) == searched_text(after)
-        return [] if same else self.windows(after)
+        return [] if same else windows(after, self.embedder)
 
-    async def embed_owed(self, rows: Sequence[Record], tenant: str, reuse: bool) -> int:
-        """Makes and stores the vectors of rows written before; rows settled.
+    async def embed_owed(
+        self,
+        rows: Sequence[Record],
+        tenant: str,
+        reuse: bool,
+        *,
+        embedder: Embedder | None = None,
+    ) -> int:
+        """Makes and stores the vectors of rows written before; rows settled. `embedder` is one that is to take over,
+        when not the one that answers.
 
         Raises:
             EmbedderUnavailable: the model still does not answer; nothing changed.
@@ -172,7 +175,7 @@ class Ingest:
         drafts = [Draft(row, named=True) for row in rows]
         if not drafts:
             return 0
-        if not await self._vectors(tenant, drafts, reuse=reuse):
+        if not await self._vectors(tenant, drafts, reuse, embedder := embedder or self.embedder):
             raise EmbedderUnavailable("the embedder does not answer; the rows keep waiting")
         made = [
             Settled(
@@ -182,4 +185,19 @@ class Ingest:
             )
             for one in drafts
         ]
-        return await self.threads.result(self.store.settle(tenant, made))
+        return await self.threads.result(self.store.settle(tenant, made, embedder.model))
+
+
+def windows(row: Record, embedder: Embedder) -> list[Part]:
+    """The row's embedded text in windows that fit the model of `embedder`; spans are in the row's content."""
+    text = searched_text(row)
+    shift = len(header(row))
+    return [
+        Part(
+            max(0, span.start - shift),
+            max(0, span.end - shift),
+            text[span.start : span.end],
+            digest(text[span.start : span.end]),
+        )
+        for span in embedder.split(text)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,9 +18,10 @@ from recollect.drafts import check_vector
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable, Forbidden, InvalidInput, NotFound
 from recollect.filters import EVERYTHING, Filter, all_of, matches
+from recollect.indexes import INDEXES
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
-from recollect.recall import Recall, check
+from recollect.recall import ModelChanged, Recall, check
 from recollect.rows import Record, attributes, compact_json, fetch_ids, moment, now_micros, to_memory
 from recollect.shapes import convert, merged
 from recollect.store import Store
@@ -44,6 +45,10 @@ from recollect.visibility import scopes_filter, selection_filter, visible_to
 
 EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
+MOVE_JOB = "index.move"
+REMODEL_JOB = "memories.remodel"
+HOUSE = "default"
+"""The tenant whose admins run the house, and under which jobs about the whole of it are kept."""
 MAX_PAGE = 1_000
 NAMES_NOTHING: tuple[Any, ...] = (None, [], {}, True, False)
 """What a field of a selection may hold without naming any memory: an empty list erases nothing."""
@@ -116,9 +121,10 @@ class SearchFields(SelectionFields, total=False):
     count_access: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Core:
-    """What the verbs work with; wired once, shared by every subject."""
+    """What the verbs work with; wired once, shared by every subject. `next` is the embedder of the configuration while
+    the vectors of an earlier one still answer; `use` lets texts and questions go by another from then on."""
 
     store: Store
     embedder: Embedder
@@ -129,6 +135,10 @@ class Core:
     default_limit: int
     max_batch: int
     max_query_chars: int
+    use: Callable[[Embedder], None]
+    next: Embedder | None = None
+    next_url: str = ""
+    earlier: Embedder | None = None
 
 
 class Memories:
@@ -343,21 +353,19 @@ class Memories:
         check(asked)
         if len(asked.query) > self._core.max_query_chars:
             raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
-        vector = None if asked.mode == "words" else await self._query_vector(asked)
-        result = await self._core.threads.run(self._core.recall.search, self.subject, asked, vector)
+        try:
+            result = await self._recall(asked)
+        except ModelChanged:
+            result = await self._recall(asked)
         if asked.count_access and result.results:
             await self.count_access([hit.memory.id for hit in result.results])
         return result
 
-    async def _query_vector(self, asked: Query) -> NDArray[np.float32] | None:
-        if asked.embedding is not None:
-            return check_vector(asked.embedding, self._core.embedder.dim, "embedding")
-        try:
-            made = await self._core.embedder.embed([asked.query], "query")
-        except EmbedderUnavailable:
-            return None
-        vector: NDArray[np.float32] = made.vectors[0]
-        return vector
+    async def _recall(self, asked: Query) -> SearchResult:
+        embedder = self._core.embedder
+        vector = None if asked.mode == "words" else await _query_vector(asked, embedder)
+        model = "" if asked.embedding is not None else embedder.model
+        return await self._core.threads.run(self._core.recall.search, self.subject, asked, vector, model)
 
     async def count_access(self, ids: Sequence[str]) -> None:
         """Notes that these memories were used: access_count rises, last_accessed_at moves."""
@@ -435,10 +443,33 @@ class Memories:
         """Starts the job that makes missing vectors with the configured model, or, with `everything`, all of them
         anew. It can be cancelled and goes on where it stopped."""
         self._must_be_admin("reembed")
+        if self._core.next is not None:
+            return await self._remodel(rows_per_second)
         owed = await self._core.threads.result(self._core.store.owe(self.subject.tenant_id, everything))
         payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": owed}
         id_ = await self._core.jobs.enqueue(self.subject.tenant_id, EMBED_JOB, payload, dedup_key="owed")
         return await self._core.jobs.get(self.subject.tenant_id, id_)
+
+    async def _remodel(self, rows_per_second: float | None) -> Job:
+        self._must_be_operator("reembed with another model")
+        payload = {"rows_per_second": rows_per_second}
+        id_ = await self._core.jobs.enqueue(HOUSE, REMODEL_JOB, payload, dedup_key="remodel")
+        return await self._core.jobs.get(HOUSE, id_)
+
+    async def move_index(self, to: str) -> Job:
+        """Starts the job that fills the vector index of another URL from the stored vectors and then lets it answer;
+        nothing is embedded, and adds, deletes and searches go on. The configuration is not changed: set `index.url`
+        too, or the next start goes back to the old index.
+
+        Raises:
+            InvalidInput: the URL's scheme is unknown.
+            Forbidden: the subject is not an admin of the house's own tenant.
+        """
+        self._must_be_operator("move_index")
+        if not isinstance(to, str) or to.split(":", 1)[0] not in INDEXES:
+            raise InvalidInput("to", f"must be the URL of a vector index: {', '.join(INDEXES)}")
+        id_ = await self._core.jobs.enqueue(HOUSE, MOVE_JOB, {"to": to, "total": None}, dedup_key="move")
+        return await self._core.jobs.get(HOUSE, id_)
 
     async def compact(self) -> Job:
         """Starts the job that gives back what deleted rows and vectors still hold, on disk and in memory."""
@@ -482,6 +513,11 @@ class Memories:
         if self.subject.role != "admin":
             raise Forbidden(f"{what}: needs the admin role")
 
+    def _must_be_operator(self, what: str) -> None:
+        self._must_be_admin(what)
+        if self.subject.tenant_id != HOUSE:
+            raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {HOUSE!r}")
+
     def _may_own(self, user: Any, where: str) -> None:
         """A member, or a service that acts for a user, writes that user's rows and nobody's."""
         free = self.subject.role == "admin" or (
@@ -489,6 +525,17 @@ class Memories:
         )
         if not free and isinstance(user, str) and user != self.subject.user_id:
             raise Forbidden(f"{where}: this key writes as {self.subject.user_id!r} or for nobody (null)")
+
+
+async def _query_vector(asked: Query, embedder: Embedder) -> NDArray[np.float32] | None:
+    if asked.embedding is not None:
+        return check_vector(asked.embedding, embedder.dim, "embedding")
+    try:
+        made = await embedder.embed([asked.query], "query")
+    except EmbedderUnavailable:
+        return None
+    vector: NDArray[np.float32] = made.vectors[0]
+    return vector
 
 
 def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.candidates import Candidates, Target
+from recollect.derived import Live
 from recollect.embedders.base import Calibration
 from recollect.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
 from recollect.filters import Compare, all_of, check_unicode, matches
@@ -42,6 +43,10 @@ class Settings:
     candidates: int = 50
 
 
+class ModelChanged(Exception):
+    """The query was embedded with a model that another has taken over from meanwhile."""
+
+
 class Recall:
     """Searches one store. Synchronous: run it on a worker thread."""
 
@@ -50,12 +55,16 @@ class Recall:
         self.calibration = calibration
         self.settings = settings
 
-    def search(self, subject: Subject, query: Query, vector: NDArray[np.float32] | None) -> SearchResult:
+    def search(
+        self, subject: Subject, query: Query, vector: NDArray[np.float32] | None, model: str = ""
+    ) -> SearchResult:
         """The best memories for `query` that `subject` may see.
 
-        `vector` (dim,) is the embedded query; None when it could not be made, or is not wanted.
+        `vector` (dim,) is the query as `model` embedded it ("": as the caller did); None when it could not be made,
+        or is not wanted.
 
         Raises:
+            ModelChanged: another model has taken over since; embed the query again.
             InvalidInput: a field of the query is wrong.
             EmbedderUnavailable: `mode` is `dense` and there is no vector.
         """
@@ -64,7 +73,10 @@ class Recall:
         if self.store.derived.follows:
             self.store.derived.follow()
         targets = self._targets(subject, query)
-        found = self._gather(subject.tenant_id, query, vector, targets)
+        live = self.store.derived.live
+        if vector is not None and model not in ("", live.model):
+            raise ModelChanged(f"{live.model} has taken over from {model}")
+        found = self._gather(subject.tenant_id, query, vector, targets, live)
         weights = self._weights(query)
         ranked = fuse(
             found.dense,
@@ -107,9 +119,14 @@ class Recall:
     # --- the two sides -----------------------------------------------------------------------------
 
     def _gather(
-        self, tenant: str, query: Query, vector: NDArray[np.float32] | None, targets: Sequence[Target]
+        self,
+        tenant: str,
+        query: Query,
+        vector: NDArray[np.float32] | None,
+        targets: Sequence[Target],
+        live: Live,
     ) -> Candidates:
-        found = Candidates(as_of_rev=self.store.derived.applied)
+        found = Candidates(live, as_of_rev=self.store.derived.applied)
         depth = max(self.settings.candidates, 4 * query.limit)
         found.degraded.update(self.store.behind)
         answered = query.mode != "words" and self._dense_side(tenant, query, vector, targets, depth, found)
@@ -135,11 +152,11 @@ class Recall:
                 raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
             found.degraded.add("embedding")
             return False
-        if self.store.owed.get(tenant, 0) > 0:
+        if self.store.owed.get(tenant, 0) > 0 or self.store.next_space is not None:
             found.degraded.add("embedding")
         for target in targets:
             try:
-                near = self.store.index.search(tenant, vector, depth, target.where)
+                near = found.live.index.search(tenant, vector, depth, target.where)
             except BaseException as exc:
                 _check_degradable("index", exc)
                 found.degraded.add("index")
@@ -167,7 +184,7 @@ class Recall:
         if not len(missing) or "index" in found.degraded:
             return
         where = Compare("$seq", "in", tuple(missing.tolist()))
-        found.add_dense(self.store.index.search(tenant, vector, len(missing), where), None)
+        found.add_dense(found.live.index.search(tenant, vector, len(missing), where), None)
 
     def _floor(self, query: Query, found: Candidates) -> float | None:
         """The cosine that the threshold asks for; None when there is no floor, or no dense side to judge by.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, text_key
 from recollect.db import Connection, Database, Row
-from recollect.derived import Derived
+from recollect.derived import Derived, Live, Mirror
 from recollect.drafts import Draft
 from recollect.errors import Conflict, DimensionMismatch, NotFound
 from recollect.indexes import Index
@@ -34,8 +34,11 @@ class Store:
     def __init__(self, db: Database, index: Index, words: Words, model: str) -> None:
         self.db = db
         self.derived = Derived(db, index, words)
-        self.model = model
+        self.derived.live = Live(index, 0, model)
         self.owed: dict[str, int] = {}
+        self.next_space: int | None = None
+        self.next_model = ""
+        """The space of a model that is to take over: rows owe it a vector too."""
         self._tenants: set[str] = set()
 
     @property
@@ -54,6 +57,11 @@ class Store:
         return self.derived.behind
 
     @property
+    def model(self) -> str:
+        """The model of the vectors that answer."""
+        return self.derived.live.model
+
+    @property
     def space(self) -> int:
         """The number of the vector space in the rows."""
         return self.derived.space
@@ -67,7 +75,8 @@ class Store:
             DimensionMismatch: the model is known to this folder with another dimension.
             StorageError: the rows cannot be read.
         """
-        self.derived.space, moved = self.db.write(self._find_space).result()
+        space, moved = self.db.write(self._find_space).result()
+        self.derived.live = Live(self.index, space, self.model)
         if moved:
             self.db.write(self._owe_all_missing).result()
         self.count_owed()
@@ -82,21 +91,80 @@ class Store:
 
         self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
 
+    def waiting(self, tenant: str) -> int:
+        """How many rows wait for vectors of the configured model, which need not be the one that answers yet."""
+        if self.next_space is None:
+            return self.owed.get(tenant, 0)
+        return self.owed_in(self.next_space).get(tenant, 0)
+
+    def owed_in(self, space: int) -> dict[str, int]:
+        """How many rows wait for vectors of a space, by tenant."""
+        return dict(self.db.read(lambda c: c.all("count_owed", [space])))
+
+    def prepare(self, model: str, dim: int) -> None:
+        """Makes the space of a model that is to take over, and notes every row's debt to it.
+
+        Raises:
+            DimensionMismatch: the model is known with another dimension.
+        """
+
+        def work(c: Connection) -> int:
+            space = self._space_of(c, model, dim)
+            for (tenant,) in c.all("tenants"):
+                c.run("owe_missing", [space, tenant])
+            return space
+
+        def note(space: int) -> None:
+            self.next_space, self.next_model = space, model
+
+        self.db.write(work, note).result()
+
+    def switch(
+        self, mirror: Mirror, model: str, embedder_url: str = "", then: Callable[[], None] = lambda: None
+    ) -> Index | None:
+        """Lets a filled mirror answer from here on; the index that did before. None, and nothing changed, when rows
+        still owe its space a vector. `then` is called in the same step."""
+
+        def work(c: Connection) -> bool:
+            if mirror.space != self.space and c.all("count_owed", [mirror.space]):
+                return False
+            c.run("set_meta", ["space", str(mirror.space)])
+            if embedder_url:
+                c.run("set_meta", ["embedder", embedder_url])
+            c.run("set_meta", ["keeps.index", self.derived.identity("index", mirror.index, mirror.space)])
+            return True
+
+        old: list[Index] = []
+
+        def take_over(settled: bool) -> None:
+            if settled:
+                old.append(self.derived.take_over(mirror, model))
+                if self.next_space == mirror.space:
+                    self.next_space, self.next_model = None, ""
+                then()
+
+        self.db.write(work, take_over).result()
+        if old:
+            self.count_owed()
+        return old[0] if old else None
+
     def _find_space(self, c: Connection) -> tuple[int, bool]:
         """The space of the model, and whether the folder was last written with another model."""
-        held = c.one("space_of", [self.model])
-        if held is not None and held[1] != self.index.dim:
-            raise DimensionMismatch(
-                "embedder.url",
-                f"{self.model} has {self.index.dim} dimensions here, {held[1]} in the stored vectors",
-            )
-        row = held or c.one("add_space", [self.model, self.index.dim])
-        assert row is not None
-        space, last = int(row[0]), c.one("get_meta", ["space"])
+        space, last = self._space_of(c, self.model, self.index.dim), c.one("get_meta", ["space"])
         if last is not None and int(last[0]) == space:
             return space, False
         c.run("set_meta", ["space", str(space)])
         return space, True
+
+    def _space_of(self, c: Connection, model: str, dim: int) -> int:
+        held = c.one("space_of", [model])
+        if held is not None and held[1] != dim:
+            raise DimensionMismatch(
+                "embedder.url", f"{model} has {dim} dimensions here, {held[1]} in the stored vectors"
+            )
+        row = held or c.one("add_space", [model, dim])
+        assert row is not None
+        return int(row[0])
 
     def _owe_all_missing(self, c: Connection) -> None:
         for (tenant,) in c.all("tenants"):
@@ -152,7 +220,7 @@ class Store:
                 outcomes.append(Outcome(held[seq], created=False, embedded=seq not in waiting))
                 continue
             at = place[key]
-            outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=fresh[at].embedded))
+            outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=self._ready(fresh[at])))
         return outcomes
 
     def _revive(
@@ -225,23 +293,32 @@ class Store:
                     blob(part.vector),
                 )
                 for row, draft in zip(rows, fresh, strict=True)
-                if draft.embedded
+                if self._ready(draft)
                 for number, part in enumerate(draft.parts)
                 if part.vector is not None
             ),
         )
-        owed = [row.seq for row, draft in zip(rows, fresh, strict=True) if not draft.embedded]
+        owed = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
         if owed:
             c.many("owe_embedding", [(tenant, self.space, seq) for seq in owed])
             applied.owed[tenant] += len(owed)
+        if self.next_space is not None:
+            c.many("owe_embedding", [(tenant, self.next_space, row.seq) for row in rows])
         applied.puts[tenant] = [
             Put(
                 row,
-                [part.vector for part in draft.parts if part.vector is not None] if draft.embedded else [],
+                [part.vector for part in draft.parts if part.vector is not None]
+                if self._ready(draft)
+                else [],
             )
             for row, draft in zip(rows, fresh, strict=True)
         ]
         return rows
+
+    def _ready(self, draft: Draft) -> bool:
+        """Whether the draft's vectors are there and of the model that answers now: another may have taken over
+        since they were made."""
+        return draft.embedded and draft.model == self.model
 
     def _draw(self, c: Connection, count: int, applied: Applied) -> int:
         """Takes `count` revisions; the first of them."""
@@ -297,7 +374,9 @@ class Store:
 
     def _swap_vectors(self, c: Connection, tenant: str, seq: int, draft: Draft, applied: Applied) -> None:
         c.run("drop_all_embeddings", [tenant, seq])
-        if not draft.embedded:
+        if self.next_space is not None:
+            c.run("owe_embedding", [tenant, self.next_space, seq])
+        if not self._ready(draft):
             applied.owed[tenant] += c.run("owe_embedding", [tenant, self.space, seq])
             return
         if c.run("settle_embedding", [tenant, self.space, seq]):
@@ -338,27 +417,36 @@ class Store:
 
         return self._write(tenant, work)
 
-    def settle(self, tenant: str, made: Sequence[Settled]) -> Future[int]:
-        """Stores vectors made for rows written before; rows that changed or went meanwhile are left alone.
-        Returns the rows settled."""
+    def _space(self, model: str) -> int | None:
+        """The space of a model that answers or is to take over; None of any other."""
+        if model == self.model:
+            return self.space
+        return self.next_space if model == self.next_model else None
+
+    def settle(self, tenant: str, made: Sequence[Settled], model: str) -> Future[int]:
+        """Stores vectors that `model` made for rows written before; rows that changed or went meanwhile are left
+        alone. Returns the rows settled."""
 
         def work(c: Connection, applied: Applied) -> int:
             rows = fetch(c, tenant, [one.seq for one in made])
             ready = [one for one in made if one.seq in rows and text_key(rows[one.seq]) == one.text_key]
-            if not ready:
+            into = self._space(model)
+            if not ready or into is None:
                 return 0
-            first = self._draw(c, len(ready), applied)
             settled = 0
             for one in ready:
-                c.run("drop_embeddings", [tenant, self.space, one.seq])
+                c.run("drop_embeddings", [tenant, into, one.seq])
                 c.many(
                     "add_embedding",
                     [
-                        (tenant, self.space, one.seq, number, start, stop, text_hash, blob(vector))
+                        (tenant, into, one.seq, number, start, stop, text_hash, blob(vector))
                         for number, (start, stop, text_hash, vector) in enumerate(one.parts)
                     ],
                 )
-                settled += c.run("settle_embedding", [tenant, self.space, one.seq])
+                settled += c.run("settle_embedding", [tenant, into, one.seq])
+            if into != self.space:
+                return len(ready)
+            first = self._draw(c, len(ready), applied)
             revs = {one.seq: first + i for i, one in enumerate(ready)}
             c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
             applied.owed[tenant] = -settled
@@ -392,10 +480,13 @@ class Store:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def known_vectors(self, tenant: str, hashes: Iterable[str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors of this space that the tenant already has for texts of these hashes."""
+    def known_vectors(self, tenant: str, hashes: Iterable[str], model: str) -> dict[str, NDArray[np.float32]]:
+        """Vectors of a model that the tenant already has for texts of these hashes."""
+        space = self._space(model)
+        if space is None:
+            return {}
         listed = compact_json(list(hashes))
-        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, self.space, listed]), tenant)
+        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, space, listed]), tenant)
         return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
 
     def has_vectors(self, tenant: str) -> bool:
@@ -450,7 +541,7 @@ class Store:
         return self.db.read(counts, tenant) | {
             "indexed_vectors": self.index.count(tenant),
             "indexed_words": self.words.count(tenant),
-            "unembedded": self.owed.get(tenant, 0),
+            "unembedded": self.waiting(tenant),
             "behind": sorted(self.behind),
             "model": self.model,
             "dimension": self.index.dim,

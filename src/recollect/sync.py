@@ -38,6 +38,7 @@ class BlockingMemories:
     export_to = blocking(Memories.export_to)
     import_from = blocking(Memories.import_from)
     reembed = blocking(Memories.reembed)
+    move_index = blocking(Memories.move_index)
     compact = blocking(Memories.compact)
     job = blocking(Memories.job)
     wait = blocking(Memories.wait)

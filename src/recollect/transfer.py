@@ -238,7 +238,7 @@ def _draft(
         line = decode(raw, decoder)
         may_own(line.user_id if place is None else place["user_id"], "user_id")
         made = _row(line, subject, ingest.bounds, place)
-        made.parts = _parts(line, header, ingest, made.row)
+        made.parts, made.model = _parts(line, header, ingest, made.row), header.model or ""
     except InvalidInput as exc:
         raise InvalidInput(f"line {number}", str(exc)) from exc
     return made

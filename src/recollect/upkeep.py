@@ -9,13 +9,11 @@ from typing import Any
 
 from recollect.errors import EmbedderUnavailable, RecollectError
 from recollect.jobs import Postponed, Run
-from recollect.memories import COMPACT_JOB, EMBED_JOB, Core
+from recollect.memories import COMPACT_JOB, EMBED_JOB, HOUSE, Core
 from recollect.rows import Record, fetch
 
 log = logging.getLogger("recollect.upkeep")
 REPAIR_JOB = "store.repair"
-HOUSE = "default"
-"""The tenant under which jobs about the whole folder are kept."""
 STEP = 64
 RETRY_AFTER = 5.0
 WATCH_SECONDS = 1.0

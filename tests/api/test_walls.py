@@ -74,6 +74,7 @@ CASES: dict[str, Case] = {
     "GET /v1/memories/stats": none,
     "POST /v1/memories/compact": none,
     "POST /v1/memories/reembed": lambda id_: [Ask({"everything": True})],
+    "POST /v1/memories/move_index": lambda id_: [Ask({"to": "memory:?engine=float"})],
     "GET /v1/memories/export": lambda id_: [Ask(query=(("vectors", "true"),))],
     "POST /v1/memories/export": selections,
     "POST /v1/memories/import": lambda id_: [

@@ -14,8 +14,8 @@ from recollect.api.errors import Refused
 from recollect.api.route import Need
 from recollect.config import Config, ServerKey
 from recollect.errors import ConfigError, Forbidden, InvalidInput, Unauthorized
+from recollect.memories import HOUSE
 from recollect.types import Subject
-from recollect.upkeep import HOUSE
 
 ACT_FOR = "x-recollect-user"
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")

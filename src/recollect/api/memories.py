@@ -161,6 +161,10 @@ async def reembed(call: Call[wire.ReembedBody, None]) -> wire.JobObject:
     return as_wire(job, wire.JobObject)
 
 
+async def move_index(call: Call[wire.MoveBody, None]) -> wire.JobObject:
+    return as_wire(await call.memories.move_index(call.body.to), wire.JobObject)
+
+
 async def export(call: Call[wire.ExportBody | None, wire.ExportBody | None]) -> Response:
     """The stream begins once its first line is there, so that what is wrong is still an error."""
     asked = call.body or call.query or wire.ExportBody()
@@ -206,6 +210,10 @@ ROUTES = (
     Route("GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats),
     Route("POST", f"{AT}/compact", "Start giving back room", compact, "admin", wire.JobObject, wire.CompactBody),
     Route("POST", f"{AT}/reembed", "Start making vectors", reembed, "admin", wire.JobObject, wire.ReembedBody),
+    Route(
+        "POST", f"{AT}/move_index", "Start moving to another vector index", move_index, "operator", wire.JobObject,
+        wire.MoveBody,
+    ),
     Route("GET", f"{AT}/export", "Carry out as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
     Route("POST", f"{AT}/export", "Carry out as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
     Route(

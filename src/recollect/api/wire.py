@@ -99,6 +99,12 @@ class ReembedBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     rows_per_second: Rate | None = None
 
 
+class MoveBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The URL of the vector index to move to."""
+
+    to: str
+
+
 class CompactBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Nothing to say."""
 

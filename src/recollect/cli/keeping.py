@@ -12,6 +12,7 @@ from recollect.cli.opening import Verbs, configured, memories
 from recollect.cli.options import AnyScope, ConfigFile, Data, Json, ScopeId, Settings, scope_of
 from recollect.cli.progress import bar
 from recollect.cli.show import emit, rows, say
+from recollect.config import Config
 from recollect.errors import RecollectError
 from recollect.types import KINDS, Job
 
@@ -66,6 +67,9 @@ def reindex(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Make both indexes again from the stored rows and vectors.")
     ] = False,
+    to: Annotated[
+        str | None, typer.Option(help="Move the vectors to the index of this URL, embedding nothing.")
+    ] = None,
     rows_per_second: Annotated[float | None, typer.Option(help="Go no faster than this.")] = None,
     data: Data = None,
     config: ConfigFile = None,
@@ -74,6 +78,11 @@ def reindex(
 ) -> None:
     """Make the vectors that are missing. Stopped, it goes on where it was when it is called again."""
     force = configured(data, config, settings)
+    if to is not None:
+        if everything or rebuild or rows_per_second:
+            raise typer.BadParameter("goes alone: it embeds nothing", param_hint="--to")
+        _move(force, to, as_json)
+        return
     if rebuild:
         if everything or rows_per_second:
             raise typer.BadParameter("goes alone: it embeds nothing", param_hint="--rebuild")
@@ -95,6 +104,18 @@ def reindex(
         typer.echo(
             f"{(done.result or {}).get('embedded', 0)} memories embedded with {(done.result or {})['model']}"
         )
+
+
+def _move(force: Config, to: str, as_json: bool) -> None:
+    with memories(force) as verbs:
+        done = followed(verbs, verbs.move_index(to), "moving", quiet=as_json)
+    if as_json:
+        emit(done)
+        return
+    vectors = (done.result or {}).get("vectors", 0)
+    typer.echo(
+        f"{vectors} vectors moved to {to}; set `index.url: {to}` to keep it: the next start goes by that"
+    )
 
 
 def followed(verbs: Verbs, job: Job, what: str, *, quiet: bool) -> Job:

@@ -29,7 +29,7 @@ def serve(
 
 
 def worker(data: Data = None, config: ConfigFile = None, settings: Settings = None) -> None:
-    """Do background work for the servers of a PostgreSQL database until stopped: embedding, repairs, compaction."""
+    """Do background work for the servers of a PostgreSQL database until stopped."""
     force = configured(data, config, settings)
     run_worker(force, started=lambda: say(f"working with {force.jobs.workers} workers; Ctrl-C stops"))
 

@@ -110,6 +110,12 @@ WHERE m.tenant_id = ?2 AND NOT EXISTS (
 )
 ON CONFLICT DO NOTHING
 
+-- name: misses_model (vectors of a space are there, and some memory has none of the model)
+SELECT 1 FROM memories m WHERE EXISTS (SELECT 1 FROM embeddings WHERE space = ?1) AND NOT EXISTS (
+    SELECT 1 FROM embeddings e JOIN spaces s ON s.space = e.space
+    WHERE e.tenant_id = m.tenant_id AND e.seq = m.seq AND s.model = ?2
+) LIMIT 1
+
 -- name: owe_all
 INSERT INTO unembedded (tenant_id, space, seq)
 SELECT tenant_id, ?1, seq FROM memories WHERE tenant_id = ?2

@@ -1,0 +1,137 @@
+"""Moving a live store: to another index with the vectors it has, or to another model with vectors made anew.
+
+Either way the new index is filled beside the old one, which answers until the new one has everything; writes go to
+both meanwhile. The switch is one step on the writing thread. A process that dies in between starts with the old index,
+as if nothing had been; vectors made by then are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from recollect.derived import Mirror
+from recollect.embedders.base import Embedder
+from recollect.errors import Conflict, EmbedderUnavailable
+from recollect.indexes import Index
+from recollect.jobs import Postponed, Run
+from recollect.memories import MOVE_JOB, REMODEL_JOB, Core
+from recollect.rows import Record, fetch
+
+log = logging.getLogger("recollect.moves")
+STEP = 64
+RETRY_AFTER = 5.0
+GRACE_SECONDS = 5.0
+"""For how long an index that was replaced still answers searches that had begun."""
+
+
+class Moves:
+    """Handlers of the two jobs. `open_index` opens the index of a URL for a model; `index_url` is the one in force."""
+
+    def __init__(self, core: Core, open_index: Callable[[str, Embedder], Index], index_url: str) -> None:
+        self.core = core
+        self._open_index = open_index
+        self._url = index_url
+        self._retired: list[Index] = []
+        core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
+
+    async def move(self, run: Run) -> dict[str, Any]:
+        """Fills the index of another URL with the stored vectors, then lets it answer."""
+        url = str(run.payload["to"])
+        if url == self._url:
+            raise Conflict(f"to: {url!r} is the index that answers already")
+        index = await self.core.threads.run(self._open_index, url, self.core.embedder)
+        moved = await self._fill_and_switch(run, index, self.core.store.space, None)
+        self._url = url
+        return {"vectors": moved, "index": url}
+
+    async def remodel(self, run: Run) -> dict[str, Any]:
+        """Makes every tenant's vectors with the configured model, then lets them answer. What is written meanwhile
+        is embedded with both."""
+        embedder, store = self.core.next, self.core.store
+        if embedder is None:
+            return {"embedded": 0, "model": store.model}
+        done = run.done
+        space = store.next_space
+        assert space is not None
+        while True:
+            done = await self._embed_all(run, embedder, space, done)
+            index = await self.core.threads.run(self._open_index, self._url, embedder)
+            if await self._fill_and_switch(run, index, space, embedder) is not None:
+                break
+        log.info("searches go by %s from here on", embedder.model)
+        return {"embedded": done, "model": embedder.model}
+
+    async def _embed_all(self, run: Run, embedder: Embedder, space: int, done: int) -> int:
+        """Embeds what has no vector in the space, tenant by tenant; rows done so far."""
+        rate = run.payload.get("rows_per_second")
+        loop = asyncio.get_running_loop()
+        store = self.core.store
+        owed = await self.core.threads.run(store.owed_in, space)
+        total = done + sum(owed.values())
+        for tenant in owed:
+            while rows := await self.core.threads.run(self._owed_rows, tenant, space):
+                began = loop.time()
+                try:
+                    await self.core.ingest.embed_owed(rows, tenant, reuse=True, embedder=embedder)
+                except EmbedderUnavailable as exc:
+                    raise Postponed(str(exc), RETRY_AFTER) from exc
+                done += len(rows)
+                await run.report(done, max(total, done))
+                if rate:
+                    await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
+        return done
+
+    def _owed_rows(self, tenant: str, space: int) -> list[Record]:
+        db = self.core.store.db
+        seqs = db.read(lambda c: c.all("owed_embeddings", [tenant, space, 0, STEP]), tenant)
+        return list(db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant).values())
+
+    async def _fill_and_switch(
+        self, run: Run, index: Index, space: int, embedder: Embedder | None
+    ) -> int | None:
+        """The vectors that the new index has taken over, with `embedder` if that is to be another; None when rows were
+        written meanwhile that still need some.
+
+        Raises:
+            IndexUnavailable: the new index did not take them all; the old one answers as before.
+        """
+        store = self.core.store
+        mirror = Mirror(index, space)
+        try:
+            await self.core.threads.run(store.derived.begin_mirror, mirror)
+            tenants = await self.core.threads.run(store.derived.tenants)
+            filled = 0
+            for tenant in tenants:
+                filled += await self.core.threads.run(store.derived.fill, mirror, tenant)
+                await run.report(run.done if space != store.space else filled, run.total)
+            vectors = await self.core.threads.run(store.derived.check, mirror)
+            old = await self.core.threads.run(self._switch, mirror, embedder)
+        except BaseException:
+            await self.core.threads.run(store.derived.end_mirror, mirror)
+            await self.core.threads.run(index.close)
+            raise
+        if old is None:
+            await self.core.threads.run(store.derived.end_mirror, mirror)
+            await self.core.threads.run(index.close)
+            return None
+        self._retire(old)
+        return vectors
+
+    def _switch(self, mirror: Mirror, embedder: Embedder | None) -> Index | None:
+        core = self.core
+        if embedder is None:
+            return core.store.switch(mirror, core.store.model)
+        return core.store.switch(mirror, embedder.model, core.next_url, lambda: core.use(embedder))
+
+    def _retire(self, index: Index) -> None:
+        self._retired.append(index)
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self.close)
+
+    def close(self) -> None:
+        """Lets go of indexes that were replaced. Idempotent."""
+        retired, self._retired = self._retired, []
+        for index in retired:
+            index.close()
