@@ -57,7 +57,10 @@ def address(url: str, key: str) -> Address:
     Raises:
         ConfigError: names `key`, when the URL is not one of libpq's.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as exc:
+        raise ConfigError(key, f"is not a PostgreSQL URL: {exc}") from exc
     query = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(query).get("schema", "recollect")
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
@@ -126,6 +129,7 @@ def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
         "password authentication failed": "check user and password in the URL",
         "no password supplied": "put the password into the URL, or PGPASSWORD, or ~/.pgpass",
         "does not exist": "create it, or correct the name in the URL",
+        "Servname not supported": "correct the port in the URL",
         "could not translate host name": "correct the host in the URL",
         "failed to resolve host": "correct the host in the URL",
         "Connection refused": "start the server, or correct host and port",

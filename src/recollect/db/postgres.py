@@ -37,13 +37,13 @@ BULK = 32
 """Rows from which COPY pays."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 ERASED = (
-    "erased from rows, indexes and the pages of the database; its write-ahead log, replicas, backups and exports"
-    " handed out before keep it until they are recycled"
+    "erased from rows and indexes; the server's freed space, its write-ahead log, replicas, backups and exports handed"
+    " out before keep it until they are written over or recycled"
 )
 TWINS = 5
 """Keys that other processes may take from one group; one more is a conflict of the work with itself."""
 TABLES = ("memories", "embeddings", "unembedded", "removals", "jobs")
-"""Those that are vacuumed when something was forgotten."""
+"""Those whose space is freed when something was forgotten."""
 
 
 class PostgresConnection:
@@ -323,7 +323,8 @@ class PostgresDatabase(Database):
         return self._group.queue(Task(work, then, tenant))
 
     def erase(self) -> Future[None]:
-        """Deleted rows leave their pages, whose rest is moved together over them; see `erased` for what stays."""
+        """Frees the space of deleted rows, for the next ones to write over. No server writes over it by itself: see
+        `erased` for what stays, and docs of the server's VACUUM FULL for a rewrite under a lock."""
         return self.vacuum(TABLES)
 
     def compact(self) -> Future[None]:
@@ -331,7 +332,7 @@ class PostgresDatabase(Database):
         return self.vacuum(TABLES, "VACUUM ANALYZE")
 
     def vacuum(self, tables: Sequence[str], command: str = "VACUUM") -> Future[None]:
-        """Overwrites what was deleted from these tables of the schema, once earlier writes are done."""
+        """Frees the space of what was deleted from these tables of the schema, once earlier writes are done."""
 
         def vacuum(_: object) -> None:
             raw = self._transaction.raw
