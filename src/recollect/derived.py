@@ -22,7 +22,7 @@ from recollect.changes import Applied, Put
 from recollect.db import Connection, Database
 from recollect.errors import Conflict, IndexUnavailable, StorageError
 from recollect.indexes import Index
-from recollect.replay import changed_page, put_vectors, put_words, with_vectors
+from recollect.replay import PAGE, changed_page, put_vectors, put_words, with_vectors
 from recollect.rows import compact_json, now_micros
 from recollect.words import Words
 
@@ -369,7 +369,7 @@ class Derived:
         """
         with self._catching:
             door = self.door(side)
-            tenants, rev, floor = self.db.read(_extent)
+            _, rev, floor = self.db.read(_extent)
             if clear or (0 < since < floor):
                 self._on_writer(door, clear=True)
                 since = 0
@@ -377,7 +377,7 @@ class Derived:
             count = 0
             if since < rev:
                 space = None if side == "words" else self.space
-                for tenant in tenants:
+                for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
                     count += self.replay(door, space, tenant, since)
             self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
             return count
@@ -394,9 +394,9 @@ class Derived:
         count = after = 0
         while True:
             page = self._one_page(door, tenant, space, since, after)
-            if not page:
-                return count
             count += len(page)
+            if len(page) < PAGE:
+                return count
             after = page[-1].row.seq
 
     def _one_page(

@@ -7,5 +7,12 @@ DELETE FROM unsettled WHERE tenant_id = ? AND rev = ?
 -- name: unsettled_before
 SELECT tenant_id, rev, since FROM unsettled WHERE noted_at < ? ORDER BY rev LIMIT 1000
 
+-- name: changed_tenants
+SELECT tenant_id FROM tenants t
+WHERE EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.seq > ?1)
+    OR EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.rev <> m.seq AND m.rev > ?1)
+    OR EXISTS (SELECT 1 FROM removals r WHERE r.tenant_id = t.tenant_id AND r.rev > ?1)
+ORDER BY tenant_id
+
 -- name: moved_since
 SELECT seq FROM memories WHERE tenant_id = ? AND rev > ? AND seq IN (SELECT value FROM {seqs ?} wanted)
