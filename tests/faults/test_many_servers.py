@@ -192,6 +192,28 @@ def test_every_forgetting_is_heard_of(alone: None, postgres_url: str, tmp_path: 
             assert not holding(tmp_path, f"zanzibarquux{n}")
 
 
+def test_a_forgetting_that_meets_another_in_the_middle_of_looking(
+    alone: None, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = cluster.local(postgres_url)
+    with recollect.open(":memory:", **settings) as a, recollect.open(tmp_path / "b", **settings) as b:
+        secret, _ = b.memories.add_many(["the zanzibarquux is secret", "the kettle is not"])
+        b.inner.core.store.words.compact()  # to its files
+        assert holding(tmp_path, "zanzibarquux")
+        follow = derived.Derived.follow
+
+        def following(self: derived.Derived) -> None:
+            follow(self)
+            if self is b.inner.core.store.derived:
+                monkeypatch.setattr(derived.Derived, "follow", follow)
+                a.memories.forget(ids=[secret.memory.id])
+
+        monkeypatch.setattr(derived.Derived, "follow", following)
+        b.inner.core.store.refresh()
+        b.inner.core.store.refresh()
+        assert not holding(tmp_path, "zanzibarquux")
+
+
 def test_what_is_written_while_another_opens_is_in_both_its_indexes(
     alone: None, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
