@@ -181,6 +181,9 @@ class Derived:
         for tenant, puts in applied.puts.items():
             rows = [put.row for put in puts]
             applied.mirrored[tenant] = with_vectors(c, tenant, mirror.space, rows)
+        elsewhere = mirror.space == self.space and not applied.puts  # vectors made for another space
+        if elsewhere:
+            applied.mirrored.clear()
         if mirror.index.inside:
             _to_index(mirror.index.within(c), applied.removed, applied.mirrored)
 

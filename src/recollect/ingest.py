@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -26,14 +26,13 @@ BATCH = 1_000
 
 
 class Ingest:
-    """Writes memories into one store with one embedder. `on_owed` is told when vectors must follow later."""
+    """Writes memories into one store with one embedder."""
 
     def __init__(self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds) -> None:
         self.store = store
         self.embedder = embedder
         self.threads = threads
         self.bounds = bounds
-        self.on_owed: Callable[[str], None] = lambda tenant: None
 
     async def add(self, subject: Subject, items: Sequence[NewMemory]) -> list[Outcome]:
         """Writes every item, in order; nothing is written when one is wrong.
@@ -58,8 +57,6 @@ class Ingest:
             await self._embed(tenant, some)
             done: list[Outcome] = await self.threads.result(self.store.put(some))
             outcomes.extend(done)
-        if not all(outcome.embedded for outcome in outcomes):
-            self.on_owed(tenant)
         return outcomes
 
     def _take_given(self, items: Sequence[NewMemory], drafts: Sequence[Draft]) -> None:
@@ -135,10 +132,10 @@ class Ingest:
         """
         after = changed(row, change, now_micros(), self.bounds)
         parts: list[Part] = []
-        model, embedded = "", True
+        model = ""
         if searched_text(after) != searched_text(row):
             made = Draft(after, named=True)
-            embedded = await self._vectors(subject.tenant_id, [made], reuse=True)
+            await self._vectors(subject.tenant_id, [made], reuse=True)
             parts, model = made.parts, made.model
 
         def again(current: Record) -> Draft:
@@ -148,10 +145,7 @@ class Ingest:
             kept = parts if fits else self._parts_if_moved(current, fresh)
             return Draft(fresh, named=True, parts=kept, model=model)
 
-        stored = await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
-        if not embedded:
-            self.on_owed(subject.tenant_id)
-        return stored
+        return await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
 
     def _parts_if_moved(self, before: Record, after: Record) -> list[Part]:
         """Windows without vectors, to be embedded later, when another writer changed the text meanwhile."""

@@ -23,6 +23,7 @@ from recollect.rows import Record, fetch
 log = logging.getLogger("recollect.moves")
 STEP = 64
 RETRY_AFTER = 5.0
+TRIES = 10
 GRACE_SECONDS = 5.0
 """For how long an index that was replaced still answers searches that had begun."""
 
@@ -43,7 +44,7 @@ class Moves:
         if url == self._url:
             raise Conflict(f"to: {url!r} is the index that answers already")
         index = await self.core.threads.run(self._open_index, url, self.core.embedder)
-        moved = await self._fill_and_switch(run, index, self.core.store.space, None)
+        moved = await self._fill_and_switch(run, Mirror(index, self.core.store.space), None)
         self._url = url
         return {"vectors": moved, "index": url}
 
@@ -53,16 +54,13 @@ class Moves:
         embedder, store = self.core.next, self.core.store
         if embedder is None:
             return {"embedded": 0, "model": store.model}
-        done = run.done
         space = store.next_space
         assert space is not None
-        while True:
-            done = await self._embed_all(run, embedder, space, done)
-            index = await self.core.threads.run(self._open_index, self._url, embedder)
-            if await self._fill_and_switch(run, index, space, embedder) is not None:
-                break
+        done = await self._embed_all(run, embedder, space, run.done)
+        index = await self.core.threads.run(self._open_index, self._url, embedder)
+        await self._fill_and_switch(run, Mirror(index, space), embedder)
         log.info("searches go by %s from here on", embedder.model)
-        return {"embedded": done, "model": embedder.model}
+        return {"embedded": max(done, run.done), "model": embedder.model}
 
     async def _embed_all(self, run: Run, embedder: Embedder, space: int, done: int) -> int:
         """Embeds what has no vector in the space, tenant by tenant; rows done so far."""
@@ -89,42 +87,50 @@ class Moves:
         seqs = db.read(lambda c: c.all("owed_embeddings", [tenant, space, 0, STEP]), tenant)
         return list(db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant).values())
 
-    async def _fill_and_switch(
-        self, run: Run, index: Index, space: int, embedder: Embedder | None
-    ) -> int | None:
-        """The vectors that the new index has taken over, with `embedder` if that is to be another; None when rows were
-        written meanwhile that still need some.
+    async def _fill_and_switch(self, run: Run, mirror: Mirror, embedder: Embedder | None) -> int:
+        """Fills the new index and lets it answer, with `embedder` if that is to be another; the vectors it has.
 
         Raises:
             IndexUnavailable: the new index did not take them all; the old one answers as before.
         """
-        store = self.core.store
-        mirror = Mirror(index, space)
+        store, threads = self.core.store, self.core.threads
         try:
-            await self.core.threads.run(store.derived.begin_mirror, mirror)
-            tenants = await self.core.threads.run(store.derived.tenants)
+            await threads.run(store.derived.begin_mirror, mirror)
             filled = 0
-            for tenant in tenants:
-                filled += await self.core.threads.run(store.derived.fill, mirror, tenant)
-                await run.report(run.done if space != store.space else filled, run.total)
-            vectors = await self.core.threads.run(store.derived.check, mirror)
-            old = await self.core.threads.run(self._switch, mirror, embedder)
+            for tenant in await threads.run(store.derived.tenants):
+                filled += await threads.run(store.derived.fill, mirror, tenant)
+                await run.report(filled if embedder is None else run.done, run.total)
+            old, vectors = await self._switch_when_settled(run, mirror, embedder)
         except BaseException:
-            await self.core.threads.run(store.derived.end_mirror, mirror)
-            await self.core.threads.run(index.close)
+            await threads.run(store.derived.end_mirror, mirror)
+            await threads.run(mirror.index.close)
             raise
-        if old is None:
-            await self.core.threads.run(store.derived.end_mirror, mirror)
-            await self.core.threads.run(index.close)
-            return None
         self._retire(old)
         return vectors
 
-    def _switch(self, mirror: Mirror, embedder: Embedder | None) -> Index | None:
+    async def _switch_when_settled(
+        self, run: Run, mirror: Mirror, embedder: Embedder | None
+    ) -> tuple[Index, int]:
+        """Embeds what was written during the filling, until nothing is left at the moment of the switch; under
+        writes that never pause, until so few are left that they may follow after it."""
+        tries = 0
+        while True:
+            vectors = await self.core.threads.run(self.core.store.derived.check, mirror)
+            leave = 0 if tries < TRIES else STEP
+            old = await self.core.threads.run(self._switch, mirror, embedder, leave)
+            if old is not None:
+                return old, vectors
+            assert embedder is not None
+            await self._embed_all(run, embedder, mirror.space, run.done)
+            tries += 1
+
+    def _switch(self, mirror: Mirror, embedder: Embedder | None, leave: int) -> Index | None:
         core = self.core
         if embedder is None:
             return core.store.switch(mirror, core.store.model)
-        return core.store.switch(mirror, embedder.model, core.next_url, lambda: core.use(embedder))
+        return core.store.switch(
+            mirror, embedder.model, core.next_url, leave=leave, then=lambda: core.use(embedder)
+        )
 
     def _retire(self, index: Index) -> None:
         self._retired.append(index)

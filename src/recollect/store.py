@@ -39,6 +39,8 @@ class Store:
         self.next_space: int | None = None
         self.next_model = ""
         """The space of a model that is to take over: rows owe it a vector too."""
+        self.on_owed: Callable[[str], None] = lambda tenant: None
+        """Called on the writing thread when rows of a tenant were written without vectors."""
         self._tenants: set[str] = set()
 
     @property
@@ -120,13 +122,20 @@ class Store:
         self.db.write(work, note).result()
 
     def switch(
-        self, mirror: Mirror, model: str, embedder_url: str = "", then: Callable[[], None] = lambda: None
+        self,
+        mirror: Mirror,
+        model: str,
+        embedder_url: str = "",
+        *,
+        leave: int = 0,
+        then: Callable[[], None] = lambda: None,
     ) -> Index | None:
-        """Lets a filled mirror answer from here on; the index that did before. None, and nothing changed, when rows
-        still owe its space a vector. `then` is called in the same step."""
+        """Lets a filled mirror answer from here on; the index that did before. None, and nothing changed, when more
+        than `leave` rows still owe its space a vector. `then` is called in the same step."""
 
         def work(c: Connection) -> bool:
-            if mirror.space != self.space and c.all("count_owed", [mirror.space]):
+            owed = sum(count for _, count in c.all("count_owed", [mirror.space]))
+            if mirror.space != self.space and owed > leave:
                 return False
             c.run("set_meta", ["space", str(mirror.space)])
             if embedder_url:
@@ -144,9 +153,13 @@ class Store:
                 then()
 
         self.db.write(work, take_over).result()
-        if old:
-            self.count_owed()
-        return old[0] if old else None
+        if not old:
+            return None
+        self.count_owed()
+        for tenant, count in self.owed.items():
+            if count:
+                self.on_owed(tenant)
+        return old[0]
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
         """The space of the model, and whether the folder was last written with another model."""
@@ -445,6 +458,9 @@ class Store:
                 )
                 settled += c.run("settle_embedding", [tenant, into, one.seq])
             if into != self.space:
+                applied.mirrored[tenant] = [
+                    Put(rows[one.seq], [vector for _, _, _, vector in one.parts]) for one in ready
+                ]
                 return len(ready)
             first = self._draw(c, len(ready), applied)
             revs = {one.seq: first + i for i, one in enumerate(ready)}
@@ -475,6 +491,8 @@ class Store:
     def _apply(self, applied: Applied) -> None:
         for tenant, change in applied.owed.items():
             self.owed[tenant] = self.owed.get(tenant, 0) + change
+            if change > 0:
+                self.on_owed(tenant)
         self._tenants.update(applied.puts)
         self.derived.after(applied)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from typing import Any
@@ -33,7 +34,7 @@ class Upkeep:
             COMPACT_JOB: self.compact,
             REPAIR_JOB: self.repair,
         }
-        core.ingest.on_owed = self.owed
+        core.store.on_owed = self.owed_elsewhere
         core.store.derived.on_behind = self.behind
 
     async def begin(self) -> None:
@@ -76,6 +77,11 @@ class Upkeep:
         """The embedder was away while rows were written: try again soon."""
         payload = {"reuse": True, "rows_per_second": None, "total": None}
         self._queue(tenant, EMBED_JOB, payload, "owed", RETRY_AFTER)
+
+    def owed_elsewhere(self, tenant: str) -> None:
+        """As `owed`, called on the writing thread."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start takes it up
+            self.loop.call_soon_threadsafe(self.owed, tenant)
 
     def behind(self, side: str) -> None:
         """An index did not take a change; called on the writing thread. Where other processes work too, the job
