@@ -184,7 +184,13 @@ class Recall:
         if not len(missing) or "index" in found.degraded:
             return
         where = Compare("$seq", "in", tuple(missing.tolist()))
-        found.add_dense(found.live.index.search(tenant, vector, len(missing), where), None)
+        try:
+            near = found.live.index.search(tenant, vector, len(missing), where)
+        except BaseException as exc:
+            _check_degradable("index", exc)
+            found.degraded.add("index")
+            return
+        found.add_dense(near, None)
 
     def _floor(self, query: Query, found: Candidates) -> float | None:
         """The cosine that the threshold asks for; None when there is no floor, or no dense side to judge by.

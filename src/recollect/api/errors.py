@@ -73,6 +73,7 @@ STATUSES: dict[type[RecollectError], tuple[int, str]] = {
 
 UNEXPECTED = "The server made a mistake and wrote it to its log; quote the x-request-id of this answer."
 NOT_STORED = "The rows could not be read or written just now; nothing was half done. Try again."
+NO_INDEX = "The index does not answer just now. Rows are safe; try again."
 DISK_FULL = "The disk is full; nothing was stored. Free some space and try again."
 
 
@@ -106,6 +107,8 @@ def _known(exc: Exception) -> tuple[int, str, str]:
         return 500, "internal_error", UNEXPECTED
     if isinstance(exc, StorageError | FolderInUse):
         return (507, "disk_full", DISK_FULL) if disk_full(exc) else (status, code, NOT_STORED)
+    if isinstance(exc, IndexUnavailable):  # its own words may name a server
+        return status, code, NO_INDEX
     return status, code, str(exc)
 
 
