@@ -232,9 +232,10 @@ def test_secrets_are_shown_nowhere() -> None:
         ("limits: {max_batch: 0}", "limits.max_batch", "must be a whole number of 1 or more"),
         ("data: ''", "data", "must be text that is not empty, not ''"),
         ("data: ${NOPE}", "data", "variable `NOPE` is not set; set it, or write the value in place of `\\${NOPE}`"),
-        ("index: {url: 'qdrant:'}", "index.url", "'qdrant' is not in this version; use one of memory"),
+        ("index: {url: 'milvus:'}", "index.url", "'milvus' is not in this version; use one of memory, pgvector"),
         ("words: {url: 'lucene:'}", "words.url", "use one of tantivy, fts5"),
-        ("database: {url: 'postgresql://h/d'}", "database.url", "use one of sqlite"),
+        ("database: {url: 'mysql://h/d'}", "database.url", "use one of sqlite, postgresql"),
+        ("database: {url: 'postgresql://h/d', url_file: x}", "database.url_file", "is there beside `database.url`"),
         ("embedder: {url: 'cohere:x'}", "embedder.url", "use one of local, hash, openai, gemini, ollama"),
         ("embedder: {base_url: here}", "embedder.base_url", "begins with http:// or https://, or null"),
         ("embedder: {timeout: 0}", "embedder.timeout", "must be a number above 0, not 0"),
@@ -490,11 +491,36 @@ def test_a_key_of_the_embedder_may_be_in_a_variable_of_any_name() -> None:
         from_file("", env)
 
 
-@pytest.mark.parametrize("backend", ["sqlite-vec", "lancedb", "pgvector"])
+def test_backends_make_index_and_database_urls() -> None:
+    def urls(text: str) -> tuple[str | None, str, str | None]:
+        config = from_file(text)
+        return config.index.url, config.database.url, config.database.url_file
+
+    paths = (
+        "sqlite_vec: {path: /m.db}, lancedb: {path: /m.lance}, pgvector: {conn_string: 'postgresql://h/d'}"
+    )
+    for backend, made in (
+        ("memory", ("memory:", "sqlite:", None)),
+        ("sqlite-vec", ("sqlitevec:/m.db", "sqlite:", None)),
+        ("lancedb", ("lancedb:/m.lance", "sqlite:", None)),
+        ("pgvector", ("pgvector:", "postgresql://h/d", None)),
+    ):
+        assert urls(f"vector_memory: {{backend: {backend}, {paths}}}") == made
+    assert urls("vector_memory: {backend: sqlite-vec}") == ("sqlitevec:", "sqlite:", None)
+    search = "builtins: {file_search: {vector_backend: %s, pgvector: {dsn_file: /run/dsn}, qdrant: {url: 'http://q:1'}}}"
+    assert urls(search % "pgvector") == ("pgvector:", "sqlite:", "/run/dsn")
+    assert urls(search % "qdrant") == ("qdrant:http://q:1", "sqlite:", "/run/dsn")
+    assert urls("dsn_file: /run/dsn") == (None, "sqlite:", "/run/dsn")
+
+
+@pytest.mark.parametrize("backend", ["weaviate", "faiss"])
 def test_a_backend_that_is_not_there_lists_those_that_are(backend: str) -> None:
     text = f"memory: {{backend: {backend}, embeddings: {{provider: cohere}}}}"
     _, first, second = str(refusal(text)).splitlines()
-    assert first.strip() == f"memory.backend: {backend!r} is not in this version; use one of memory"
+    assert (
+        first.strip()
+        == f"memory.backend: {backend!r} is not in this version; use one of memory, sqlite-vec, lancedb, pgvector"
+    )
     assert (
         second.strip() == "memory.embeddings.provider: 'cohere' is not in this version;"
         " use one of local, hash, openai, gemini, ollama"
@@ -521,14 +547,13 @@ def test_a_later_layer_overrules_a_source_key() -> None:
 
 
 def test_keys_for_later_are_kept_and_said_to_do_nothing() -> None:
-    text = "uploadask: {memory: {topKMems: 5}}\nsummarization: {window_size: 4}\ndsn_file: /run/dsn"
+    text = "uploadask: {memory: {topKMems: 5}}\nsummarization: {window_size: 4}"
     env = {"ANTWORT_FILESEARCH_MIN_SCORE": "0.25", "CONTEXT_SESSION_MEMORY_ENABLED": "false",
            "ANTWORT_SUMMARIZATION_WINDOW_SIZE": "6"}  # fmt: skip
     config = from_file(text, env)
     assert {key: given.value for key, given in config.sources.items()} == {
         "uploadask.memory.topKMems": 5,
         "summarization.window_size": 6,
-        "dsn_file": "/run/dsn",
         "builtins.file_search.search.min_score": 0.25,
         "CONTEXT_SESSION_MEMORY_ENABLED": False,
     }

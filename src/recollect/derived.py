@@ -18,12 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from recollect.changes import Applied, Put
 from recollect.db import Connection, Database
 from recollect.errors import Conflict, IndexUnavailable, StorageError
+from recollect.filters import Compare
 from recollect.indexes import Index
 from recollect.replay import PAGE, changed_page, put_vectors, put_words, with_vectors
-from recollect.rows import compact_json, now_micros
+from recollect.rows import compact_json, fetch, now_micros
 from recollect.words import Words
 
 log = logging.getLogger("recollect.store")
@@ -32,6 +35,8 @@ KEPT_REMOVALS = 1_000_000
 SETTLED_WITHIN = 30_000_000
 """Microseconds after which a change that has not reached a shared index is taken up by any process."""
 BEYOND = 1 << 62
+SAME = 0.99
+"""The least cosine of a stored vector with itself in an index, which may keep halves of floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +275,7 @@ class Derived:
 
     def identity(self, side: str, door: Index | Words, space: int) -> str:
         """What an index holds, by which the database knows the one that was kept in step last."""
-        return f"{type(door).__name__} {space}" if side == "index" else type(door).__name__
+        return f"{door.identity} {space}" if side == "index" else door.identity
 
     def _open_side(self, side: str) -> int:
         door = self.door(side)
@@ -442,6 +447,26 @@ class Derived:
             self.applied = max(self.applied, rev)
         if not self.door(side).inside:
             self.door(side).flush(rev)
+
+    def sample(self, tenant: str, size: int = 25) -> tuple[int, int]:
+        """Looks some of a tenant's rows up in the vector index: how many stored vectors were looked for, and how many
+        of them it has as they are stored."""
+
+        def some(c: Connection) -> list[Put]:
+            newest = [int(seq) for (seq,) in c.all("newest", [tenant, size // 2])]
+            rows = list(fetch(c, tenant, newest).values())
+            return (
+                with_vectors(c, tenant, self.space, rows)
+                + changed_page(c, tenant, self.space, 0, 0)[: size // 2]
+            )
+
+        looked = there = 0
+        for put in self.db.read(some, tenant):
+            for vector in put.vectors:
+                found = self.index.search(tenant, vector, 1, Compare("$seq", "eq", put.row.seq))
+                looked += 1
+                there += len(found) == 1 and bool(found.scores[0] >= SAME or not np.any(vector))
+        return looked, there
 
     def forget_removals(self) -> None:
         """Lets go of the notes about removed rows that no index needs any more."""

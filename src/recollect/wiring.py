@@ -42,9 +42,29 @@ class Wired:
     index_url: str
 
 
+def rows_url(config: Config) -> str:
+    """The URL of the rows, out of its file if it is in one.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds no URL.
+    """
+    if config.database.url_file is None:
+        return config.database.url
+    path = Path(config.database.url_file).expanduser()
+    try:
+        url = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError("database.url_file", f"{path} cannot be read: {exc}") from exc
+    if ":" not in url or "\n" in url:
+        raise ConfigError(
+            "database.url_file", f"{path} must hold one URL such as postgresql://user:secret@host/name"
+        )
+    return url
+
+
 def derived_urls(config: Config) -> tuple[str, str]:
     """The URLs of the vector index and of the words: those of the configuration, or what goes with the rows."""
-    beside = config.database.url.startswith("postgres")
+    beside = rows_url(config).startswith("postgres")
     index = config.index.url or ("pgvector:" if beside else "memory:")
     return index, config.words.url or ("tsvector:" if beside else "tantivy:")
 
@@ -58,7 +78,7 @@ def wire(config: Config, threads: Threads) -> Wired:
         StorageError: rows cannot be read or written.
         IndexUnavailable: an index does not answer.
     """
-    folder = _folder(config)
+    folder = folder_of(config)
     lock = None if folder is None else FolderLock(folder)
     try:
         return _wire(config, folder, threads, lock)
@@ -68,9 +88,9 @@ def wire(config: Config, threads: Threads) -> Wired:
         raise
 
 
-def _folder(config: Config) -> Path | None:
+def folder_of(config: Config) -> Path | None:
     """The data folder; None when nothing is kept in one: everything is in a server, or `data` says so."""
-    schemes = {url.partition(":")[0] for url in (config.database.url, *derived_urls(config))}
+    schemes = {url.partition(":")[0] for url in (rows_url(config), *derived_urls(config))}
     if config.data == ":memory:" or schemes <= IN_SERVERS:
         return None
     return Path(config.data).expanduser()
@@ -82,7 +102,7 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         opened.callback(asked.close)
         held = config.database
         options = Options(held.pool_size, held.statement_timeout, held.retry_seconds, held.replica_url)
-        db = open_database(held.url, folder, options)
+        db = open_database(rows_url(config), folder, options)
         opened.callback(db.close)
         earlier = _earlier(config, db, asked)
         if earlier is not None:

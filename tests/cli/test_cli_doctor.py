@@ -7,10 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from recollect import sync
 from recollect.cli import checks
 from recollect.embedders.local import WEIGHTS
+from recollect.indexes import VectorBatch
+from recollect.rows import attributes, fetch
 
 
 def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:
@@ -77,6 +81,23 @@ def test_counts_that_disagree_are_found() -> None:
         "index": "broken", "words": "broken", "vectors": "note", "behind": "broken",
     }  # fmt: skip
     assert all(one.fix for one in found.values())
+
+
+def test_vectors_that_differ_are_found(tmp_path: Path) -> None:
+    with sync.open(tmp_path / "recollect-data", embedder={"url": "hash:64"}) as opened:
+        opened.memories.add_many([f"text {n}" for n in range(40)])
+        store = opened.inner.core.store
+        assert list(checks.rows(store))[-1].state == "ok"
+        other = np.zeros((1, 64), np.float32)
+        other[0, :2] = 1, -1
+        for seq in (1, 40):
+            kept = store.db.read(lambda c, seq=seq: fetch(c, "default", [seq]))[seq]
+            store.index.put(
+                "default", VectorBatch(np.array([seq]), np.zeros(1, np.int32), other, [attributes(kept)])
+            )
+        found = {one.name: one for one in checks.rows(store)}
+        assert found["sample"].state == "broken"
+        assert found["sample"].found.startswith("22 of 24")
 
 
 def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ WALKS = {
     "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces",
     "drop_removals", "count_owed", "list_jobs", "drop_ended_jobs", "tenants", "spaces", "release_jobs",
     "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "misses_model",
-    "changed_tenants",
+    "changed_tenants", "newest",
 }  # fmt: skip
 """Statements whose business is all rows of a tenant, or that read a small table in order."""
 

@@ -16,6 +16,7 @@ from recollect.api.auth import Guard
 from recollect.config import Config
 from recollect.errors import ConfigError
 from recollect.recollect import Recollect
+from recollect.wiring import rows_url
 
 KEEP_ALIVE = 65
 """Seconds an idle connection stays: longer than the clients and balancers that reuse it."""
@@ -63,7 +64,7 @@ def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
     Raises:
         ConfigError: the rows are in a folder, which has one process and needs no other, or there are no workers.
     """
-    if config.database.url.startswith("sqlite"):
+    if rows_url(config).startswith("sqlite"):
         raise ConfigError(
             "database.url",
             "a folder has one process: `recollect serve` does its own work; workers go with PostgreSQL",

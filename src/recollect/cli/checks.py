@@ -150,7 +150,8 @@ def model(config: Config) -> Iterator[Finding]:
 
 
 def rows(store: Store) -> Iterator[Finding]:
-    """The database's own check, then for every tenant whether both indexes have what the rows have."""
+    """The database's own check, then for every tenant whether both indexes have what the rows have: by count, and
+    some vectors one by one."""
     found = store.db.faults()
     if found:
         fix = "export what can be read, import it into a new folder, or restore a backup"
@@ -160,6 +161,11 @@ def rows(store: Store) -> Iterator[Finding]:
     tenants = [str(row[0]) for row in store.db.read(lambda c: c.all("tenants"))]
     for tenant in tenants:
         yield from counts(tenant, store.stats(tenant))
+        looked, there = store.derived.sample(tenant)
+        if looked != there:
+            where = "" if tenant == "default" else f" of {tenant}"
+            says = f"{there} of {looked} stored vectors are in it as they are stored"
+            yield broken(f"sample{where}", says, "recollect reindex --rebuild")
     if not tenants:
         yield ok("memories", "none yet")
 

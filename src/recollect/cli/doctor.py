@@ -17,6 +17,7 @@ from recollect.cli.options import ConfigFile, Data, Json, Settings
 from recollect.cli.show import emit
 from recollect.config import Config, Setting, explain
 from recollect.errors import ConfigError, FolderInUse, RecollectError
+from recollect.wiring import folder_of
 
 MARKS = {"ok": "ok    ", "note": "note  ", "broken": "BROKEN"}
 
@@ -51,6 +52,14 @@ def examined(config: Config) -> Iterator[Finding]:
     yield checks.sqlite()
     yield configuration(config)
     yield from checks.model(config)
+    try:
+        kept = folder_of(config)
+    except ConfigError as exc:
+        yield broken("database", str(exc), "correct the file, or name another")
+        return
+    if kept is None and config.data != ":memory:":
+        yield from inside(config)
+        return
     if config.data == ":memory:":
         yield note("folder", "none: what is remembered goes when the process ends", "choose one with --data")
         return
@@ -75,7 +84,8 @@ def inside(config: Config) -> Iterator[Finding]:
     """The folder opened, or looked at through the server that has it."""
     try:
         with sync.open(config=config) as opened:
-            yield ok("lock", "free")
+            if folder_of(config) is not None:
+                yield ok("lock", "free")
             yield from checks.rows(opened.inner.core.store)
     except FolderInUse as busy:
         if busy.url is None:
@@ -85,7 +95,10 @@ def inside(config: Config) -> Iterator[Finding]:
         with through(busy.url, config) as verbs:
             yield from checks.counts("default", verbs.stats())
     except RecollectError as exc:
-        yield broken("folder", str(exc), "restore a backup, or choose another folder with --data")
+        if folder_of(config) is None:
+            yield broken("database", str(exc), "correct what the sentence names, then ask again")
+        else:
+            yield broken("folder", str(exc), "restore a backup, or choose another folder with --data")
 
 
 def tell(found: list[Finding], force: list[Setting]) -> None:

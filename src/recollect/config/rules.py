@@ -50,6 +50,10 @@ def check_together(
     if len(given := [way for way in ways if way in own and own[way].value is not None]) > 1:
         says = f"is there beside `{own[given[0]].written}`; keep one of the two"
         problems.append(ConfigError(own[given[1]].written, says))
+    for one, other in (("database.url", "database.url_file"),):
+        if one in own and other in own and own[other].value is not None:
+            says = f"is there beside `{own[one].written}`; keep one of the two"
+            problems.append(ConfigError(own[other].written, says))
     chunking = "builtins.file_search.chunking"
     size, overlap = (theirs.get(f"{chunking}.{name}") for name in ("chunk_size", "chunk_overlap"))
     length = size.value if size else 512

@@ -26,9 +26,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Database(Section, frozen=True, kw_only=True):
-    """Where rows live; `sqlite:` is a file in the data folder. The others are for PostgreSQL, times in seconds."""
+    """Where rows live; `sqlite:` is a file in the data folder. The others are for PostgreSQL, times in
+    seconds; `url_file` is a file that holds the URL, as secrets are mounted."""
 
     url: Url = "sqlite:"
+    url_file: Text | None = None
     replica_url: Url | None = None
     pool_size: Count = 10
     statement_timeout: Seconds = 30.0

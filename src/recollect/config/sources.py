@@ -6,9 +6,11 @@ capability that will read them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from msgspec import Meta
 
@@ -135,9 +137,15 @@ ENVIRONMENT: dict[str, str] = {
 PREFIXES = ("ANTWORT_SUMMARIZATION_", "ANTWORT_FILESEARCH_", "CONTEXT_SESSION_", "VECTOR_EMBEDDING_")
 
 BACKENDS: dict[str, tuple[str, str]] = {
-    "memory": ("index.url", "memory:"),
+    "memory": ("memory:", ""),
+    "sqlite-vec": ("sqlitevec:", "sqlite_vec.path"),
+    "lancedb": ("lancedb:", "lancedb.path"),
+    "pgvector": ("pgvector:", ""),
 }
-"""`vector_memory.backend` by what it sets. A backend is one line here."""
+"""`vector_memory.backend` by the index URL that it begins and the key whose path ends it: a backend is a line here."""
+CONN_STRING = "vector_memory.pgvector.conn_string"
+FILE_SEARCH = "builtins.file_search"
+DSN_FILES = ("dsn_file", f"{FILE_SEARCH}.pgvector.dsn_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +231,29 @@ def _backend(given: Mapping[str, Given]) -> list[Given]:
     key = "vector_memory.backend"
     if key not in given:
         return []
-    target, value = _choice(given[key], BACKENDS)
-    return [_made(target, value, given, [key])]
+    url, path = _choice(given[key], BACKENDS)
+    place = f"vector_memory.{path}"
+    named = [place] if path and place in given else []
+    end = os.path.expanduser(given[place].value) if named else ""
+    made = [_made("index.url", f"{url}{end}", given, [key, *named])]
+    if url == "pgvector:" and CONN_STRING in given:  # its vectors live beside its rows
+        made.append(_made("database.url", given[CONN_STRING].value, given, [CONN_STRING]))
+    return made
+
+
+def _file_search_backend(given: Mapping[str, Given]) -> list[Given]:
+    made = [_made("database.url_file", given[key].value, given, [key]) for key in DSN_FILES if key in given]
+    key, url, prefix = (
+        f"{FILE_SEARCH}.{name}" for name in ("vector_backend", "qdrant.url", "qdrant.collection_prefix")
+    )
+    if key not in given:
+        return made
+    if given[key].value == "pgvector":
+        return [*made, _made("index.url", "pgvector:", given, [key])]
+    named = [each for each in (url, prefix) if each in given]
+    place = given[url].value if url in given else ""
+    option = f"?collection_prefix={quote(given[prefix].value)}" if prefix in given else ""
+    return [*made, _made("index.url", f"qdrant:{place}{option}", given, [key, *named])]
 
 
 def _embedder(given: Mapping[str, Given]) -> list[Given]:
@@ -286,7 +315,7 @@ def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
     ]
 
 
-RULES = (_same, _backend, _embedder, _endpoint, _session)
+RULES = (_same, _backend, _file_search_backend, _embedder, _endpoint, _session)
 """Each makes values of ours out of the source keys given, by canonical name. One that meets a backend or a
 provider this version does not have raises ConfigError."""
 

@@ -83,6 +83,11 @@ class Index(ABC):
     shared: bool = False
     """Whether other processes put into it too: its watermark then says nothing about their changes."""
 
+    @property
+    def identity(self) -> str:
+        """The place of its vectors, by which the rows' database knows the index that was kept in step last."""
+        return type(self).__name__
+
     def within(self, connection: Connection) -> Index:
         """The index as part of the transaction of `connection`, for one that is `inside`."""
         return self

@@ -71,6 +71,11 @@ class PgvectorIndex(Index):
             self._let_go()
             raise
 
+    @property
+    def identity(self) -> str:
+        database = "" if self.inside else f"{self._database.address.shown} "
+        return f"pgvector {database}{self._open_table.name}"
+
     # --- transactions ------------------------------------------------------------------------------
 
     @contextmanager

@@ -103,6 +103,10 @@ class QdrantIndex(Index):
             raise
 
     @property
+    def identity(self) -> str:
+        return f"qdrant {self._link.address} {self._name}"
+
+    @property
     def watermark(self) -> int:
         return self._durable
 

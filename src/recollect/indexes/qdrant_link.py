@@ -118,6 +118,7 @@ class Link:
             IndexUnavailable: another process has the folder open, or it cannot be written.
         """
         self.local = not address
+        self.address = address
         self._address, self._options, self._folder = address, options, folder
         self._lock, self._gate = threading.Lock(), threading.Lock()
         self._key = api_key(options)

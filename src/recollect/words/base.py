@@ -49,6 +49,11 @@ class Words(ABC):
     shared: bool = False
     """Whether other processes put into it too."""
 
+    @property
+    def identity(self) -> str:
+        """By what the rows' database knows the words that were kept in step last."""
+        return type(self).__name__
+
     def within(self, connection: Connection) -> Words:
         """The index as part of the transaction of `connection`, for one that is `inside`."""
         return self

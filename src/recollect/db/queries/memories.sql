@@ -56,6 +56,9 @@ SELECT count(*) FROM {seqs ?2} wanted
 -- name: note_removal
 INSERT INTO removals (tenant_id, rev, seq) VALUES (?, ?, ?)
 
+-- name: newest
+SELECT seq FROM memories WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
+
 -- name: removals_after
 SELECT seq FROM removals WHERE tenant_id = ? AND rev > ? ORDER BY rev
 

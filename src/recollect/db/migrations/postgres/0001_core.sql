@@ -145,8 +145,9 @@ BEGIN
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
         EXECUTE format(
-            'CREATE POLICY own_tenant ON %I USING (tenant_id = current_setting(''recollect.tenant'', true)'
-            ' OR current_setting(''recollect.house'', true) = ''on'')',
+            'CREATE POLICY own_tenant ON %I USING ('
+            'tenant_id = (SELECT current_setting(''recollect.tenant'', true))'
+            ' OR (SELECT current_setting(''recollect.house'', true)) = ''on'')',
             name
         );
     END LOOP;

@@ -9,5 +9,5 @@ CREATE TABLE unsettled (
 );
 ALTER TABLE unsettled ENABLE ROW LEVEL SECURITY;
 ALTER TABLE unsettled FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_tenant ON unsettled USING (tenant_id = current_setting('recollect.tenant', true)
-    OR current_setting('recollect.house', true) = 'on');
+CREATE POLICY own_tenant ON unsettled USING (tenant_id = (SELECT current_setting('recollect.tenant', true))
+    OR (SELECT current_setting('recollect.house', true)) = 'on');
