@@ -485,7 +485,8 @@ class Derived:
         self.db.write(drop).result()
 
     def compact(self) -> None:
-        """No file of a local index holds words or vectors of removed rows afterwards."""
+        """No file of a local index holds words or vectors of removed rows afterwards. Those inside the database are
+        the database's to erase."""
         for door in (self.index, self.words):
             if not door.inside:
                 door.compact()

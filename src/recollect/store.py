@@ -93,12 +93,6 @@ class Store:
 
         self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
 
-    def waiting(self, tenant: str) -> int:
-        """How many rows wait for vectors of the configured model, which need not be the one that answers yet."""
-        if self.next_space is None:
-            return self.owed.get(tenant, 0)
-        return self.owed_in(self.next_space).get(tenant, 0)
-
     def owed_in(self, space: int) -> dict[str, int]:
         """How many rows wait for vectors of a space, by tenant."""
         return dict(self.db.read(lambda c: c.all("count_owed", [space])))
@@ -535,15 +529,20 @@ class Store:
 
         def drop(c: Connection) -> None:
             for (tenant,) in c.all("tenants"):
-                if not self.owed.get(tenant):
+                if not self.owed.get(tenant) and self.next_space is None:
                     c.run("drop_foreign_spaces", [tenant, self.space])
 
         self.db.write(drop).result()
         self.purge()
+        for door in (self.index, self.words):
+            if door.inside:
+                door.compact()
         self.db.compact().result()
 
     def stats(self, tenant: str) -> dict[str, Any]:
         """Counts and sizes, see `Memories.stats`."""
+
+        awaited = self.space if self.next_space is None else self.next_space
 
         def counts(c: Connection) -> dict[str, Any]:
             kinds = c.all("stats_by_kind", [tenant])
@@ -553,13 +552,13 @@ class Store:
                 "characters": sum(chars for _, _, chars in kinds),
                 "by_kind": {kind: count for kind, count, _ in kinds},
                 "vectors": vectors[0] if vectors else 0,
+                "unembedded": sum(n for t, n in c.all("count_owed", [awaited]) if t == tenant),
                 "jobs": dict(c.all("count_jobs")),
             }
 
         return self.db.read(counts, tenant) | {
             "indexed_vectors": self.index.count(tenant),
             "indexed_words": self.words.count(tenant),
-            "unembedded": self.waiting(tenant),
             "behind": sorted(self.behind),
             "model": self.model,
             "dimension": self.index.dim,

@@ -53,6 +53,7 @@ def test_answers_are_as_the_document_says(lasting: Any, document: dict[str, Any]
         "POST /v1/memories/search": {"query": "something", "explain": True},
         "POST /v1/memories/forget": {"ids": ["x"]},
         "POST /v1/embeddings": {"model": "hash-64", "input": "a"},
+        "POST /v1/memories/move_index": {"to": "memory:?engine=float"},
     }
     for route in ROUTES:
         if route.answer is None or "/jobs/" in route.path or route.method == "DELETE":

@@ -42,8 +42,6 @@ ERASED = (
 )
 TWINS = 5
 """Keys that other processes may take from one group; one more is a conflict of the work with itself."""
-TABLES = ("memories", "embeddings", "unembedded", "removals", "jobs")
-"""Those whose space is freed when something was forgotten."""
 
 
 class PostgresConnection:
@@ -325,20 +323,27 @@ class PostgresDatabase(Database):
     def erase(self) -> Future[None]:
         """Frees the space of deleted rows, for the next ones to write over. No server writes over it by itself: see
         `erased` for what stays, and docs of the server's VACUUM FULL for a rewrite under a lock."""
-        return self.vacuum(TABLES)
+        return self.vacuum(())
 
     def compact(self) -> Future[None]:
         """Gives free pages at the tables' ends back, and refreshes the planner's statistics."""
-        return self.vacuum(TABLES, "VACUUM ANALYZE")
+        return self.vacuum((), "VACUUM ANALYZE")
 
     def vacuum(self, tables: Sequence[str], command: str = "VACUUM") -> Future[None]:
-        """Frees the space of what was deleted from these tables of the schema, once earlier writes are done."""
+        """Frees the space of what was deleted from these tables of the schema (all when none is named), once earlier
+        writes are done."""
 
         def vacuum(_: object) -> None:
             raw = self._transaction.raw
             raw.execute("SET statement_timeout = 0")
+            named = tables or [
+                name
+                for (name,) in raw.execute(
+                    "SELECT tablename FROM pg_tables WHERE schemaname = $1", [self.address.schema]
+                )
+            ]
             try:
-                raw.execute(f"{command} {', '.join(tables)}")
+                raw.execute(f"{command} {', '.join(named)}")
             finally:
                 raw.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
 

@@ -275,7 +275,7 @@ def _create(raw: Any, schema: str) -> None:
         raise ConfigError(
             "words.url",
             f"the words in the database are {row[0]!r}, this version makes {FORMAT!r}; drop the tables"
-            f" {', '.join(TABLES)} and run `recollect index rebuild`",
+            f" {', '.join(TABLES)} and run `recollect reindex --rebuild`",
         )
     raw.execute(f"{SCHEMA} COMMENT ON TABLE words IS '{FORMAT}'")
 
