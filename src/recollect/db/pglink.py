@@ -72,8 +72,9 @@ def address(url: str, key: str) -> Address:
     try:
         psycopg.conninfo.conninfo_to_dict(conninfo)
     except psycopg.Error as exc:
-        raise ConfigError(key, f"is not a PostgreSQL URL: {str(exc).strip()}") from exc
-    shown = re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:***@", conninfo)
+        says = f"is not a PostgreSQL URL such as postgresql://user@host:5432/name: {str(exc).strip()}"
+        raise ConfigError(key, says) from exc
+    shown = re.sub(r"(://[^/@\s:]*):.*@", r"\1:***@", conninfo)  # to the last @: a password may hold some
     return Address(conninfo, schema, re.sub(r"(password=)[^&\s]+", r"\1***", shown))
 
 
@@ -124,14 +125,14 @@ def connect(where: Address, statement_timeout: float, key: str) -> Raw:
 
 def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
     """What a failed connection means, with the fix that its message points to."""
-    text = " ".join(str(exc).split())
+    text = " ".join(str(exc).split()).rstrip("?")
     fixes = {
         "password authentication failed": "check user and password in the URL",
         "no password supplied": "put the password into the URL, or PGPASSWORD, or ~/.pgpass",
         "does not exist": "create it, or correct the name in the URL",
         "Servname not supported": "correct the port in the URL",
         "could not translate host name": "correct the host in the URL",
-        "failed to resolve host": "correct the host in the URL",
+        "failed to resolve host": "correct the host in the URL; a password there has %40 for @ and %2F for /",
         "Connection refused": "start the server, or correct host and port",
         "No such file or directory": "start the server, or correct the socket's folder",
         "timeout": "see whether the host is up and lets this one through",
