@@ -12,6 +12,7 @@ from recollect.cli.opening import configured
 from recollect.cli.options import ConfigFile, Data, Settings
 from recollect.cli.show import say
 from recollect.config import Config
+from recollect.wiring import folder_of, rows_url
 
 
 def serve(
@@ -38,12 +39,17 @@ def welcome(url: str, config: Config) -> str:
     """What to try, with the server's own address."""
     key = " -H 'Authorization: Bearer YOUR_KEY'" if config.keys else ""
     post = f"curl -s{key} -H 'Content-Type: application/json' {url}/v1/memories"
-    return f"""Recollect serves {config.data} at {url}
+    elsewhere = not rows_url(config).startswith("sqlite")
+    rows = "rows in PostgreSQL" if elsewhere else config.data
+    beside = f'goes through this server meanwhile: recollect search "key" --data {config.data}'
+    if folder_of(config) is None:
+        beside = "opens the rows itself; give it the same settings" if elsewhere else "cannot reach this memory"
+    return f"""Recollect serves {rows} at {url}
 
 Remember something, and find it:
   {post} -d '{{"content": "The spare key is under the blue pot."}}'
   {post}/search -d '{{"query": "Where is the key?"}}'
 
 Every route: {url}/openapi.json
-The command line goes through this server meanwhile: recollect search "key" --data {config.data}
+The command line {beside}
 Ctrl-C stops it."""
