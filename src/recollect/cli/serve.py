@@ -43,7 +43,9 @@ def welcome(url: str, config: Config) -> str:
     rows = "rows in PostgreSQL" if elsewhere else config.data
     beside = f'goes through this server meanwhile: recollect search "key" --data {config.data}'
     if folder_of(config) is None:
-        beside = "opens the rows itself; give it the same settings" if elsewhere else "cannot reach this memory"
+        beside = (
+            "opens the rows itself; give it the same settings" if elsewhere else "cannot reach this memory"
+        )
     return f"""Recollect serves {rows} at {url}
 
 Remember something, and find it:
