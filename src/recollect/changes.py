@@ -36,7 +36,7 @@ class Put:
 class Applied:
     """What one committed write changed, for the indexes: revisions `first` to `rev` (0: nothing), the rows put and
     removed by tenant, by how much the number of rows without vectors changed, and the puts of an index that is being
-    filled, which may be of another vector space."""
+    filled, which may be of another vector space. `kept` says that the journal keeps it for another process."""
 
     rev: int = 0
     first: int = 0
@@ -44,10 +44,12 @@ class Applied:
     removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     mirrored: dict[str, list[Put]] = field(default_factory=dict)
+    kept: bool = False
 
     def clear(self) -> None:
         """Forgets it all: the write is tried again."""
         self.rev = self.first = 0
+        self.kept = False
         for part in (self.puts, self.removed, self.owed, self.mirrored):
             part.clear()
 

@@ -6,6 +6,9 @@ writing thread and in commit order, and where other processes write to the datab
 what they changed. A **shared** one in a server of its own takes each change from the process that made it; the
 database remembers which have not arrived, so that any process can bring them after a crash.
 
+All processes of a database must keep the same inside and shared indexes. One that finds that another keeps others says
+so in every answer, and leaves its changes in the journal for the other.
+
 Whatever fails is marked behind, searches say so, and `catch_up` replays the rows.
 """
 
@@ -72,6 +75,8 @@ class Derived:
         self.behind: dict[str, int] = {}
         self.applied = 0
         self.on_behind: Callable[[str], None] = lambda side: None
+        self.displaced: dict[str, str] = {}
+        """The sides for which another process keeps another index, and which."""
         self._failed: set[str] = set()
         self._purged = ""
         self._catching = threading.RLock()
@@ -115,7 +120,8 @@ class Derived:
             _to_index(self.index.within(c), applied.removed, applied.puts)
         if self.words.inside:
             _to_words(self.words.within(c), applied)
-        if self._journalled():
+        applied.kept = self.db.shared and self._displaced_now(c)
+        if applied.kept or self._journalled():
             for tenant in applied.puts.keys() | applied.removed.keys():
                 c.run("note_unsettled", [tenant, applied.rev, applied.first, now_micros()])
 
@@ -130,7 +136,7 @@ class Derived:
             took &= self._step("index", lambda: _to_index(self.index, applied.removed, applied.puts))
         if not self.words.inside:
             took &= self._step("words", lambda: _to_words(self.words, applied))
-        if took and self._journalled():
+        if took and self._journalled() and not applied.kept:
             self._settle(applied)
         self._advance(applied)
 
@@ -179,6 +185,40 @@ class Derived:
                 return  # stays in the journal: whoever takes it up replays the rows as they are
             self.db.write(lambda c, t=tenant: c.run("settle", [t, applied.rev]), tenant=tenant)  # type: ignore[misc]
 
+    # --- processes that are configured otherwise -----------------------------------------------------
+
+    def _elsewhere(self, side: str) -> bool:
+        """Whether the index of a side is one that all processes of a database write to."""
+        return self.db.shared and (self.door(side).inside or self.door(side).shared)
+
+    def _displaced_now(self, c: Connection) -> bool:
+        """Looks whether another process keeps another index than this one's: what is written here does not reach it."""
+        held = {str(key): str(value) for key, value in c.all("keepers")}
+        for side in ("index", "words"):
+            other = held.get(f"keeps.{side}", "")
+            mine = self.identity(side, self.door(side), self.space)
+            if not self._elsewhere(side) or other in ("", mine):
+                self.displaced.pop(side, None)
+            elif self.displaced.get(side) != other:
+                self.displaced[side] = other
+                log.error(
+                    "the %s of another process is %s, here it is %s: give all processes of one database the same"
+                    " configuration; this one misses what the other writes until it is started again",
+                    side,
+                    other,
+                    mine,
+                )
+        return bool(self.displaced)
+
+    def _keep(self, side: str, identity: str) -> None:
+        """Notes that the index of this process is the one that is kept in step, between two writes of the others."""
+
+        def work(c: Connection) -> None:
+            c.one("draw_revs", [1])  # waits for writes that have begun
+            c.run("set_meta", [f"keeps.{side}", identity])
+
+        self.db.write(work).result()
+
     # --- an index that is being filled ---------------------------------------------------------------
 
     def _mirror(self, c: Connection, mirror: Mirror, applied: Applied) -> None:
@@ -216,6 +256,10 @@ class Derived:
                 self.mirror = None
 
         self.db.write(lambda c: None, end).result()
+
+    def last_rev(self) -> int:
+        """The last revision that was committed."""
+        return self.db.read(_extent)[1]
 
     def tenants(self) -> list[str]:
         """Everybody who has rows."""
@@ -280,16 +324,14 @@ class Derived:
     def _open_side(self, side: str) -> int:
         door = self.door(side)
         identity = self.identity(side, door, self.space)
-        elsewhere = door.inside or (door.shared and self.db.shared)
+        elsewhere = door.inside or self._elsewhere(side)
         held = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
-        count = 0
+        new = held is None or held[0] != identity
+        if new:
+            self._keep(side, identity)
         if not elsewhere:
-            count = self.catch_up(side, door.watermark, clear=not door.watermark)
-        elif held is None or held[0] != identity:
-            count = self.catch_up(side, 0, clear=held is not None)
-        if held is None or held[0] != identity:
-            self.db.write(lambda c: c.run("set_meta", [f"keeps.{side}", identity])).result()
-        return count
+            return self.catch_up(side, door.watermark, clear=not door.watermark)
+        return self.catch_up(side, 0, clear=held is not None) if new else 0
 
     def repair(self) -> dict[str, int]:
         """Replays what the sides that are behind have not taken; rows replayed, by side."""
@@ -336,6 +378,7 @@ class Derived:
             self.follow()
         if self.behind:
             self.repair()
+        self.db.read(self._displaced_now)
         self.take_up()
         if purged != self._purged:
             self.compact()
@@ -351,7 +394,7 @@ class Derived:
 
     def take_up(self) -> int:
         """Brings to a shared index what a process that died had not brought; changes taken up."""
-        if not self._journalled():
+        if not any(self._elsewhere(side) for side in ("index", "words")) or self.displaced:
             return 0
         before = now_micros() - SETTLED_WITHIN
         left = self.db.read(lambda c: c.all("unsettled_before", [before]))
@@ -359,7 +402,7 @@ class Derived:
             return 0
         since = min(first for _, _, first in left) - 1
         for side in ("index", "words"):
-            if self.door(side).shared and not self.door(side).inside:
+            if self._elsewhere(side):
                 self.catch_up(side, since)
         self.db.write(lambda c: c.many("settle", [(tenant, rev) for tenant, rev, _ in left])).result()
         return len(left)

@@ -94,6 +94,7 @@ class Moves:
             IndexUnavailable: the new index did not take them all; the old one answers as before.
         """
         store, threads = self.core.store, self.core.threads
+        since = await threads.run(store.derived.last_rev)
         try:
             await threads.run(store.derived.begin_mirror, mirror)
             filled = 0
@@ -106,6 +107,8 @@ class Moves:
             await threads.run(mirror.index.close)
             raise
         self._retire(old)
+        if store.db.shared:  # what other processes wrote meanwhile
+            await threads.run(store.derived.catch_up, "index", since)
         return vectors
 
     async def _switch_when_settled(

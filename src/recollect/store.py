@@ -56,7 +56,7 @@ class Store:
     @property
     def behind(self) -> dict[str, int]:
         """The sides that miss changes, see `Derived`."""
-        return self.derived.behind
+        return self.derived.behind | dict.fromkeys(self.derived.displaced, 0)
 
     @property
     def model(self) -> str:
@@ -128,6 +128,7 @@ class Store:
         than `leave` rows still owe its space a vector. `then` is called in the same step."""
 
         def work(c: Connection) -> bool:
+            c.one("draw_revs", [1])  # waits for writes of other processes that have begun
             owed = sum(count for _, count in c.all("count_owed", [mirror.space]))
             if mirror.space != self.space and owed > leave:
                 return False

@@ -74,6 +74,7 @@ def test_what_is_no_route(lasting: Any, method: str, path: str, status: int, cod
     assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
     assert answer.json()["error"]["code"] == code
     assert (status == 405) == ("allow" in answer.headers)
+    assert (status == 503) == ("retry-after" in answer.headers)
     assert answer.headers["x-request-id"]
 
 

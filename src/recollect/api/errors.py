@@ -71,6 +71,8 @@ STATUSES: dict[type[RecollectError], tuple[int, str]] = {
 }
 """Status and code by the nearest class of the tree."""
 
+RETRY_AFTER = "1"
+"""Seconds after which a client should ask again what could not be answered just now."""
 UNEXPECTED = "The server made a mistake and wrote it to its log; quote the x-request-id of this answer."
 NOT_STORED = "The rows could not be read or written just now; nothing was half done. Try again."
 NO_INDEX = "The index does not answer just now. Rows are safe; try again."
@@ -127,7 +129,7 @@ def disk_full(exc: BaseException) -> bool:
 def error_response(exc: Exception) -> Response:
     """The answer to a request that failed."""
     status, found = problem(exc)
-    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
     if isinstance(exc, HTTPException) and exc.headers:
         headers.update(exc.headers)
     return Response(msgspec.json.encode(ErrorEnvelope(found)), status, headers, JSON)

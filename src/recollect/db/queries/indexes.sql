@@ -16,3 +16,6 @@ ORDER BY tenant_id
 
 -- name: moved_since
 SELECT seq FROM memories WHERE tenant_id = ? AND rev > ? AND seq IN (SELECT value FROM {seqs ?} wanted)
+
+-- name: keepers
+SELECT key, value FROM meta WHERE key IN ('keeps.index', 'keeps.words')

@@ -1,0 +1,63 @@
+"""Processes of one database that are configured otherwise: said by the one, mended for the other."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import derived, upkeep
+
+QUICK = {"url": "hash:64"}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(derived, "SETTLED_WITHIN", 0)
+
+
+def process(url: str, **settings: Any) -> Any:
+    return recollect.open(":memory:", database={"url": url}, embedder=QUICK, **settings)
+
+
+def until(check: Any, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not check() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert check()
+
+
+def test_a_process_whose_index_nobody_keeps_any_more_says_so(postgres_url: str) -> None:
+    with process(postgres_url) as old:
+        old.memories.add("amber one")
+        assert old.memories.search("amber").degraded == []
+        with process(postgres_url, index={"url": "pgvector:?type=halfvec"}) as new:
+            assert new.memories.search("amber", mode="dense").results
+            until(lambda: old.memories.search("amber").degraded == ["index"])
+            late = old.memories.add("basalt two, written by the old one")
+            seen = lambda: {hit.memory.id for hit in new.memories.search("basalt", mode="dense").results}  # noqa: E731
+            until(lambda: late.memory.id in seen())
+            old.memories.delete(late.memory.id)
+            assert late.memory.id not in seen()
+            until(lambda: new.inner.core.store.index.count("default") == 1)
+            assert new.memories.search("amber").degraded == []
+    with process(postgres_url, index={"url": "pgvector:?type=halfvec"}) as again:
+        assert again.inner.core.store.index.count("default") == 1
+        assert again.memories.search("amber").degraded == []
+    with process(postgres_url) as back:
+        back.memories.add("cedar three")
+        assert back.inner.core.store.index.count("default") == 2
+        assert back.memories.search("cedar", mode="dense").results[0].memory.content == "cedar three"
+
+
+def test_processes_of_one_configuration_leave_nothing_in_the_journal(postgres_url: str) -> None:
+    with process(postgres_url) as one, process(postgres_url) as two:
+        one.memories.add("amber")
+        two.memories.add("basalt")
+        time.sleep(0.5)
+        store = one.inner.core.store
+        assert store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled"))[0][0] == 0
+        assert store.derived.displaced == two.inner.core.store.derived.displaced == {}
