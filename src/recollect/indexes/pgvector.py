@@ -257,7 +257,7 @@ class PgvectorIndex(Index):
     def compact(self) -> None:
         with self._translated("compacting"):
             self._save()
-            self._database.vacuum([self._open_table.name]).result()
+            self._database.vacuum([self._open_table.name], "VACUUM ANALYZE").result()
         self.maintain()
 
     def health(self) -> dict[str, object]:

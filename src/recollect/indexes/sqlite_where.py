@@ -41,7 +41,7 @@ MANY = 64
 DEEP = 100
 """A chain of more conditions than this is a balanced tree: SQLite nests 1 000 deep."""
 FEW = 4
-"""Up to here, values are looked for in the JSON's text before it is read."""
+"""Up to here, values are looked for in the JSON's text, which costs a third of reading it."""
 _COLUMN = {key: column for column, key in enumerate(("$seq", *OWN))}
 _BLANK: tuple[Any, ...] = (0, *(0 if key in TEXT else "" for key in OWN), 0, 0)
 _SIMPLE = re.compile(r"[\w$. -]+", re.ASCII)
@@ -222,17 +222,23 @@ def _code_equal(key: str, values: Sequence[Scalar]) -> Condition:
         if value is not None and not (isinstance(value, str) and not _sound(value))
         if (found := code(value)) is not None
     ]
-    alone, params = _among(held, codes)
-    item, _ = _equal("value", codes, None in values)
+    item, params = _equal("value", codes, None in values)
     exists = f"EXISTS (SELECT 1 FROM json_each(attributes, ?) WHERE {item})"
-    sql = f"{alone} OR ({held} BETWEEN '[' AND '\\' AND {exists})"
-    everything = [path, *params, path, path, *params]
-    if None in values:
-        return f"{sql} OR {held} IS NULL", [*everything, path]
-    if len(codes) > FEW:
-        return sql, everything
-    near = " OR ".join(["instr(attributes, ?)"] * len(codes)) or "0"
-    return f"({near}) AND ({sql})", [*(_encode(one).decode() for one in codes), *everything]
+    if None in values or len(codes) > FEW:
+        alone, params = _among(held, codes)
+        sql = f"{alone} OR ({held} BETWEEN '[' AND '\\' AND {exists})"
+        everything = [path, *params, path, path, *params]
+        return (f"{sql} OR {held} IS NULL", [*everything, path]) if None in values else (sql, everything)
+    texts = [_encode(one).decode() for one in codes]
+    somewhere = " OR ".join(["instr(attributes, ?)"] * len(codes)) or "0"
+    sql = f"({somewhere}) AND ({somewhere} OR (instr(attributes, ?) AND {exists}))"
+    return sql, [*texts, *(_entry(key, text) for text in texts), _entry(key, "["), path, *params]
+
+
+def _entry(key: str, begins: str) -> str:
+    """How a key and its value begin in the JSON's text. They stand there nowhere else: no label has a quote in it,
+    nothing is nested, and after a string that is a value comes no colon."""
+    return f'"{_label(key)}":{begins}'
 
 
 def _code_order(key: str, op: str, value: object) -> Condition:
@@ -255,4 +261,6 @@ def _code_order(key: str, op: str, value: object) -> Condition:
         low, high = (_place(order), high) if upward else (low, _place(order))
     elif upward != (value < 0):
         return "0", []
-    return f"{held} BETWEEN ? AND ?", [path, low, high]
+    number = _entry(key, '"n')
+    place = f"substr(attributes, instr(attributes, ?) + {len(number) - 1}, {len(_place(0))})"
+    return f"instr(attributes, ?) AND {place} BETWEEN ? AND ?", [number, number, low, high]
