@@ -61,3 +61,22 @@ def test_processes_of_one_configuration_leave_nothing_in_the_journal(postgres_ur
         store = one.inner.core.store
         assert store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled"))[0][0] == 0
         assert store.derived.displaced == two.inner.core.store.derived.displaced == {}
+
+
+def test_what_a_process_with_its_own_index_writes_reaches_the_index_that_is_kept(postgres_url: str) -> None:
+    with process(postgres_url) as kept:
+        kept.memories.add("amber one")
+        with process(postgres_url, index={"url": "memory:"}, words={"url": "tantivy:"}) as own:
+            late = own.memories.add("basalt two").memory.id
+            assert own.memories.search("basalt").degraded == []
+            assert {hit.memory.content for hit in own.memories.search("amber basalt").results} == {
+                "amber one",
+                "basalt two",
+            }
+            until(lambda: kept.inner.core.store.index.count("default") == 2)
+            until(lambda: kept.memories.search("basalt", mode="words").results)
+            own.memories.delete(late)
+            until(lambda: kept.inner.core.store.index.count("default") == 1)
+            assert kept.memories.search("amber").degraded == []
+        store = kept.inner.core.store
+        until(lambda: store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled"))[0][0] == 0)

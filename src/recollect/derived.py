@@ -7,7 +7,8 @@ what they changed. A **shared** one in a server of its own takes each change fro
 database remembers which have not arrived, so that any process can bring them after a crash.
 
 All processes of a database must keep the same inside and shared indexes. One that finds that another keeps others says
-so in every answer, and leaves its changes in the journal for the other.
+so in every answer, and leaves its changes in the journal for the other. So does one whose index is its own, which
+misses nothing itself.
 
 Whatever fails is marked behind, searches say so, and `catch_up` replays the rows.
 """
@@ -35,7 +36,7 @@ from recollect.words import Words
 log = logging.getLogger("recollect.store")
 KEPT_REMOVALS = 1_000_000
 """Revisions for which a database with several processes remembers what was removed."""
-SETTLED_WITHIN = 30_000_000
+SETTLED_WITHIN = 10_000_000
 """Microseconds after which a change that has not reached a shared index is taken up by any process."""
 BEYOND = 1 << 62
 SAME = 0.99
@@ -192,13 +193,15 @@ class Derived:
         return self.db.shared and (self.door(side).inside or self.door(side).shared)
 
     def _displaced_now(self, c: Connection) -> bool:
-        """Looks whether another process keeps another index than this one's: what is written here does not reach it."""
+        """Whether what is written here does not reach an index that other processes keep."""
         held = {str(key): str(value) for key, value in c.all("keepers")}
+        missed = False
         for side in ("index", "words"):
             other = held.get(f"keeps.{side}", "")
             mine = self.identity(side, self.door(side), self.space)
+            missed |= other not in ("", mine)
             if not self._elsewhere(side) or other in ("", mine):
-                self.displaced.pop(side, None)
+                self.displaced.pop(side, None)  # one of this process alone has everything, whoever wrote it
             elif self.displaced.get(side) != other:
                 self.displaced[side] = other
                 log.error(
@@ -208,7 +211,7 @@ class Derived:
                     other,
                     mine,
                 )
-        return bool(self.displaced)
+        return missed
 
     def _keep(self, side: str, identity: str) -> None:
         """Notes that the index of this process is the one that is kept in step, between two writes of the others."""
@@ -327,7 +330,7 @@ class Derived:
         elsewhere = door.inside or self._elsewhere(side)
         held = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
         new = held is None or held[0] != identity
-        if new:
+        if new and elsewhere:
             self._keep(side, identity)
         if not elsewhere:
             return self.catch_up(side, door.watermark, clear=not door.watermark)
@@ -397,15 +400,13 @@ class Derived:
         if not any(self._elsewhere(side) for side in ("index", "words")) or self.displaced:
             return 0
         before = now_micros() - SETTLED_WITHIN
-        left = self.db.read(lambda c: c.all("unsettled_before", [before]))
-        if not left:
+        rev, left = self.last_rev(), self.db.read(lambda c: c.one("unsettled_before", [before]))
+        if left is None or not left[0]:
             return 0
-        since = min(first for _, _, first in left) - 1
         for side in ("index", "words"):
             if self._elsewhere(side):
-                self.catch_up(side, since)
-        self.db.write(lambda c: c.many("settle", [(tenant, rev) for tenant, rev, _ in left])).result()
-        return len(left)
+                self.catch_up(side, int(left[1]) - 1)
+        return self.db.write(lambda c: c.run("settle_before", [before, rev])).result()
 
     def rebuild(self) -> dict[str, int]:
         """Drops both indexes and makes them again from the rows; rows replayed, by side."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.db import Connection, Database, Row
-from recollect.errors import NotFound, RecollectError, StorageError
+from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError, StorageError
 from recollect.rows import compact_json, moment, nameable, now_micros
 from recollect.threads import Threads
 from recollect.types import Job
@@ -293,7 +293,7 @@ class Jobs:
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
-        if run.attempts >= self.max_attempts:
+        if run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict):
             log.error("job %s (%s) failed for good: %s", run.id, run.kind, error)
             await self._end(run, "failed", error, None)
             return

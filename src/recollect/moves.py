@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from recollect.config.keys import masked
 from recollect.derived import Mirror
 from recollect.embedders.base import Embedder
 from recollect.errors import Conflict, EmbedderUnavailable
@@ -42,11 +43,11 @@ class Moves:
         """Fills the index of another URL with the stored vectors, then lets it answer."""
         url = str(run.payload["to"])
         if url == self._url:
-            raise Conflict(f"to: {url!r} is the index that answers already")
+            raise Conflict(f"to: {masked('index.url', url)!r} is the index that answers already")
         index = await self.core.threads.run(self._open_index, url, self.core.embedder)
         moved = await self._fill_and_switch(run, Mirror(index, self.core.store.space), None)
         self._url = url
-        return {"vectors": moved, "index": url}
+        return {"vectors": moved, "index": masked("index.url", url)}
 
     async def remodel(self, run: Run) -> dict[str, Any]:
         """Makes every tenant's vectors with the configured model, then lets them answer. What is written meanwhile

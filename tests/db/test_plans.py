@@ -18,8 +18,8 @@ from recollect.visibility import scopes_filter, selection_filter
 WALKS = {
     "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces",
     "drop_removals", "count_owed", "list_jobs", "drop_ended_jobs", "tenants", "spaces", "release_jobs",
-    "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "misses_model",
-    "changed_tenants", "newest",
+    "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "settle_before",
+    "changed_tenants", "newest", "misses_model",
 }  # fmt: skip
 """Statements whose business is all rows of a tenant, or that read a small table in order."""
 

@@ -156,6 +156,12 @@ def rows(store: Store) -> Iterator[Finding]:
     if found:
         fix = "export what can be read, import it into a new folder, or restore a backup"
         yield broken("database", "; ".join(found), fix)
+    elif store.db.health().get("row_security") is False:
+        yield note(
+            "database",
+            "row security does not bind this role: the queries alone keep tenants apart",
+            "use a role that is no superuser and has no BYPASSRLS",
+        )
     else:
         yield ok("database", "consistent")
     tenants = [str(row[0]) for row in store.db.read(lambda c: c.all("tenants"))]

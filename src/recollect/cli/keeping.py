@@ -112,9 +112,9 @@ def _move(force: Config, to: str, as_json: bool) -> None:
     if as_json:
         emit(done)
         return
-    vectors = (done.result or {}).get("vectors", 0)
+    told = done.result or {}
     typer.echo(
-        f"{vectors} vectors moved to {to}; set `index.url: {to}` to keep it: the next start goes by that"
+        f"{told['vectors']} vectors moved to {told['index']}; set `index.url` to it: the next start goes by that"
     )
 
 

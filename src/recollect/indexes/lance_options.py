@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from recollect.errors import ConfigError
 
-MISSING = "`lancedb:` needs a package: pip install recollect[lancedb]"
+MISSING = "`lancedb:` needs a package: pip install 'recollect[lancedb]'"
 KINDS = ("hnsw_sq", "none")
 BUCKETS = ("s3://", "gs://", "az://")
 NUMBERS = ("train_rows", "ef", "nprobes", "refine", "optimize_every", "batch")

@@ -276,7 +276,7 @@ class PgvectorIndex(Index):
             "tenants": tenants,
             "bytes_in_memory": 0,
             "bytes_on_disk": size,
-            "watermark": self.watermark,
+            "watermark": None if self.inside else self.watermark,
         }
 
     def close(self) -> None:

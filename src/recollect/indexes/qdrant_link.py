@@ -26,7 +26,7 @@ try:
     from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 except ModuleNotFoundError as exc:
-    raise ConfigError("index.url", "`qdrant:` needs a package: pip install recollect[qdrant]") from exc
+    raise ConfigError("index.url", "`qdrant:` needs a package: pip install 'recollect[qdrant]'") from exc
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=1)]

@@ -440,7 +440,7 @@ def _extension() -> str:
         path: str = import_module("sqlite_vec").loadable_path()
     except ImportError as exc:
         raise ConfigError(
-            "index.url", "sqlitevec needs the package sqlite-vec: pip install recollect[sqlitevec]"
+            "index.url", "sqlitevec needs the package sqlite-vec: pip install 'recollect[sqlitevec]'"
         ) from exc
     return path
 

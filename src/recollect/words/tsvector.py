@@ -239,7 +239,7 @@ class TsvectorWords(Words):
         sizes = " + ".join(f"pg_total_relation_size('{table}')" for table in TABLES)
         sql = f"SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM word_tenants), {sizes}"
         documents, size = self._read("counting", None, lambda raw: raw.execute(sql).fetchone())
-        return {"backend": "tsvector", "documents": documents, "bytes": size, "watermark": NEVER_BEHIND}
+        return {"backend": "tsvector", "documents": documents, "bytes": size, "inside": True}
 
     def close(self) -> None:
         self._closed = True

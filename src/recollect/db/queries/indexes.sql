@@ -5,7 +5,10 @@ INSERT INTO unsettled (tenant_id, rev, since, noted_at) VALUES (?, ?, ?, ?)
 DELETE FROM unsettled WHERE tenant_id = ? AND rev = ?
 
 -- name: unsettled_before
-SELECT tenant_id, rev, since FROM unsettled WHERE noted_at < ? ORDER BY rev LIMIT 1000
+SELECT count(*), min(since) FROM unsettled WHERE noted_at < ?
+
+-- name: settle_before
+DELETE FROM unsettled WHERE noted_at < ? AND rev <= ?
 
 -- name: changed_tenants
 SELECT tenant_id FROM tenants t
