@@ -79,6 +79,7 @@ class Derived:
         self.displaced: dict[str, str] = {}
         """The sides for which another process keeps another index, and which."""
         self._failed: set[str] = set()
+        self._catching_up: set[str] = set()
         self._purged = ""
         self._catching = threading.RLock()
 
@@ -142,7 +143,10 @@ class Derived:
         self._advance(applied)
 
     def _step(self, side: str, step: Callable[[], None]) -> bool:
-        """One index takes the change, or is marked behind for the repair: the rows are safe either way."""
+        """One index takes the change, or is marked behind for the repair: the rows are safe either way. One that is
+        behind is left alone until it is repaired, so that a server that is away holds up one write and no more."""
+        if side in self.behind and side not in self._catching_up:
+            return False
         try:
             step()
         except BaseException:  # a panic in a native index is no Exception
@@ -337,8 +341,16 @@ class Derived:
         return self.catch_up(side, 0, clear=held is not None) if new else 0
 
     def repair(self) -> dict[str, int]:
-        """Replays what the sides that are behind have not taken; rows replayed, by side."""
-        return {side: self.catch_up(side, since) for side, since in list(self.behind.items())}
+        """Replays what the sides that are behind have not taken; rows replayed, by side.
+
+        Raises:
+            IndexUnavailable: one still does not answer.
+        """
+        done = {}
+        for side, since in list(self.behind.items()):
+            self.door(side).health()  # asked here first: no write waits for one that is away
+            done[side] = self.catch_up(side, since)
+        return done
 
     def follow(self) -> None:
         """Takes in what other processes have changed."""
@@ -421,18 +433,25 @@ class Derived:
         """
         with self._catching:
             door = self.door(side)
-            _, rev, floor = self.db.read(_extent)
-            if clear or (0 < since < floor):
-                self._on_writer(door, clear=True)
-                since = 0
-            self._failed.discard(side)
-            count = 0
-            if since < rev:
-                space = None if side == "words" else self.space
-                for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
-                    count += self.replay(door, space, tenant, since)
-            self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
-            return count
+            self.db.write(lambda c: None, lambda _: self._catching_up.add(side)).result()
+            try:
+                return self._catch_up(side, door, since, clear)
+            finally:
+                self._catching_up.discard(side)
+
+    def _catch_up(self, side: str, door: Index | Words, since: int, clear: bool) -> int:
+        _, rev, floor = self.db.read(_extent)
+        if clear or (0 < since < floor):
+            self._on_writer(door, clear=True)
+            since = 0
+        self._failed.discard(side)
+        count = 0
+        if since < rev:
+            space = None if side == "words" else self.space
+            for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
+                count += self.replay(door, space, tenant, since)
+        self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
+        return count
 
     def _on_writer(self, door: Index | Words, clear: bool) -> None:
         if door.inside:
@@ -487,6 +506,7 @@ class Derived:
             self._failed.discard(side)
             return
         self.behind.pop(side, None)
+        self._catching_up.discard(side)
         if not self.behind and not self.db.shared:
             self.applied = max(self.applied, rev)
         if not self.door(side).inside:

@@ -8,7 +8,7 @@ import logging
 import random
 from typing import Any
 
-from recollect.errors import EmbedderUnavailable, RecollectError
+from recollect.errors import EmbedderUnavailable, IndexUnavailable, RecollectError
 from recollect.jobs import Postponed, Run
 from recollect.memories import COMPACT_JOB, EMBED_JOB, HOUSE, Core
 from recollect.rows import Record, fetch
@@ -126,8 +126,14 @@ class Upkeep:
         return list(held.values())
 
     async def repair(self, run: Run) -> dict[str, Any]:
-        """Replays the rows that an index did not take."""
-        return dict(await self.core.threads.run(self.core.store.derived.repair))
+        """Replays the rows that an index did not take, as soon as it takes them, however long that is."""
+        try:
+            done = await self.core.threads.run(self.core.store.derived.repair)
+        except (IndexUnavailable, OSError) as exc:
+            raise Postponed(str(exc), RETRY_AFTER) from exc
+        if self.core.store.derived.behind:
+            raise Postponed("an index still misses changes", RETRY_AFTER)
+        return done
 
     async def compact(self, run: Run) -> dict[str, Any]:
         """Gives back what deleted rows held; bytes of the database before and after."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -180,6 +181,7 @@ def translated(doing: str, where: Address) -> Iterator[None]:
 def open_pool(where: Address, size: int, statement_timeout: float, wait: float) -> ConnectionPool[Raw]:
     """A pool of at most `size` connections; one is opened when first needed. `wait` is how many seconds a caller
     waits for a free one."""
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what a caller hears is enough
     kwargs = settings(where, statement_timeout)
     conninfo = kwargs.pop("conninfo")
     return ConnectionPool(

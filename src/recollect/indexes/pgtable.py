@@ -113,6 +113,10 @@ def _option(key: str, value: str) -> str | int:
     return int(value)
 
 
+AWAY_SECONDS = 1.0
+"""For how long a call waits for a server of its own that went away: rows are written meanwhile, and it catches up."""
+
+
 def own_database(address: str, rows: Database | None) -> PostgresDatabase:
     """The database that the vectors live in: the rows' own, or the one of `address`."""
     if not address:
@@ -124,7 +128,7 @@ def own_database(address: str, rows: Database | None) -> PostgresDatabase:
             )
         return rows
     try:
-        return PostgresDatabase(address, DatabaseOptions(), schema=False)
+        return PostgresDatabase(address, DatabaseOptions(retry_seconds=AWAY_SECONDS), schema=False)
     except ConfigError as exc:
         raise ConfigError("index.url", str(exc).partition(": ")[2]) from exc
     except StorageError as exc:
