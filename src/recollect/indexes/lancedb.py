@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.errors import DimensionMismatch, IndexUnavailable, InvalidInput
+from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
-from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
-from recollect.indexes.floats import unit, unit_vector
+from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
+from recollect.indexes.checks import batch_vectors, unit_query
+from recollect.indexes.floats import unit
 from recollect.indexes.lance_filters import columns, condition, listed, memories
 from recollect.indexes.lance_options import parse, table_name
 from recollect.indexes.lance_table import LanceTable, Version, concat, translated
@@ -116,7 +117,7 @@ class LanceIndex(Index):
     # --- changes -----------------------------------------------------------------------------------
 
     def put(self, tenant: str, batch: VectorBatch) -> None:
-        vectors = checked(batch, self.dim)
+        vectors = batch_vectors(batch, self.dim)
         if not len(batch):
             return
         seqs = np.asarray(batch.seqs, np.int64)
@@ -197,12 +198,7 @@ class LanceIndex(Index):
     # --- questions ---------------------------------------------------------------------------------
 
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
-        vector = np.asarray(query, np.float32)
-        if vector.shape != (self.dim,):
-            raise DimensionMismatch("query", f"expected {self.dim} dimensions, got shape {vector.shape}")
-        vector = unit_vector(vector)
-        if np.isnan(vector[0]):
-            raise InvalidInput("query", "the vector holds NaN or infinity")
+        vector = unit_query(query, self.dim)
         with self._reading("search") as state:
             if limit < 1:
                 return NO_MATCHES
@@ -444,24 +440,6 @@ class LanceIndex(Index):
     def _open(self) -> None:
         if self._closed:
             raise IndexUnavailable("The vector index is closed.")
-
-
-def checked(batch: VectorBatch, dim: int) -> Vectors:
-    """The vectors of the batch.
-
-    Raises:
-        DimensionMismatch: they are not (n, dim).
-        InvalidInput: one holds NaN or infinity, or the batch's arrays do not belong together.
-    """
-    vectors = np.asarray(batch.vectors, np.float32)
-    if vectors.ndim != 2 or vectors.shape[1] != dim:
-        raise DimensionMismatch("vectors", f"expected (n, {dim}), got {vectors.shape}")
-    if not len(vectors) == len(batch.seqs) == len(batch.parts) == len(batch.attributes):
-        raise InvalidInput("vectors", "seqs, parts, vectors and attributes need one entry per row each")
-    if not np.isfinite(vectors).all():
-        broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-        raise InvalidInput(f"vectors[{broken[0]}]", "the vector holds NaN or infinity")
-    return vectors
 
 
 def _passing(version: Version, tenant: str, where: Filter) -> str | None:

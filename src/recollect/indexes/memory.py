@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from recollect.errors import ConfigError, DimensionMismatch, IndexUnavailable, InvalidInput
+from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
 from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
 from recollect.indexes.cache import Cache
-from recollect.indexes.floats import FileFloats, Floats, RamFloats, unit, unit_vector
+from recollect.indexes.checks import batch_vectors, unit_query
+from recollect.indexes.floats import FileFloats, Floats, RamFloats, unit
 from recollect.indexes.partition import Partition
 from recollect.indexes.quantised import open_engine
 
@@ -65,7 +66,7 @@ class MemoryIndex(Index):
         return self._durable
 
     def put(self, tenant: str, batch: VectorBatch) -> None:
-        vectors = self._checked(batch)
+        vectors = batch_vectors(batch, self.dim)
         if not len(batch):
             return
         with self._writing("put"):
@@ -116,12 +117,7 @@ class MemoryIndex(Index):
             return removed
 
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
-        vector = np.asarray(query, np.float32)
-        if vector.shape != (self.dim,):
-            raise DimensionMismatch("query", f"expected {self.dim} dimensions, got shape {vector.shape}")
-        vector = unit_vector(vector)
-        if np.isnan(vector[0]):
-            raise InvalidInput("query", "the vector holds NaN or infinity")
+        vector = unit_query(query, self.dim)
         if tenant in self._waiting:
             self._absorb(tenant)
         partition = self._reading().get(tenant)
@@ -190,17 +186,6 @@ class MemoryIndex(Index):
             if self._rev and (self._changes or self._rev != self._durable):
                 with translated("save"):
                     self._save(partitions)
-
-    def _checked(self, batch: VectorBatch) -> Vectors:
-        vectors = np.asarray(batch.vectors, np.float32)
-        if vectors.ndim != 2 or vectors.shape[1] != self.dim:
-            raise DimensionMismatch("vectors", f"expected (n, {self.dim}), got {vectors.shape}")
-        if not len(vectors) == len(batch.seqs) == len(batch.parts) == len(batch.attributes):
-            raise InvalidInput("vectors", "seqs, parts, vectors and attributes need one entry per row each")
-        if not np.isfinite(vectors).all():
-            broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-            raise InvalidInput(f"vectors[{broken[0]}]", "the vector holds NaN or infinity")
-        return vectors
 
     def _new(self, rows: int) -> Partition:
         serial = next(self._serials)

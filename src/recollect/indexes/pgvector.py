@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from recollect.db import Connection
 from recollect.db.jsonb import Condition, columns
 from recollect.db.pgbinary import Binary, ints, vector, vectors
-from recollect.errors import DimensionMismatch, IndexUnavailable, InvalidInput, StorageError
+from recollect.errors import IndexUnavailable, StorageError
 from recollect.filters import EVERYTHING, Filter
 from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
-from recollect.indexes.floats import unit, unit_vector
+from recollect.indexes.checks import batch_vectors, unit_query
+from recollect.indexes.floats import unit
 from recollect.indexes.pgtable import Table, options, own_database
 from recollect.indexes.ranking import best_parts
 
@@ -150,15 +151,7 @@ class PgvectorIndex(Index):
         table.grew(len(rows))
 
     def _units(self, batch: VectorBatch) -> NDArray[np.float32]:
-        given = np.asarray(batch.vectors, np.float32)
-        if given.ndim != 2 or given.shape[1] != self.dim:
-            raise DimensionMismatch("vectors", f"expected (n, {self.dim}), got {given.shape}")
-        if not len(given) == len(batch.seqs) == len(batch.parts) == len(batch.attributes):
-            raise InvalidInput("vectors", "seqs, parts, vectors and attributes need one entry per row each")
-        if not np.isfinite(given).all():
-            broken = np.flatnonzero(~np.isfinite(given).all(axis=1))
-            raise InvalidInput(f"vectors[{broken[0]}]", "the vector holds NaN or infinity")
-        return unit(given)
+        return unit(batch_vectors(batch, self.dim))
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> int:
         table = self._open_table
@@ -210,16 +203,12 @@ class PgvectorIndex(Index):
 
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
         table = self._open_table
-        asked = np.asarray(query, np.float32)
-        if asked.shape != (self.dim,):
-            raise DimensionMismatch("query", f"expected ({self.dim},), got {asked.shape}")
-        if not np.isfinite(asked).all():
-            raise InvalidInput("query", "the vector holds NaN or infinity")
+        asked = unit_query(query, self.dim)
         if limit <= 0:
             return NO_MATCHES
         if self._connection is None:
             table.look_again()
-        target = vector(table.element_type, unit_vector(asked), self._options.half)
+        target = vector(table.element_type, asked, self._options.half)
         search = _Search(self, table, tenant, target, limit, where)
         return self._read("searching", tenant, search.run)
 

@@ -38,10 +38,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.errors import ConfigError, DimensionMismatch, InvalidInput
+from recollect.errors import ConfigError
 from recollect.filters import EVERYTHING, Filter, matches
-from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
-from recollect.indexes.floats import unit, unit_vector
+from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
+from recollect.indexes.checks import batch_vectors, unit_query
+from recollect.indexes.floats import unit
 from recollect.indexes.qdrant_filters import EVER, Compiled, column, compiled, fields, with_seqs
 from recollect.indexes.qdrant_link import Link, collection_name, models, read_url
 from recollect.indexes.ranking import best_parts, cosines
@@ -111,7 +112,7 @@ class QdrantIndex(Index):
         return self._durable
 
     def put(self, tenant: str, batch: VectorBatch) -> None:
-        vectors = checked(batch, self.dim)
+        vectors = batch_vectors(batch, self.dim)
         with self._link.held():
             if not len(batch):
                 return
@@ -144,12 +145,7 @@ class QdrantIndex(Index):
         return removed
 
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
-        vector = np.asarray(query, np.float32)
-        if vector.shape != (self.dim,):
-            raise DimensionMismatch("query", f"expected {self.dim} dimensions, got shape {vector.shape}")
-        vector = unit_vector(vector)
-        if np.isnan(vector[0]):
-            raise InvalidInput("query", "the vector holds NaN or infinity")
+        vector = unit_query(query, self.dim)
         with self._link.held():
             if limit < 1:
                 return NO_MATCHES
@@ -436,20 +432,3 @@ def stale_parts(tenant: str, batch: VectorBatch) -> list[models.Filter]:
         others = models.FieldCondition(key="part", match=models.MatchExcept(**{"except": list(numbers_)}))
         found.append(models.Filter(must=[others, owned(tenant, with_seqs(seqs))]))
     return found
-
-
-def checked(batch: VectorBatch, dim: int) -> Vectors:
-    """The batch's vectors.
-
-    Raises:
-        DimensionMismatch, InvalidInput: as `Index.put` says.
-    """
-    vectors = np.asarray(batch.vectors, np.float32)
-    if vectors.ndim != 2 or vectors.shape[1] != dim:
-        raise DimensionMismatch("vectors", f"expected (n, {dim}), got {vectors.shape}")
-    if not len(vectors) == len(batch.seqs) == len(batch.parts) == len(batch.attributes):
-        raise InvalidInput("vectors", "seqs, parts, vectors and attributes need one entry per row each")
-    if not np.isfinite(vectors).all():
-        broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-        raise InvalidInput(f"vectors[{broken[0]}]", "the vector holds NaN or infinity")
-    return vectors

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from pysqlite3 import dbapi2 as sqlite
 
-from recollect.errors import ConfigError, DimensionMismatch, IndexUnavailable, InvalidInput
+from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
 from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
-from recollect.indexes.floats import unit, unit_vector
+from recollect.indexes.checks import batch_vectors, unit_query
+from recollect.indexes.floats import unit
 from recollect.indexes.ranking import best_parts
 from recollect.indexes.sqlite_search import TENANT, Search, ask, tenant_name, unscored
 from recollect.indexes.sqlite_where import COLUMNS, record
@@ -223,15 +224,7 @@ class SqliteVecIndex(Index):
         self._changes += len(batch)
 
     def _units(self, batch: VectorBatch) -> Vectors:
-        vectors = np.asarray(batch.vectors, np.float32)
-        if vectors.ndim != 2 or vectors.shape[1] != self.dim:
-            raise DimensionMismatch("vectors", f"expected (n, {self.dim}), got {vectors.shape}")
-        if not len(vectors) == len(batch.seqs) == len(batch.parts) == len(batch.attributes):
-            raise InvalidInput("vectors", "seqs, parts, vectors and attributes need one entry per row each")
-        if not np.isfinite(vectors).all():
-            broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-            raise InvalidInput(f"vectors[{broken[0]}]", "the vector holds NaN or infinity")
-        return np.ascontiguousarray(unit(vectors))
+        return np.ascontiguousarray(unit(batch_vectors(batch, self.dim)))
 
     def _owner(self, tenant: str) -> tuple[int, int]:
         """The table of the vectors, and the tenant's number, given now if need be."""
@@ -367,12 +360,7 @@ class SqliteVecIndex(Index):
         return db
 
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
-        vector = np.asarray(query, np.float32)
-        if vector.shape != (self.dim,):
-            raise DimensionMismatch("query", f"expected {self.dim} dimensions, got shape {vector.shape}")
-        vector = unit_vector(vector)
-        if np.isnan(vector[0]):
-            raise InvalidInput("query", "the vector holds NaN or infinity")
+        vector = unit_query(query, self.dim)
         with self._snapshot("searching") as db:
             asked = ask(db, tenant, where)
             if asked is None or limit < 1:
