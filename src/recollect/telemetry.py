@@ -146,3 +146,9 @@ class _State(Collector):
             ("embedding_cache_hits", "Questions answered from the cache.", work.cache_hits),
         ):
             yield CounterMetricFamily(f"recollect_{name}", says, value=value)
+        provider = CounterMetricFamily(
+            "recollect_embedding_provider", "What the provider was asked, by kind.", labels=["kind"]
+        )
+        for kind, count in embedder.usage().items():
+            provider.add_metric([kind], count)
+        yield provider
