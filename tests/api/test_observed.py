@@ -75,7 +75,7 @@ def test_a_degraded_search_is_counted_and_ready_says_which_side(
     monkeypatch.setattr(store.words, "search", away)
     house.request("POST", "/v1/memories/search", json={"query": "a"})
     assert metrics(house)['recollect_searches_degraded_total{side="words"}'] == 1
-    monkeypatch.setitem(store.behind, "words", 1)
+    monkeypatch.setitem(store.derived.behind, "words", 1)
     answer = house.request("GET", "/readyz")
     assert answer.status_code == 503
     assert answer.json()["checks"] == {"rows": "ok", "index": "ok", "words": "behind"}

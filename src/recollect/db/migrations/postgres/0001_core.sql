@@ -69,7 +69,7 @@ CREATE INDEX memories_source ON memories (tenant_id, source, seq) WHERE source I
 
 CREATE TABLE embeddings (
     tenant_id TEXT COLLATE "C"    NOT NULL,
-    space     BIGINT NOT NULL REFERENCES spaces (space),
+    space     BIGINT NOT NULL,
     seq       BIGINT NOT NULL,
     part      BIGINT NOT NULL,
     start     BIGINT NOT NULL,
