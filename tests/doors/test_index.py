@@ -114,6 +114,7 @@ class IndexDoor:
     durable = False
     recall_rows = 20_000
     recall_dim = 64
+    rewrites = 25
 
     @pytest.fixture
     def opened(self, tmp_path: Path) -> Iterator[Callable[..., Index]]:
@@ -341,7 +342,7 @@ class IndexDoor:
 
     def test_readers_meet_only_whole_writes(self, index: Index) -> None:
         """Memory `s` has two parts and a version; a search must see both parts of one version."""
-        random, memories, versions = np.random.default_rng(0), 300, 25
+        random, memories, versions = np.random.default_rng(0), 300, self.rewrites
         targets = noise(memories)
         failures: list[str] = []
         done = threading.Event()
@@ -442,6 +443,7 @@ class TestQdrant(IndexDoor):
 
     url = "qdrant:"
     recall_rows = 2_500
+    rewrites = 6
 
     @pytest.fixture(autouse=True)
     def _installed(self) -> None:

@@ -78,7 +78,7 @@ def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     for name in [name for name in sys.modules if name.startswith("recollect.indexes.lance")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "lancedb", None)
-    with pytest.raises(ConfigError, match=r"pip install recollect\[lancedb\]"):
+    with pytest.raises(ConfigError, match=r"pip install 'recollect\[lancedb\]'"):
         importlib.import_module("recollect.indexes.lancedb")
 
 

@@ -239,7 +239,7 @@ def test_options_are_refused() -> None:
 
 def test_the_package_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    with pytest.raises(ConfigError, match=r"index\.url.*pip install recollect\[sqlitevec\]"):
+    with pytest.raises(ConfigError, match=r"index\.url.*pip install 'recollect\[sqlitevec\]'"):
         open_index("sqlitevec:", DIM, None)
 
 
