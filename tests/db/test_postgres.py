@@ -223,9 +223,7 @@ def test_what_cannot_be_reached_is_told_with_the_fix_and_without_the_password(ow
     assert "hush" not in repr(told.value)
 
 
-@pytest.mark.parametrize(
-    "url", ["postgresql://u:hush@h/db?no_such_option=1", "postgresql://u:hush@[h/db"]
-)
+@pytest.mark.parametrize("url", ["postgresql://u:hush@h/db?no_such_option=1", "postgresql://u:hush@[h/db"])
 def test_a_url_that_is_none_is_told_without_its_password(url: str) -> None:
     with pytest.raises(ConfigError, match=r"database\.url") as told:
         PostgresDatabase(url)
