@@ -177,8 +177,8 @@ class Derived:
         return door.inside or self._step(side, lambda: door.flush(rev))
 
     def _settle(self, applied: Applied) -> None:
-        """Takes the change out of the journal; first brings again what another process changed meanwhile, whose put
-        may have come before ours."""
+        """Takes the change out of the journal, unless another process has changed one of its rows since: its put may
+        have come before ours, so the rows are to be replayed as they are now."""
         touched = {
             tenant: [put.row.seq for put in applied.puts.get(tenant, [])] + applied.removed.get(tenant, [])
             for tenant in applied.puts.keys() | applied.removed.keys()
@@ -187,7 +187,7 @@ class Derived:
             key = [tenant, applied.rev, compact_json(seqs)]
             moved = self.db.read(lambda c, key=key: c.all("moved_since", key), tenant)  # type: ignore[misc]
             if moved:
-                return  # stays in the journal: whoever takes it up replays the rows as they are
+                return
             self.db.write(lambda c, t=tenant: c.run("settle", [t, applied.rev]), tenant=tenant)  # type: ignore[misc]
 
     # --- processes that are configured otherwise -----------------------------------------------------
@@ -233,9 +233,6 @@ class Derived:
         for tenant, puts in applied.puts.items():
             rows = [put.row for put in puts]
             applied.mirrored[tenant] = with_vectors(c, tenant, mirror.space, rows)
-        elsewhere = mirror.space == self.space and not applied.puts  # vectors made for another space
-        if elsewhere:
-            applied.mirrored.clear()
         if mirror.index.inside:
             _to_index(mirror.index.within(c), applied.removed, applied.mirrored)
 
@@ -365,11 +362,12 @@ class Derived:
             for side in ("index", "words"):
                 door = self.door(side)
                 if not door.inside and not door.shared and side not in self.behind:
-                    self._follow_side(side, since)
+                    self.follow_side(side, since)
             if not self.behind:
                 self.applied = max(self.applied, rev)
 
-    def _follow_side(self, side: str, since: int) -> None:
+    def follow_side(self, side: str, since: int) -> None:
+        """Takes what others changed after revision `since` into one side, which is behind if it does not take it."""
         try:
             self.catch_up(side, since)
         except StorageError:

@@ -95,8 +95,8 @@ class Moves:
             IndexUnavailable: the new index did not take them all; the old one answers as before.
         """
         store, threads = self.core.store, self.core.threads
-        since = await threads.run(store.derived.last_rev)
         try:
+            since = await threads.run(store.derived.last_rev)
             await threads.run(store.derived.begin_mirror, mirror)
             filled = 0
             for tenant in await threads.run(store.derived.tenants):
@@ -109,7 +109,7 @@ class Moves:
             raise
         self._retire(old)
         if store.db.shared:  # what other processes wrote meanwhile
-            await threads.run(store.derived.catch_up, "index", since)
+            await threads.run(store.derived.follow_side, "index", since)
         return vectors
 
     async def _switch_when_settled(

@@ -453,6 +453,9 @@ class Store:
                 )
                 settled += c.run("settle_embedding", [tenant, into, one.seq])
             if into != self.space:
+                mirror = self.derived.mirror
+                if mirror is None or mirror.space != into:
+                    return len(ready)
                 applied.mirrored[tenant] = [
                     Put(rows[one.seq], [vector for _, _, _, vector in one.parts]) for one in ready
                 ]
