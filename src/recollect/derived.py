@@ -249,7 +249,7 @@ class Derived:
             self._failed.discard("mirror")
             self.mirror = mirror
 
-        self._on_writer(mirror.index, clear=True)
+        self._clear(mirror.index)
         self.db.write(lambda c: None, begin).result()
 
     def end_mirror(self, mirror: Mirror) -> None:
@@ -440,7 +440,7 @@ class Derived:
     def _catch_up(self, side: str, door: Index | Words, since: int, clear: bool) -> int:
         _, rev, floor = self.db.read(_extent)
         if clear or (0 < since < floor):
-            self._on_writer(door, clear=True)
+            self._clear(door)
             since = 0
         self._failed.discard(side)
         count = 0
@@ -451,7 +451,7 @@ class Derived:
         self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
         return count
 
-    def _on_writer(self, door: Index | Words, clear: bool) -> None:
+    def _clear(self, door: Index | Words) -> None:
         if door.inside:
             self.db.write(lambda c: door.within(c).clear()).result()
         else:
