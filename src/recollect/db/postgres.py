@@ -327,11 +327,15 @@ class PostgresDatabase(Database):
 
     def compact(self) -> Future[None]:
         """Gives free pages at the tables' ends back, and refreshes the planner's statistics."""
-        return self.vacuum((), "VACUUM ANALYZE")
+        return self.vacuum((), analyze=True)
 
-    def vacuum(self, tables: Sequence[str], command: str = "VACUUM") -> Future[None]:
+    def vacuum(self, tables: Sequence[str], *, analyze: bool = False) -> Future[None]:
         """Frees the space of what was deleted from these tables of the schema (all when none is named), once earlier
-        writes are done."""
+        writes are done.
+
+        `analyze` refreshes the planner's statistics too, except of a table an index is being built on: ANALYZE
+        would wait for the building with a snapshot that the building waits for (VACUUM takes none that counts).
+        """
 
         def vacuum(_: object) -> None:
             raw = self._transaction.raw
@@ -343,7 +347,9 @@ class PostgresDatabase(Database):
                 )
             ]
             try:
-                raw.execute(f"{command} {', '.join(named)}")
+                raw.execute(f"VACUUM {', '.join(named)}")
+                if analyze:
+                    raw.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(named)}")
             finally:
                 raw.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
 

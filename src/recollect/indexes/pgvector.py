@@ -246,7 +246,7 @@ class PgvectorIndex(Index):
     def compact(self) -> None:
         with self._translated("compacting"):
             self._save()
-            self._database.vacuum([self._open_table.name], "VACUUM ANALYZE").result()
+            self._database.vacuum([self._open_table.name], analyze=True).result()
         self.maintain()
 
     def health(self) -> dict[str, object]:
