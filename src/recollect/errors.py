@@ -3,6 +3,7 @@
 RecollectError
 ├── InvalidInput          a field is wrong; names the field and the fix
 │   ├── ConfigError       the same, for a configuration key
+│   ├── QuotaExceeded     it would be more than the tenant may hold
 │   └── DimensionMismatch a vector of the wrong length or space
 ├── NotFound              no such thing, or not yours to see
 ├── Conflict              the write contradicts what is stored
@@ -31,6 +32,14 @@ class InvalidInput(RecollectError):
 
 class ConfigError(InvalidInput):
     """A configuration key or value is wrong; the message names it and the fix."""
+
+
+class QuotaExceeded(InvalidInput):
+    """It would be more than the tenant may hold. `quota` is the bound that stands in the way."""
+
+    def __init__(self, field: str, message: str, quota: str) -> None:
+        super().__init__(field, message)
+        self.quota = quota
 
 
 class DimensionMismatch(InvalidInput):

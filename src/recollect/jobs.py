@@ -29,6 +29,8 @@ LONGEST_WAIT = 300.0
 OTHERS_WAIT = 1.0
 """Seconds after which jobs that another process queued are looked for."""
 KEPT = 7 * 24 * 3600
+HOUSE_LANE, FILES_LANE = 0, 1
+"""Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
 
 
 class Cancelled(Exception):
@@ -93,9 +95,11 @@ class Jobs:
         self.lease = int(lease_seconds * SECOND)
         self.max_attempts = max_attempts
         self.handlers: dict[str, Handler] = {}
+        self.lanes: dict[str, int] = {}
+        """The lane of each kind that is not in the house's."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
-        self._wake = asyncio.Event()
+        self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE)}
         self._ended = asyncio.Condition()
         self._workers: list[asyncio.Task[None]] = []
         self._stopping = False
@@ -112,26 +116,43 @@ class Jobs:
         delay: float = 0.0,
     ) -> str:
         """The id of the new job; with `dedup_key`, of the one of that kind and key that is already under way."""
+
+        def work(c: Connection) -> str:
+            return self.place(c, tenant, kind, payload, dedup_key=dedup_key, delay=delay)
+
+        held = await self.threads.result(self.db.write(work, tenant=tenant))
+        self.wake(kind)
+        return held
+
+    def place(
+        self,
+        c: Connection,
+        tenant: str,
+        kind: str,
+        payload: dict[str, Any],
+        *,
+        dedup_key: str | None = None,
+        delay: float = 0.0,
+    ) -> str:
+        """As `enqueue`, in the transaction of `c`, so that the job is there exactly when what it is about is. Call
+        `wake` once that is committed."""
         if kind not in self.handlers:
             raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
         id_ = f"job_{secrets.token_hex(12)}"
         now = now_micros()
+        revs = c.one("draw_revs", [1])
+        assert revs is not None
+        due, lane = now + int(delay * SECOND), self.lanes.get(kind, HOUSE_LANE)
+        values = [tenant, id_, revs[0], kind, dedup_key, lane, compact_json(payload), due, now, now]
+        if c.run("add_job", values):
+            return id_
+        twin = c.one("twin_job", [tenant, kind, dedup_key])
+        assert twin is not None
+        return str(twin[0])
 
-        def work(c: Connection) -> str:
-            revs = c.one("draw_revs", [1])
-            assert revs is not None
-            due = now + int(delay * SECOND)
-            if c.run(
-                "add_job", [tenant, id_, revs[0], kind, dedup_key, compact_json(payload), due, now, now]
-            ):
-                return id_
-            twin = c.one("twin_job", [tenant, kind, dedup_key])
-            assert twin is not None
-            return str(twin[0])
-
-        held = await self.threads.result(self.db.write(work, tenant=tenant))
-        self._wake.set()
-        return held
+    def wake(self, kind: str) -> None:
+        """Lets the workers of a kind look for jobs now."""
+        self._wake[self.lanes.get(kind, HOUSE_LANE)].set()
 
     async def get(self, tenant: str, id_: str) -> Job:
         """The job as it stands.
@@ -181,12 +202,15 @@ class Jobs:
 
     # --- working -----------------------------------------------------------------------------------
 
-    async def start(self, workers: int = 2) -> None:
-        """Starts working. Where no other process can hold a lease, jobs that a killed one left running are taken up
-        at once."""
+    async def start(self, workers: int = 2, files: int = 0) -> None:
+        """Starts working: so many jobs of the house at once, and so many of files. Where no other process can hold a
+        lease, jobs that a killed one left running are taken up at once."""
         if not self.db.shared:
             await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
-        self._workers = [asyncio.create_task(self._work(), name=f"job-worker-{n}") for n in range(workers)]
+        lanes = [HOUSE_LANE] * workers + [FILES_LANE] * files
+        self._workers = [
+            asyncio.create_task(self._work(lane), name=f"job-worker-{n}") for n, lane in enumerate(lanes)
+        ]
 
     async def stop(self) -> None:
         """Lets every worker finish or give back what it holds: a job in mid-step goes back to the queue."""
@@ -202,36 +226,36 @@ class Jobs:
         except StorageError as exc:
             log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
 
-    async def _work(self) -> None:
+    async def _work(self, lane: int) -> None:
         while not self._stopping:
             try:
-                await self._work_once()
+                await self._work_once(lane)
             except StorageError as exc:  # a worker outlives the database's absence
                 log.warning("no jobs while the rows are away: %s", exc)
                 await asyncio.sleep(OTHERS_WAIT)
 
-    async def _work_once(self) -> None:
-        self._wake.clear()
-        run = await self._claim()
+    async def _work_once(self, lane: int) -> None:
+        self._wake[lane].clear()
+        run = await self._claim(lane)
         if run is None:
-            await self._sleep()
+            await self._sleep(lane)
             return
         await self._attempt(run)
         async with self._ended:
             self._ended.notify_all()
 
-    async def _sleep(self) -> None:
-        row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at"))
+    async def _sleep(self, lane: int) -> None:
+        row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
         wait = OTHERS_WAIT if self.db.shared else LONGEST_WAIT
         if row is not None and row[0] is not None:
             wait = min(wait, max(0.01, (row[0] - now_micros()) / SECOND))
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), wait)
+            await asyncio.wait_for(self._wake[lane].wait(), wait)
 
-    async def _claim(self) -> Run | None:
+    async def _claim(self, lane: int = HOUSE_LANE) -> Run | None:
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
         row = await self.threads.result(
-            self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now]))
+            self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now, lane]))
         )
         if row is None:
             return None

@@ -14,6 +14,8 @@ import msgspec
 from recollect.db import Connection
 from recollect.types import Memory
 
+CHUNK = "chunk"
+"""The kind of a row that is a piece of a document in a vector store. It is no memory: only searches in stores see it."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NOWHERE = re.compile("[\x00\ud800-\udfff]")
@@ -51,6 +53,7 @@ class Record(NamedTuple):
     occurred_at: int
     created_at: int
     updated_at: int
+    header: str | None = None
 
 
 COLUMNS = ", ".join(Record._fields)
@@ -172,7 +175,9 @@ def speaker(row: Record) -> str | None:
 
 def header(row: Record) -> str:
     """What embeddings and words see before the content: `[08 May 2023] speaker: ` for a message, as far as the
-    date was told and the speaker is known; nothing for anything else."""
+    date was told and the speaker is known; the row's own header for a chunk; nothing for anything else."""
+    if row.header is not None:
+        return row.header
     date = f"[{moment(row.occurred_at):%d %B %Y}] " if row.kind == "message" and row.dated else ""
     who = speaker(row)
     return f"{date}{who}: " if who else date

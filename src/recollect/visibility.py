@@ -7,20 +7,28 @@ from datetime import datetime
 
 from recollect.errors import Forbidden, InvalidInput
 from recollect.filters import EVERYTHING, AllOf, Compare, Filter, all_of, any_of, check_unicode, parse
-from recollect.rows import micros
+from recollect.rows import CHUNK, micros
 from recollect.types import KINDS, Selection, Subject
 
 PLACES = {"session": "$session_id", "user": "$user_id", "agent": "$agent_id", "channel": "$channel_id"}
 """Scopes with an id, narrowest first."""
 GLOBAL = AllOf(tuple(Compare(key, "eq", None) for key in PLACES.values()))
 
+MEMORIES = Compare("$kind", "ne", CHUNK)
+"""Every row that is a memory: chunks of documents are found in their stores only."""
+
 
 def visible_to(subject: Subject) -> Filter:
-    """The rows of the tenant that a subject may see. A service sees what it names (see `scope_filter`), unless
+    """The memories of the tenant that a subject may see. A service sees what it names (see `scope_filter`), unless
     it acts for one user; then, like a member, that user's rows and those of nobody."""
-    if subject.role == "admin" or (subject.role == "service" and subject.user_id is None):
-        return EVERYTHING
-    return Compare("$user_id", "in", (subject.user_id, None))
+    if sees_all(subject):
+        return MEMORIES
+    return all_of(MEMORIES, Compare("$user_id", "in", (subject.user_id, None)))
+
+
+def sees_all(subject: Subject) -> bool:
+    """Whether a subject is bound to no user."""
+    return subject.role == "admin" or (subject.role == "service" and subject.user_id is None)
 
 
 def scope_filter(scope: str, subject: Subject, where: str = "scopes") -> Filter:

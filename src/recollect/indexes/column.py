@@ -130,6 +130,13 @@ class Column:
         self.labels.extend(np.array(labelled, np.int64), np.array(labels, np.uint32), end)
         self.numbers.extend(np.array(numbered, np.int64), np.array(numbers, np.float64), end)
 
+    def may_hold(self, values: Sequence[Scalar]) -> bool:
+        """Whether a row could equal one of these; False only when that is certain without looking at any row."""
+        return not all(
+            type(value) is str and value not in self.codes and ("string", value) not in self.elements
+            for value in values
+        )
+
     def _new_code(self, value: str) -> int:
         code = FIRST_STRING + len(self.strings)
         self.strings.append(value)

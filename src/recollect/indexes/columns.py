@@ -57,10 +57,12 @@ class Columns:
                 mask = passed if mask is None else mask & passed
         return mask
 
-    def _compare(self, where: Compare, n: int) -> Mask:
+    def _compare(self, where: Compare, n: int) -> Mask | None:
         column = self.seqs if where.key == SEQ else self.by_key.get(where.key)
         values = where.value if isinstance(where.value, tuple) else (where.value,)
         if where.op in ("eq", "ne", "in", "nin"):
+            if where.op in ("ne", "nin") and isinstance(column, Column) and not column.may_hold(values):
+                return None
             equal = np.full(n, None in values) if column is None else column.equal(values, n)
             return ~equal if where.op in ("ne", "nin") else equal
         if column is None:

@@ -1,6 +1,6 @@
 -- name: add_job
-INSERT INTO jobs (tenant_id, id, seq, kind, dedup_key, state, payload, run_at, created_at, updated_at)
-VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING
+INSERT INTO jobs (tenant_id, id, seq, kind, dedup_key, lane, state, payload, run_at, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING
 
 -- name: twin_job
 SELECT id FROM jobs WHERE tenant_id = ? AND kind = ? AND dedup_key = ? AND state IN ('queued', 'running')
@@ -19,20 +19,28 @@ SELECT state, count(*) FROM jobs GROUP BY state
 -- name: claim_job
 UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, attempts = attempts + 1, updated_at = ?3
 WHERE (tenant_id, id) = (
-    SELECT tenant_id, id FROM jobs
-    WHERE (state = 'queued' AND run_at <= ?3) OR (state = 'running' AND lease_until < ?3)
+    SELECT tenant_id, id FROM (
+        SELECT * FROM (
+            SELECT tenant_id, id, run_at, seq FROM jobs WHERE lane = ?4 AND state = 'queued' AND run_at <= ?3
+            ORDER BY run_at, seq LIMIT 1
+        ) wanted_queued
+        UNION ALL
+        SELECT tenant_id, id, run_at, seq FROM jobs WHERE lane = ?4 AND state = 'running' AND lease_until < ?3
+    ) wanted_due
     ORDER BY run_at, seq LIMIT 1
 )
 RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
 
 -- name: next_job_at
-SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs WHERE state IN ('queued', 'running')
+SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs
+WHERE lane = ? AND state IN ('queued', 'running')
 
 -- name: release_jobs
-UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE state = 'running'
+UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1) AND state = 'running'
 
 -- name: give_back_jobs
-UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE state = 'running' AND lease_owner LIKE ?
+UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1) AND state = 'running'
+    AND lease_owner LIKE ?
 
 -- name: renew_job
 UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'

@@ -1,0 +1,149 @@
+"""What files, stores and attributes may hold: checked once, for every face."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from recollect.errors import InvalidInput
+from recollect.filters import check_unicode
+from recollect.knowledge.values import Purpose, Sharing
+from recollect.rows import compact_json
+from recollect.text.splitting import Chunking, Strategy
+
+MAX_KEYS = 16
+MAX_KEY_CHARS = 64
+MAX_VALUE_CHARS = 512
+MAX_NAME_CHARS = 512
+MIN_CHUNK, MAX_CHUNK = 1, 8_192
+MAX_DAYS = 365
+PURPOSES: tuple[str, ...] = get_args(Purpose)
+SHARINGS: tuple[str, ...] = get_args(Sharing)
+
+
+def text_of(value: Any, where: str, most: int = MAX_NAME_CHARS, *, empty: bool = True) -> str:
+    """A short text.
+
+    Raises:
+        InvalidInput: it is no string, too long, empty where it must not be, or no unicode.
+    """
+    if not isinstance(value, str) or (not empty and not value.strip()):
+        raise InvalidInput(where, "must be a string" if empty else "must be a string that is not empty")
+    if len(value) > most:
+        raise InvalidInput(where, f"must be at most {most} characters, not {len(value)}")
+    if "\x00" in value:
+        raise InvalidInput(where, "holds a NUL character; remove it")
+    check_unicode(value, where)
+    return value
+
+
+def attributes_of(given: Any, where: str = "attributes") -> str:
+    """The attributes of a file in a store, as JSON: at most 16 keys of 64 characters; values are strings of at most
+    512, numbers, booleans or null.
+
+    Raises:
+        InvalidInput: names the key.
+    """
+    held: dict[str, Any] = {}
+    for key, value in _pairs(given, where):
+        at = f"{where}.{key}"
+        if isinstance(value, str):
+            text_of(value, at, MAX_VALUE_CHARS)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInput(at, "must be a finite number")
+        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise InvalidInput(at, "is a whole number beyond 64 bits; send it as a string")
+        elif not isinstance(value, int | float | bool | None):
+            raise InvalidInput(at, "must be a string, a number, true, false or null")
+        held[key] = value
+    return compact_json(held)
+
+
+def metadata_of(given: Any, where: str = "metadata") -> str:
+    """The metadata of a store, as JSON: at most 16 keys of 64 characters, values strings of at most 512.
+
+    Raises:
+        InvalidInput: names the key.
+    """
+    return compact_json(
+        {key: text_of(value, f"{where}.{key}", MAX_VALUE_CHARS) for key, value in _pairs(given, where)}
+    )
+
+
+def _pairs(given: Any, where: str) -> list[tuple[str, Any]]:
+    if given is None:
+        return []
+    if not isinstance(given, Mapping):
+        raise InvalidInput(where, "must be an object")
+    if len(given) > MAX_KEYS:
+        raise InvalidInput(where, f"holds {len(given)} keys, at most {MAX_KEYS} are kept")
+    for key in given:
+        text_of(key, f"{where}.{key}"[:100], MAX_KEY_CHARS, empty=False)
+        if key.startswith("$"):
+            raise InvalidInput(f"{where}.{key}", "keys that begin with $ are reserved")
+    return list(given.items())
+
+
+def chunking_checked(chunking: Chunking, where: str = "chunking_strategy") -> Chunking:
+    """The chunking as it is.
+
+    Raises:
+        InvalidInput: a field is out of range.
+    """
+    if chunking.strategy not in get_args(Strategy):
+        raise InvalidInput(f"{where}.type", f"use one of {', '.join(get_args(Strategy))}, static, auto")
+    if not MIN_CHUNK <= chunking.size <= MAX_CHUNK:
+        raise InvalidInput(f"{where}.chunk_size", f"must be between {MIN_CHUNK} and {MAX_CHUNK} tokens")
+    if not 0 <= chunking.overlap <= chunking.size // 2:
+        says = f"must be between 0 and half of the chunk size, {chunking.size // 2} tokens"
+        raise InvalidInput(f"{where}.chunk_overlap", says)
+    return chunking
+
+
+def days_of(value: Any, where: str = "expires_after.days") -> int | None:
+    """After how many days without use a store expires.
+
+    Raises:
+        InvalidInput: it is not 1 to 365.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_DAYS:
+        raise InvalidInput(where, f"must be a whole number of days between 1 and {MAX_DAYS}")
+    return value
+
+
+def seconds_of(value: Any, where: str = "expires_after.seconds") -> int | None:
+    """After how many seconds a file deletes itself.
+
+    Raises:
+        InvalidInput: it is not one hour to 30 days.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 3_600 <= value <= 2_592_000:
+        raise InvalidInput(where, "must be a whole number of seconds between 3600 and 2592000")
+    return value
+
+
+def purpose_of(value: Any) -> str:
+    """What a file is for.
+
+    Raises:
+        InvalidInput: it is none of the known purposes.
+    """
+    if value not in PURPOSES:
+        raise InvalidInput("purpose", f"must be one of {', '.join(PURPOSES)}")
+    return str(value)
+
+
+def sharing_of(value: Any) -> str:
+    """Who may read a store.
+
+    Raises:
+        InvalidInput: it is none of the known ways.
+    """
+    if value not in SHARINGS:
+        raise InvalidInput("sharing", f"must be one of {', '.join(SHARINGS)}")
+    return str(value)

@@ -1,0 +1,310 @@
+"""Files, stores and what is in them as rows and as values."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from recollect.db import Connection, Row
+from recollect.errors import InvalidInput
+from recollect.knowledge.values import (
+    FileCounts,
+    FileError,
+    Listed,
+    StoredFile,
+    StoreFile,
+    Upload,
+    UploadPart,
+    VectorStore,
+)
+from recollect.rows import moment, nameable, now_micros
+from recollect.text.splitting import Chunking
+
+T = TypeVar("T")
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+class FileRow(NamedTuple):
+    """One row of `files`."""
+
+    tenant_id: str
+    id: str
+    seq: int
+    filename: str
+    bytes: int
+    purpose: str
+    media_type: str | None
+    sha256: str
+    user_id: str | None
+    created_at: int
+    expires_at: int | None
+
+
+class UploadRow(NamedTuple):
+    """One row of `uploads`."""
+
+    tenant_id: str
+    id: str
+    filename: str
+    bytes: int
+    purpose: str
+    media_type: str | None
+    status: str
+    user_id: str | None
+    file_id: str | None
+    expires_seconds: int | None
+    created_at: int
+    expires_at: int
+
+
+class StoreRow(NamedTuple):
+    """One row of `vector_stores`."""
+
+    tenant_id: str
+    id: str
+    seq: int
+    name: str
+    description: str | None
+    metadata: str
+    chunking: str
+    model: str
+    dim: int
+    user_id: str | None
+    sharing: str
+    expires_days: int | None
+    expired: int
+    created_at: int
+    last_active_at: int
+
+    def lapsed(self, now: int) -> bool:
+        """Whether it has expired by `now`, swept or not."""
+        return bool(self.expired) or (
+            self.expires_days is not None and self.last_active_at + self.expires_days * DAY <= now
+        )
+
+
+class AttachedRow(NamedTuple):
+    """One row of `store_files`, with the file's name and size."""
+
+    store_id: str
+    file_id: str
+    seq: int
+    status: str
+    error_code: str | None
+    error_message: str | None
+    attributes: str
+    chunking: str
+    batch_id: str | None
+    writing: int
+    chunk_count: int
+    usage_bytes: int
+    title: str | None
+    notes: str
+    created_at: int
+    filename: str
+    bytes: int
+
+
+DAY = 86_400_000_000
+FILE_COLUMNS = ", ".join(f"f.{name}" for name in FileRow._fields)
+STORE_COLUMNS = ", ".join(f"v.{name}" for name in StoreRow._fields)
+ATTACHED_COLUMNS = ", ".join(
+    f"{'f' if name in ('filename', 'bytes') else 's'}.{name}" for name in AttachedRow._fields
+)
+
+
+def new_id(prefix: str) -> str:
+    """An id that sorts by when it was made: the prefix, microseconds and chance, in hex."""
+    return f"{prefix}{now_micros():013x}{secrets.token_hex(6)}"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Ids as a statement takes them; those that nothing can have are left out."""
+    return json.dumps([text for text in texts if nameable(text)])
+
+
+def page(
+    c: Connection,
+    select: str,
+    params: Sequence[Any],
+    place: str,
+    *,
+    limit: int,
+    after: int | None,
+    before: int | None,
+    descending: bool,
+) -> tuple[list[Row], bool]:
+    """The next `limit` rows of `select` (whose WHERE goes on) by `place`, beyond seq `after` or up to seq `before` in
+    the direction of travel; and whether there are more."""
+    backwards = before is not None
+    down = descending != backwards
+    cursor = before if backwards else after
+    beyond = "" if cursor is None else f" AND {place} {'<' if down else '>'} ?"
+    rows = c.select(
+        f"{select}{beyond} ORDER BY {place} {'DESC' if down else 'ASC'} LIMIT ?",
+        [*params, *([] if cursor is None else [cursor]), limit + 1],
+    )
+    kept = rows[:limit][::-1] if backwards else rows[:limit]
+    return kept, len(rows) > limit
+
+
+def cursors(
+    after: str | None, before: str | None, seq_of: Callable[[str], int | None]
+) -> tuple[int | None, int | None]:
+    """The seqs that the cursors of a listing stand for.
+
+    Raises:
+        InvalidInput: both are given, or one names nothing.
+    """
+    if after is not None and before is not None:
+        raise InvalidInput("before", "goes without `after`: a page is read in one direction")
+    found: list[int | None] = []
+    for name, cursor in (("after", after), ("before", before)):
+        seq = None if cursor is None else seq_of(cursor)
+        if cursor is not None and seq is None:
+            raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")
+        found.append(seq)
+    return found[0], found[1]
+
+
+def check_page(limit: Any, order: Any, most: int) -> None:
+    """Refuses a limit or an order that is none.
+
+    Raises:
+        InvalidInput: names the field.
+    """
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
+        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
+    if order not in ("asc", "desc"):
+        raise InvalidInput("order", "must be asc or desc")
+
+
+def as_page(values: list[T], ids: Sequence[str], more: bool) -> Listed[T]:
+    """A page of values with the cursors of its ends."""
+    return Listed(
+        data=values, first_id=ids[0] if ids else None, last_id=ids[-1] if ids else None, has_more=more
+    )
+
+
+def _maybe(value: int | None) -> Any:
+    return None if value is None else moment(value)
+
+
+def file_value(row: FileRow) -> StoredFile:
+    """The file as the caller sees it."""
+    return StoredFile(
+        id=row.id,
+        filename=row.filename,
+        bytes=row.bytes,
+        purpose=row.purpose,  # type: ignore[arg-type]
+        media_type=row.media_type,
+        sha256=row.sha256,
+        user_id=row.user_id,
+        created_at=moment(row.created_at),
+        expires_at=_maybe(row.expires_at),
+    )
+
+
+def upload_value(row: UploadRow, file: FileRow | None, now: int) -> Upload:
+    """The upload as the caller sees it; one whose time is over is expired, swept or not."""
+    status = "expired" if row.status == "pending" and row.expires_at <= now else row.status
+    return Upload(
+        id=row.id,
+        filename=row.filename,
+        bytes=row.bytes,
+        purpose=row.purpose,  # type: ignore[arg-type]
+        media_type=row.media_type,
+        status=status,  # type: ignore[arg-type]
+        user_id=row.user_id,
+        created_at=moment(row.created_at),
+        expires_at=moment(row.expires_at),
+        file=None if file is None else file_value(file),
+    )
+
+
+def part_value(upload_id: str, row: Row) -> UploadPart:
+    """A part of an upload as the caller sees it."""
+    return UploadPart(id=row[0], upload_id=upload_id, bytes=row[1], created_at=moment(row[2]))
+
+
+def store_values(c: Connection, tenant: str, rows: Sequence[StoreRow]) -> list[VectorStore]:
+    """Stores of one tenant as the caller sees them, with their counts."""
+    ids = listed(row.id for row in rows)
+    counts: dict[str, FileCounts] = {row.id: FileCounts() for row in rows}
+    usage: dict[str, int] = dict.fromkeys(counts, 0)
+    for id_, status, count, held in c.all("counts_of_stores", [tenant, ids]):
+        setattr(counts[id_], status, count)
+        usage[id_] += held or 0
+    writers: dict[str, list[str]] = {row.id: [] for row in rows}
+    for id_, user in c.all("writers_of", [tenant, ids]):
+        writers[id_].append(user)
+    now = now_micros()
+    return [_store_value(row, counts[row.id], usage[row.id], writers[row.id], now) for row in rows]
+
+
+def _store_value(row: StoreRow, counts: FileCounts, usage: int, writers: list[str], now: int) -> VectorStore:
+    days = row.expires_days
+    status = "expired" if row.lapsed(now) else "in_progress" if counts.in_progress else "completed"
+    return VectorStore(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        metadata=msgspec.json.decode(row.metadata),
+        status=status,  # type: ignore[arg-type]
+        file_counts=counts,
+        usage_bytes=usage,
+        chunking=chunking_of(row.chunking),
+        model=row.model,
+        dimension=row.dim,
+        user_id=row.user_id,
+        writers=writers,
+        sharing=row.sharing,  # type: ignore[arg-type]
+        expires_after_days=days,
+        created_at=moment(row.created_at),
+        last_active_at=moment(row.last_active_at),
+        expires_at=None if days is None else moment(row.last_active_at) + timedelta(days=days),
+    )
+
+
+def attached_value(row: AttachedRow) -> StoreFile:
+    """A file in a store as the caller sees it."""
+    error = None
+    if row.status == "failed":
+        error = FileError(code=row.error_code, message=row.error_message or "")  # type: ignore[arg-type]
+    return StoreFile(
+        id=row.file_id,
+        vector_store_id=row.store_id,
+        filename=row.filename,
+        bytes=row.bytes,
+        status=row.status,  # type: ignore[arg-type]
+        last_error=error,
+        chunking=chunking_of(row.chunking),
+        attributes=msgspec.json.decode(row.attributes),
+        usage_bytes=row.usage_bytes,
+        chunk_count=row.chunk_count,
+        title=row.title,
+        batch_id=row.batch_id,
+        notes=msgspec.json.decode(row.notes),
+        created_at=moment(row.created_at),
+    )
+
+
+def chunking_of(text: str) -> Chunking:
+    """How a store or file is split, as its row has it."""
+    return msgspec.json.decode(text, type=Chunking)
+
+
+def files_of(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, FileRow]:
+    """The files of these ids that are there, by id."""
+    return {row[1]: FileRow._make(row) for row in c.all("files_by_id", [tenant, listed(ids)])}
+
+
+def attached_of(c: Connection, tenant: str, store: str, ids: Iterable[str]) -> dict[str, AttachedRow]:
+    """The files of these ids that are in the store, by file id."""
+    rows = c.all("store_files_by_id", [tenant, store, listed(ids)])
+    return {row[1]: AttachedRow._make(row) for row in rows}
