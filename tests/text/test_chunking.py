@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
 from recollect.text.chunking import Chunk, fixed
+from recollect.text.measure import measure
 from recollect.text.tokens import ENCODINGS, count, locate
 
 SCRIPTS = st.sampled_from(
@@ -41,7 +42,7 @@ def test_chunks_hold_every_character_and_fit(
     overlap = data.draw(st.integers(0, size - 1))
     chunks = fixed(text, size, overlap, encoding)
     assert bool(chunks) == bool(text)
-    tokens = locate(text, encoding)
+    tokens = measure(text, encoding).tokens
     for chunk in chunks:
         inside = (tokens.starts >= chunk.start) & (tokens.starts < chunk.end) & tokens.whole
         assert chunk.tokens == count(text[chunk.start : chunk.end], encoding)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.errors import InvalidInput
-from recollect.text.tokens import DEFAULT_ENCODING, Tokens, count, locate
+from recollect.text.measure import Measured, measure
+from recollect.text.tokens import DEFAULT_ENCODING, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,13 @@ def fixed(text: str, size: int = 512, overlap: int = 50, encoding: str = DEFAULT
     Raises:
         InvalidInput: `size` is below 1, `overlap` is not in [0, size), or the encoding is unknown.
     """
-    if size < 1:
-        raise InvalidInput("size", f"is {size}; a chunk has at least 1 token")
-    if not 0 <= overlap < size:
-        raise InvalidInput("overlap", f"is {overlap}; it must be at least 0 and below the size, {size}")
-    tokens = locate(text, encoding)
+    check(size, overlap)
+    measured = measure(text, encoding)
+    tokens = measured.tokens
     chunks: list[Chunk] = []
     first = 0
     while first < len(tokens):
-        chunk, after = _cut(text, tokens, first, size, encoding)
+        chunk, after = _cut(measured, first, size)
         if chunks and chunk.end <= chunks[-1].end:
             first = _whole_from(tokens, first + 1)
             continue
@@ -48,14 +47,26 @@ def fixed(text: str, size: int = 512, overlap: int = 50, encoding: str = DEFAULT
     return chunks
 
 
-def _cut(text: str, tokens: Tokens, first: int, size: int, encoding: str) -> tuple[Chunk, int]:
+def check(size: int, overlap: int) -> None:
+    """
+    Raises:
+        InvalidInput: `size` is below 1, or `overlap` is not in [0, size).
+    """
+    if size < 1:
+        raise InvalidInput("size", f"is {size}; a chunk has at least 1 token")
+    if not 0 <= overlap < size:
+        raise InvalidInput("overlap", f"is {overlap}; it must be at least 0 and below the size, {size}")
+
+
+def _cut(measured: Measured, first: int, size: int) -> tuple[Chunk, int]:
     """The chunk that begins with token `first`, and the token after its last."""
+    tokens = measured.tokens
     start = int(tokens.starts[first])
     shortest = _whole_from(tokens, first + 1)
     after = max(shortest, _whole_before(tokens, first + size))
     while True:
-        end = int(tokens.starts[after]) if after < len(tokens) else len(text)
-        cost = count(text[start:end], encoding)
+        end = int(tokens.starts[after]) if after < len(tokens) else len(measured.text)
+        cost = measured.cost(start, end)
         if cost <= size or after == shortest:
             return Chunk(start, end, cost), after
         after = max(shortest, _whole_before(tokens, after - (cost - size)))

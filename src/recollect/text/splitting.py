@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from recollect.text.chunking import Chunk, fixed
+from recollect.text.recursive import pieces, recursive
 
 Strategy = Literal["fixed", "recursive", "semantic"]
 MAX_HEADING = 200
@@ -71,7 +72,14 @@ def split(
     Raises:
         InvalidInput: `size` is below 1 or `overlap` not in [0, size).
     """
-    chunks = fixed(text, chunking.size, chunking.overlap)
+    size, overlap = chunking.size, chunking.overlap
+    heads = [heading.start for heading in headings]
+    if chunking.strategy == "fixed":
+        chunks = fixed(text, size, overlap)
+    elif chunking.strategy == "recursive":
+        chunks = recursive(text, size, overlap, heads, [page.start for page in pages])
+    else:
+        chunks = pieces(text, size, headings=heads)
     return _placed(text, chunks, pages, headings)
 
 

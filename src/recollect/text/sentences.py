@@ -1,0 +1,89 @@
+"""Where sentences end, by rules: no model, any script that ends a sentence with a mark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_MARKS = ".!?…‼⁇⁈⁉．؟۔܀।॥։።፧៕᙮᠃"
+_WIDE_MARKS = "。！？｡"
+_CLOSERS = "\"'”’»›)\\]}）」』】〉》〕］*_"
+_ITEM = r"(?:[-*+•‣▪◦●–·]|\d{1,3}[.)]|[A-Za-z][.)]|\([A-Za-z0-9]{1,3}\))[ \t]"
+
+_END = re.compile(
+    rf"(?P<mark>(?<![{_MARKS}])[{_MARKS}]++[{_CLOSERS}]*+(?=\s))"
+    rf"|(?P<wide>[{_WIDE_MARKS}]++[{_CLOSERS}]*+)"
+    r"|(?P<blank>(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]|[\f\u2029])"
+    rf"|(?P<line>[\r\n](?=[^\S\r\n]{{0,40}}(?:{_ITEM}|\#{{1,6}}[ ]|\|)))"
+)
+_SPACE = re.compile(r"\s*+")
+_LAST_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“‘/]))[^\s(\[\"'“‘/]*$")
+_INITIAL = re.compile(r"(?:\w\.)*[^\W\d_a-z]\.$")
+_ITEM_NUMBER = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})\.$")
+
+_NEVER_LAST = frozenset(
+    """
+    mr mrs ms dr prof st rev gen col capt lt sgt gov sen rep hon pres messrs mme mlle hr fr
+    vs v cf e.g eg i.e ie viz fig figs eq eqs no nos nr vol vols pp p ch sec secs art ref refs tab
+    approx ca esp resp incl z.b d.h u.a bzw usw.a ggf vgl abb nr s.a p.ex
+    """.split()  # noqa: SIM905 - prose reads better than 60 quoted words
+)
+"""What goes on after its full stop, even before a capital or a number."""
+
+_SELDOM_LAST = frozenset(
+    {"al", "etc", "inc", "ltd", "co", "corp", "jr", "sr", "u.s", "u.k", "a.m", "p.m", "ph.d"}
+)
+"""What goes on after its full stop unless a capital follows."""
+
+
+def ends(text: str, start: int, stop: int) -> Iterator[int]:
+    """Where sentences end in the characters [start, stop), ascending: each time the first visible character after
+    the end, or the text's length.
+
+    A sentence ends at a mark and its closing quotes before a space, unless what follows goes on in lower case or the
+    full stop belongs to an abbreviation, an initial or an item's number; at a full-width mark anywhere; at a blank
+    line; and where a line begins an item of a list, a heading or a row.
+    """
+    while match := _END.search(text, start, stop):
+        space = _SPACE.match(text, match.end())
+        start = space.end() if space else match.end()
+        if match.lastgroup != "mark" or _is_end(text, match.start(), match.end(), start):
+            yield start
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """The sentences as characters [start, end), ascending, without the space between: together they hold every
+    visible character."""
+    found: list[tuple[int, int]] = []
+    start = len(text) - len(text.lstrip())
+    for at in (*ends(text, 0, len(text)), len(text)):
+        if at > start:
+            found.append((start, start + len(text[start:at].rstrip())))
+            start = at
+    return found
+
+
+def _is_end(text: str, mark: int, end: int, after: int) -> bool:
+    """Whether the mark at `mark`, closed at `end`, ends a sentence; what follows begins at `after`."""
+    if after == len(text) or text.count("\n", end, after) > 1:
+        return True
+    if text[after].islower():
+        return False
+    return (
+        text[mark] != "." or text[mark : mark + 2] == ".." or not _goes_on(text, mark, text[after].isupper())
+    )
+
+
+def _goes_on(text: str, stop: int, capital: bool) -> bool:
+    """Whether the full stop at `stop` belongs to the word before it; `capital` says how the next word begins."""
+    begin = max(0, stop - 20)
+    found = _LAST_WORD.search(text[begin:stop])
+    if not found or not found.group():
+        return False
+    word = found.group() + "."
+    plain = word[:-1].lower()
+    if plain in _NEVER_LAST or (plain in _SELDOM_LAST and not capital) or _INITIAL.match(word):
+        return True
+    first = begin + found.start()
+    line = text.rfind("\n", begin, first) + 1 if "\n" in text[begin:first] else begin
+    return bool(_ITEM_NUMBER.match(word)) and (line > begin or begin == 0) and not text[line:first].strip()
