@@ -27,8 +27,8 @@ async def read_body(
     """
     if headers.get("content-encoding", "identity") != "identity":
         raise Refused(415, "unsupported_encoding", "send the body as it is, without Content-Encoding")
-    if _announced(headers) > most:
-        await _drain(receive, headers)
+    if announced(headers) > most:
+        await drain(receive, headers)
         raise _too_large(most)
     try:
         return await _collect(receive, headers, most, patience, long)
@@ -44,10 +44,10 @@ async def _collect(
     size = 0
     async with asyncio.timeout(patience) as limit:
         while True:
-            piece, more = await _next(receive)
+            piece, more = await next_piece(receive)
             size += len(piece)
             if size > most:
-                await _drain(receive, headers)
+                await drain(receive, headers)
                 raise _too_large(most)
             pieces.append(piece)
             if not more:
@@ -56,14 +56,24 @@ async def _collect(
                 limit.reschedule(asyncio.get_running_loop().time() + patience)
 
 
-async def _next(receive: Receive) -> tuple[bytes, bool]:
+async def next_piece(receive: Receive) -> tuple[bytes, bool]:
+    """The next piece of a body, and whether more follow.
+
+    Raises:
+        ClientGone: the client hung up.
+    """
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone
     return message.get("body", b""), message.get("more_body", False)
 
 
-def _announced(headers: Mapping[str, str]) -> int:
+def announced(headers: Mapping[str, str]) -> int:
+    """The bytes that the body will have; 0 where nobody said.
+
+    Raises:
+        Refused: 400, it is no number.
+    """
     length = headers.get("content-length", "0")
     if not length.isdecimal():
         raise Refused(400, "invalid_value", "must be a number", "Content-Length")
@@ -79,15 +89,15 @@ def _too_large(most: int) -> Refused:
     )
 
 
-async def _drain(receive: Receive, headers: Mapping[str, str]) -> None:
+async def drain(receive: Receive, headers: Mapping[str, str]) -> None:
     """Lets a client that is still sending finish, and throws it away: one whose connection is cut while it sends
     never reads the answer. Not for clients that wait to be asked (`Expect: 100-continue`), nor without end."""
-    if "expect" in headers or _announced(headers) > DRAIN_BYTES:
+    if "expect" in headers or announced(headers) > DRAIN_BYTES:
         return
     size, until = 0, time.monotonic() + DRAIN_SECONDS
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
             more = True
             while more and size < DRAIN_BYTES and time.monotonic() < until:
-                piece, more = await _next(receive)
+                piece, more = await next_piece(receive)
                 size += len(piece)
