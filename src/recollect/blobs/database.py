@@ -95,8 +95,7 @@ class RowWriter(BlobWriter):
         try:
             self._database.write(work, tenant=self._tenant).result()
         except Conflict:
-            self._begun = False  # what is there is another writer's
-            self._state = "aborted"
+            self._state = "aborted"  # and what is there stays: it is another writer's
             raise
         except RecollectError:
             with suppress(StorageError):  # the first error is the one to tell; the sweep takes what is left
