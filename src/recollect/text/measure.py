@@ -44,8 +44,8 @@ class Measured:
 
     def reach(self, start: int, budget: int, stop: int) -> int:
         """About `budget` tokens on from character `start`: a place to cut, after at least one character, at most
-        `stop`. What lies between may cost a little more."""
-        end = self.before(self.token(start) + budget)
+        `stop`. What lies between may cost a little more; without a budget it is the one character."""
+        end = self.before(self.token(start) + budget) if budget > 0 else start
         return min(stop, max(end, self.next(start)))
 
     def before(self, token: int) -> int:
