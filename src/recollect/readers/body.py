@@ -6,7 +6,7 @@ Offsets are taken when a block is added, after its normalisation, so they hold i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from recollect.readers.base import Document, Heading, Limits, Page, Unreadable
@@ -14,12 +14,12 @@ from recollect.readers.base import Document, Heading, Limits, Page, Unreadable
 Gap = Literal["\n", "\n\n"]
 PARAGRAPH: Gap = "\n\n"
 LINE: Gap = "\n"
+ROWS_AT_ONCE = 1_000
 
 _CONTROLS = {code: None for code in range(32) if chr(code) not in "\t\n"} | {127: None}
 _UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
 _RETURN = re.compile(r"[\x85\u2028\u2029]")
 _MANY = re.compile(r"\n{3,}")
-_SPACES = re.compile(r"\s+")
 
 
 def tidy(text: str) -> str:
@@ -81,15 +81,22 @@ class Body:
 
     def heading(self, text: str, level: int) -> None:
         """Adds a heading as a block of its own, on one line. `level` 1 is the highest."""
-        words = _SPACES.sub(" ", tidy(text)).strip()
+        words = " ".join(tidy(text).split())
         start = self.add(words)
         if start is not None:
             self.headings.append(Heading(start, max(1, level), words))
 
-    def rows(self, rows: Sequence[Sequence[str]]) -> None:
+    def rows(self, rows: Iterable[Sequence[str]]) -> None:
         """Adds a table: a line for each row that holds something, cells separated by ` | `."""
-        lines = [line for line in map(table_line, rows) if line]
-        self.add("\n".join(lines))
+        lines: list[str] = []
+        gap: Gap = PARAGRAPH
+        for line in filter(None, map(table_line, rows)):
+            lines.append(line)
+            if len(lines) == ROWS_AT_ONCE:
+                self.add("\n".join(lines), gap)
+                lines, gap = [], LINE
+        self.add("\n".join(lines), gap)
+        self._gap = PARAGRAPH
 
     def document(self, media_type: str, title: str | None = None) -> Document:
         """The finished document. Raises `Unreadable` when it holds no text."""
@@ -99,7 +106,7 @@ class Body:
         return Document(
             text="".join(self._parts),
             media_type=media_type,
-            title=_SPACES.sub(" ", tidy(title or "")).strip() or None,
+            title=" ".join(tidy(title or "").split()) or None,
             pages=self._pages,
             headings=self.headings,
             notes=self.notes,
@@ -112,10 +119,10 @@ class Body:
 
 def table_line(cells: Sequence[str]) -> str:
     """The cells of one row on one line; empty cells at its end are left out."""
-    words = [_SPACES.sub(" ", cell).strip() for cell in cells]
+    words = [" ".join(cell.split()) for cell in cells]
     while words and not words[-1]:
         words.pop()
-    return " | ".join(words)
+    return " | ".join(words).strip()
 
 
 def too_many_pages(limit: int) -> Unreadable:

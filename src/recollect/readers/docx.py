@@ -15,7 +15,7 @@ import msgspec
 
 from recollect.readers import office
 from recollect.readers.archive import Archive
-from recollect.readers.base import Document, Limits, Unreadable
+from recollect.readers.base import Document, Limits
 from recollect.readers.body import LINE, PARAGRAPH, Body, table_line
 from recollect.readers.numbering import Numbering
 from recollect.readers.xml import Element, attribute, forget, parse, walk
@@ -54,7 +54,7 @@ def read(path: Path, limits: Limits) -> Document:
     """The body with its notes and comments after the paragraphs that they belong to; then headers, footers, and the
     words of charts and diagrams, each once."""
     with Archive(path, limits) as archive:
-        main = _main_part(archive)
+        main = office.main_part(archive, "word/document.xml")
         links = office.relations(archive, main)
         parts = _named(archive, links)
         styles = _styles(archive, parts.get("styles", ""))
@@ -206,15 +206,6 @@ def _number(text: str, default: int, base: int = 10) -> int:
         return int(text, base)
     except ValueError:
         return default
-
-
-def _main_part(archive: Archive) -> str:
-    for kind, target in office.relations(archive, "").values():
-        if kind == "officeDocument" and target in archive:
-            return target
-    if "word/document.xml" in archive:
-        return "word/document.xml"
-    raise Unreadable("invalid_file", "is damaged, or no Word document: it has no main part")
 
 
 def _named(archive: Archive, links: dict[str, tuple[str, str]]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import posixpath
 import re
 
 from recollect.readers.archive import Archive
+from recollect.readers.base import Unreadable
 from recollect.readers.xml import attribute, local, parse
 
 _DRAWN = re.compile(r"/(?:chart\d*\.xml|chartEx\d*\.xml|data\d*\.xml)$")
@@ -22,6 +23,18 @@ def property_of(archive: Archive, part: str, name: str) -> str:
         return ""
     found = parse(archive, part).find(f".//{{*}}{name}")
     return "" if found is None else "".join(found.itertext()).strip()
+
+
+def main_part(archive: Archive, usual: str) -> str:
+    """The name of the part that all others hang on; `usual` is what most programs call it."""
+    for kind, target in relations(archive, "").values():
+        if kind == "officeDocument" and target in archive:
+            return target
+    if usual in archive:
+        return usual
+    raise Unreadable(
+        "invalid_file", "is damaged, or of another format than its name says: it has no main part"
+    )
 
 
 def relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
