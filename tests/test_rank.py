@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.rank import Ranking, fuse, min_max, rank_of
+from recollect.rank import Ranking, falling, fuse, min_max, mmr, rank_of
 
 
 def side(scores: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -71,3 +71,46 @@ def test_min_max_keeps_the_order(values: list[float]) -> None:
     order = np.argsort(values, kind="stable")
     assert (np.diff(scaled[order]) >= 0).all()
     assert scaled.max() == 1.0
+
+
+def test_mmr_by_hand() -> None:
+    """The second is all but the first again; the third is less relevant and something else."""
+    vectors = np.array([[1.0, 0.0], [0.98, 0.199], [0.0, 1.0]])
+    relevance = np.array([0.9, 0.85, 0.5])
+    assert mmr(relevance, vectors, 3, 0.0).tolist() == [0, 1, 2]
+    assert mmr(relevance, vectors, 3, 0.5).tolist() == [0, 2, 1]
+    assert mmr(relevance, vectors, 2, 0.5).tolist() == [0, 2]
+    assert mmr(relevance, vectors, 0, 0.5).tolist() == mmr(relevance[:0], vectors[:0], 5, 0.5).tolist() == []
+
+
+@given(st.integers(0, 12), st.integers(0, 15), st.floats(0, 1), st.integers(0, 1_000))
+def test_mmr_is_the_greedy_choice(n: int, limit: int, diversity: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(n, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    relevance = rng.uniform(size=n)
+    picks = mmr(relevance, vectors, limit, diversity).tolist()
+    assert len(picks) == len(set(picks)) == min(n, limit)
+    cosines = vectors @ vectors.T
+
+    def marginal(at: int, before: list[int]) -> float:
+        return (1 - diversity) * relevance[at] - diversity * max(cosines[at, other] for other in before)
+
+    for place, pick in enumerate(picks):
+        left = [at for at in range(n) if at not in picks[:place]]
+        if place == 0:
+            assert relevance[pick] == relevance.max()
+        else:
+            best = max(marginal(at, picks[:place]) for at in left)
+            assert marginal(pick, picks[:place]) == pytest.approx(best)
+
+
+def test_falling_by_hand() -> None:
+    assert falling(np.array([0.5, 0.9, np.nan, 0.3, np.nan])).tolist() == [0.9, 0.9, 0.3, 0.3, 0.0]
+    assert falling(np.empty(0)).tolist() == []
+
+
+@given(st.lists(finite, min_size=1))
+def test_falling_scores_are_the_least_that_fall(values: list[float]) -> None:
+    shown = falling(np.array(values)).tolist()
+    assert shown == [max(values[i:]) for i in range(len(values))]

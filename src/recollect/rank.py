@@ -106,3 +106,34 @@ def rank_of(scores: Floats, seqs: Ids, at: int) -> int | None:
         return None
     ahead = (scores > mine) | ((scores == mine) & (seqs < seqs[at]))
     return 1 + int(np.count_nonzero(ahead))
+
+
+def mmr(scores: Floats, vectors: NDArray[np.floating], limit: int, diversity: float) -> NDArray[np.int64]:
+    """Candidates in the order of maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998), at most `limit`.
+
+    `scores` (n,) are relevances on the scale of a cosine, `vectors` (n, d) unit vectors. Each pick is the candidate
+    with the greatest `(1 - diversity) x score - diversity x its greatest cosine to one picked before`; ties go to the
+    earlier one. `diversity` 0 orders by score, 1 looks at the score of the first pick alone. O(n x d x limit).
+    """
+    count = min(limit, len(scores))
+    if count <= 0:
+        return np.empty(0, np.int64)
+    picks = np.empty(count, np.int64)
+    picks[0] = np.argmax(scores)
+    nearest = np.full(len(scores), -np.inf)
+    left = np.ones(len(scores), np.bool_)
+    for place in range(1, count):
+        left[picks[place - 1]] = False
+        nearest = np.maximum(nearest, vectors @ vectors[picks[place - 1]])
+        marginal = (1.0 - diversity) * scores - diversity * nearest
+        picks[place] = np.argmax(np.where(left, marginal, -np.inf))
+    return picks
+
+
+def falling(similarities: Floats) -> Floats:
+    """Scores to show that fall from hit to hit, whatever ordered the hits: each is the greatest similarity from its
+    rank on down. `similarities` (n,) are in the order of the hits; a hit without one is NaN and takes the next one's,
+    or 0 where none follows."""
+    known = np.where(np.isnan(similarities), -np.inf, similarities)
+    suffix: Floats = np.maximum.accumulate(known[::-1])[::-1]
+    return np.where(np.isneginf(suffix), 0.0, suffix)
