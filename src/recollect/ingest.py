@@ -14,7 +14,7 @@ from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable
 from recollect.rows import Record, header, now_micros, searched_text
-from recollect.store import Store
+from recollect.store import Along, Store
 from recollect.text.hashing import digest
 from recollect.threads import Threads
 from recollect.types import Change, NewMemory, Subject
@@ -23,6 +23,8 @@ log = logging.getLogger("recollect.ingest")
 T = TypeVar("T")
 BATCH = 1_000
 """Rows that share one transaction: past this, group commit gains nothing more."""
+FEW = 4
+"""Drafts whose windows are cut right away; more go to a thread."""
 
 
 class Ingest:
@@ -59,6 +61,19 @@ class Ingest:
             outcomes.extend(done)
         return outcomes
 
+    async def write_with(
+        self, tenant: str, drafts: Sequence[Draft], embedder: Embedder, along: Along
+    ) -> list[Outcome]:
+        """Embeds drafts with `embedder`, whose model is that of the store, and stores them in one transaction in which
+        `along` writes what belongs to them, or refuses them.
+
+        Raises:
+            EmbedderUnavailable: the model does not answer; nothing was stored.
+        """
+        if not await self._embed(tenant, drafts, embedder):
+            raise EmbedderUnavailable("the embedder does not answer; nothing was stored")
+        return await self.threads.result(self.store.put(drafts, along))
+
     def _take_given(self, items: Sequence[NewMemory], drafts: Sequence[Draft]) -> None:
         """Vectors that came with the items, as the only part of their drafts."""
         given = [i for i, item in enumerate(items) if item.embedding is not None]
@@ -86,16 +101,15 @@ class Ingest:
             for i, value in zip(places, values, strict=True)
         ]
 
-    async def _embed(self, tenant: str, drafts: Sequence[Draft]) -> None:
+    async def _embed(self, tenant: str, drafts: Sequence[Draft], embedder: Embedder | None = None) -> bool:
         """Fills in the vectors that are missing: from the same texts stored before, else from the model.
-        When the model is away the drafts are left without, and their rows will be owed."""
+        When the model is away the drafts are left without (False), and their rows will be owed."""
         bare = [one for one in drafts if not one.parts]
         if not bare:
-            return
+            return True
         known = await self.threads.run(self.store.known_texts, tenant, bare)
         fresh = [one for one in bare if one.row.dedup_key not in known]
-        if fresh:
-            await self._vectors(tenant, fresh, reuse=True)
+        return not fresh or await self._vectors(tenant, fresh, reuse=True, embedder=embedder)
 
     async def _vectors(
         self,
@@ -105,8 +119,10 @@ class Ingest:
         embedder: Embedder | None = None,
     ) -> bool:
         embedder = embedder or self.embedder
-        for one in drafts:
-            one.parts, one.model = windows(one.row, embedder), embedder.model
+        if len(drafts) > FEW:  # counting tokens takes a while: elsewhere than where requests are answered
+            await self.threads.run(_cut, drafts, embedder)
+        else:
+            _cut(drafts, embedder)
         parts = {part.text_hash: part for one in drafts for part in one.parts}
         held: dict[str, NDArray[np.float32]] = {}
         if reuse:
@@ -180,6 +196,11 @@ class Ingest:
             for one in drafts
         ]
         return await self.threads.result(self.store.settle(tenant, made, embedder.model))
+
+
+def _cut(drafts: Sequence[Draft], embedder: Embedder) -> None:
+    for one in drafts:
+        one.parts, one.model = windows(one.row, embedder), embedder.model
 
 
 def windows(row: Record, embedder: Embedder) -> list[Part]:

@@ -13,7 +13,7 @@ import json
 import logging
 import random
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,9 @@ LONGEST_WAIT = 300.0
 OTHERS_WAIT = 1.0
 """Seconds after which jobs that another process queued are looked for."""
 KEPT = 7 * 24 * 3600
+COLUMNS = (
+    "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
+)  # fmt: skip
 HOUSE_LANE, FILES_LANE = 0, 1
 """Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
 
@@ -84,6 +87,9 @@ class Run:
 Handler = Callable[[Run], Awaitable[dict[str, Any] | None]]
 
 
+Ending = Callable[[Connection, Run, str], None]
+
+
 class Jobs:
     """The table of jobs and the workers that empty it."""
 
@@ -97,6 +103,8 @@ class Jobs:
         self.handlers: dict[str, Handler] = {}
         self.lanes: dict[str, int] = {}
         """The lane of each kind that is not in the house's."""
+        self.endings: dict[str, Ending] = {}
+        """What else is written, in the same transaction, when a job of a kind fails for good."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
         self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE)}
@@ -149,6 +157,33 @@ class Jobs:
         twin = c.one("twin_job", [tenant, kind, dedup_key])
         assert twin is not None
         return str(twin[0])
+
+    def place_many(self, c: Connection, tenant: str, kind: str, payloads: Sequence[dict[str, Any]]) -> None:
+        """As `place`, one job for each payload."""
+        if kind not in self.handlers:
+            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
+        revs = c.one("draw_revs", [len(payloads)])
+        assert revs is not None
+        now, first, lane = now_micros(), int(revs[0]) - len(payloads) + 1, self.lanes.get(kind, HOUSE_LANE)
+        c.load(
+            "jobs",
+            COLUMNS,
+            [
+                (
+                    tenant,
+                    f"job_{secrets.token_hex(12)}",
+                    seq,
+                    kind,
+                    lane,
+                    "queued",
+                    compact_json(one),
+                    now,
+                    now,
+                    now,
+                )
+                for seq, one in enumerate(payloads, first)
+            ],
+        )
 
     def wake(self, kind: str) -> None:
         """Lets the workers of a kind look for jobs now."""
@@ -334,6 +369,8 @@ class Jobs:
 
         def work(c: Connection) -> int:
             ended = c.run("end_job", values)
+            if ended and state == "failed" and run.kind in self.endings:
+                self.endings[run.kind](c, run, error or "")
             c.run("drop_ended_jobs", [now - KEPT * SECOND])
             return ended
 

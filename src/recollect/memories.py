@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from typing_extensions import Unpack
 
 from recollect import duplicates, listing, transfer
+from recollect.blobs import Blobs
+from recollect.config.sections import Quotas
 from recollect.drafts import check_vector
 from recollect.embedders.base import Embedder
 from recollect.errors import EmbedderUnavailable, Forbidden, InvalidInput, NotFound
@@ -21,10 +23,12 @@ from recollect.filters import EVERYTHING, Filter, all_of, matches
 from recollect.indexes import INDEXES
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
+from recollect.readers import Readers
 from recollect.recall import ModelChanged, Recall, check
 from recollect.rows import Record, attributes, compact_json, fetch_ids, moment, now_micros, to_memory
 from recollect.shapes import convert, merged
 from recollect.store import Store
+from recollect.text.splitting import Chunking
 from recollect.threads import Threads
 from recollect.types import (
     Added,
@@ -136,6 +140,10 @@ class Core:
     max_batch: int
     max_query_chars: int
     use: Callable[[Embedder], None]
+    blobs: Blobs
+    readers: Readers
+    quotas: Quotas
+    chunking: Chunking
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None

@@ -43,6 +43,23 @@ class Settings:
     candidates: int = 50
 
 
+@dataclass(slots=True)
+class Found:
+    """What a search came to: rows, best first, each with its place in the ranking."""
+
+    tenant: str
+    ranked: Ranking
+    candidates: Candidates
+    weights: dict[str, float]
+    rows: list[Record] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    @property
+    def degraded(self) -> list[str]:
+        """The sides that could not answer in full."""
+        return sorted(self.candidates.degraded)
+
+
 class ModelChanged(Exception):
     """The query was embedded with a model that another has taken over from meanwhile."""
 
@@ -70,32 +87,51 @@ class Recall:
         """
         began = time.perf_counter()
         check(query)
-        if self.store.derived.follows:
-            self.store.derived.follow()
         targets = self._targets(subject, query)
-        live = self.store.derived.live
-        if vector is not None and model not in ("", live.model):
-            raise ModelChanged(f"{live.model} has taken over from {model}")
-        found = self._gather(subject.tenant_id, query, vector, targets, live)
-        weights = self._weights(query)
-        ranked = fuse(
-            found.dense,
-            found.words,
-            dense_weight=weights["dense"],
-            words_weight=weights["words"],
-            cut=found.cut,
-            scope_weights=found.weights,
-        )
-        floor = self._floor(query, found)
-        if floor is not None:
-            ranked = ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
-        results = self._hits(subject.tenant_id, query, ranked, found, targets, weights)
+        threshold = query.threshold if query.threshold is not None else self.settings.threshold
+        found = self.find(subject.tenant_id, query, vector, targets, threshold, model)
+        terms = query_terms(query.query)
+        results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         return SearchResult(
             results=results,
             total_count=len(results),
             query_time=time.perf_counter() - began,
-            degraded=sorted(found.degraded),
+            degraded=found.degraded,
         )
+
+    def find(
+        self,
+        tenant: str,
+        query: Query,
+        vector: NDArray[np.float32] | None,
+        targets: Sequence[Target],
+        threshold: float | None,
+        model: str = "",
+    ) -> Found:
+        """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
+        Of the query its text, limit, mode and weights are looked at; `threshold` 0 or None is no floor. Errors as
+        `search`."""
+        if self.store.derived.follows:
+            self.store.derived.follow()
+        live = self.store.derived.live
+        if vector is not None and model not in ("", live.model):
+            raise ModelChanged(f"{live.model} has taken over from {model}")
+        candidates = self._gather(tenant, query, vector, targets, live)
+        weights = self._weights(query)
+        ranked = fuse(
+            candidates.dense,
+            candidates.words,
+            dense_weight=weights["dense"],
+            words_weight=weights["words"],
+            cut=candidates.cut,
+            scope_weights=candidates.weights,
+        )
+        floor = self._floor(threshold, query, candidates)
+        if floor is not None:
+            ranked = ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
+        found = Found(tenant, ranked, candidates, weights)
+        self._take_rows(query.limit, found, targets)
+        return found
 
     def _weights(self, query: Query) -> dict[str, float]:
         weights = {"dense": self.settings.dense_weight, "words": self.settings.words_weight}
@@ -192,51 +228,49 @@ class Recall:
             return
         found.add_dense(near, None)
 
-    def _floor(self, query: Query, found: Candidates) -> float | None:
-        """The cosine that the threshold asks for; None when there is no floor, or no dense side to judge by.
-        None in the query takes the configured default, 0 is no floor at all."""
-        threshold = query.threshold if query.threshold is not None else self.settings.threshold
+    def _floor(self, threshold: float | None, query: Query, found: Candidates) -> float | None:
+        """The cosine that a threshold asks for; None when there is no floor, or no dense side to judge by."""
         if not threshold or query.mode == "words" or not len(found.dense[0]):
             return None
         return self.calibration.cosine(threshold)
 
     # --- from candidates to hits -------------------------------------------------------------------
 
-    def _hits(
-        self,
-        tenant: str,
-        query: Query,
-        ranked: Ranking,
-        found: Candidates,
-        targets: Sequence[Target],
-        weights: dict[str, float],
-    ) -> list[Hit]:
-        hits: list[Hit] = []
-        terms = query_terms(query.query)
-        seqs = ranked.seqs.tolist()
+    def _take_rows(self, limit: int, found: Found, targets: Sequence[Target]) -> None:
+        """The rows of the best candidates that are still there, until there are `limit`."""
+        seqs, tenant = found.ranked.seqs.tolist(), found.tenant
         at = 0
-        while len(hits) < query.limit and at < len(seqs):
-            step = range(at, min(len(seqs), at + query.limit - len(hits)))
+        while len(found.rows) < limit and at < len(seqs):
+            step = range(at, min(len(seqs), at + limit - len(found.rows)))
             at = step.stop
             wanted = [seqs[i] for i in step]
             rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted), tenant, late=True)  # type: ignore[misc]
             for i in step:
                 row = rows.get(seqs[i])
-                if row is None or (row.rev > found.as_of_rev and not _passes(row, targets)):
+                if row is None or (row.rev > found.candidates.as_of_rev and not _passes(row, targets)):
                     continue
-                hit = self._hit(row, terms, float(ranked.scores[i]), float(ranked.cosines[i]), found)
-                if query.explain:
-                    hit.explanation = _explain(ranked, i, found, hit.similarity, weights, len(hits) + 1)
-                hits.append(hit)
-        return hits
+                found.rows.append(row)
+                found.places.append(i)
 
-    def _hit(self, row: Record, terms: list[str], score: float, cosine: float, found: Candidates) -> Hit:
-        known = cosine == cosine  # not NaN
+    def similarity(self, found: Found, at: int) -> float | None:
+        """The calibrated similarity of a row that was found; None when its cosine is not known."""
+        cosine = float(found.ranked.cosines[found.places[at]])
+        return round(self.calibration.similarity(cosine), 6) if cosine == cosine else None
+
+    def explain(self, found: Found, at: int) -> Explanation:
+        """Every part of the score of a row that was found."""
+        similarity = self.similarity(found, at)
+        return _explain(found.ranked, found.places[at], found.candidates, similarity, found.weights, at + 1)
+
+    def _hit(self, found: Found, at: int, terms: list[str], explain: bool) -> Hit:
+        row = found.rows[at]
+        part = found.candidates.parts.get(row.seq)
         return Hit(
             memory=to_memory(row),
-            score=round(score, 6),
-            similarity=round(self.calibration.similarity(cosine), 6) if known else None,
-            highlights=highlights(row.content, terms) or self._snippet(row, found.parts.get(row.seq), terms),
+            score=round(float(found.ranked.scores[found.places[at]]), 6),
+            similarity=self.similarity(found, at),
+            highlights=highlights(row.content, terms) or self._snippet(row, part, terms),
+            explanation=self.explain(found, at) if explain else None,
         )
 
     def _snippet(self, row: Record, part: int | None, terms: list[str]) -> list[Highlight]:

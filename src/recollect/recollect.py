@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from recollect.config import Config, load
+from recollect.knowledge import Knowledge, Librarian
 from recollect.memories import Memories
 from recollect.moves import Moves
 from recollect.threads import Threads
@@ -19,7 +20,8 @@ from recollect.wiring import Wired, wire
 class Recollect:
     """Memory and knowledge in one folder, or wherever the configuration says.
 
-    `memories` acts for the admin of tenant `default`; `acting_as` gives the same for another subject.
+    `memories` and `knowledge` act for the admin of tenant `default`; `acting_as` and `knowing_as` give the same for
+    another subject.
     """
 
     def __init__(self, config: Config, wired: Wired, moves: Moves, upkeep: Upkeep) -> None:
@@ -27,6 +29,7 @@ class Recollect:
         self.core = core = wired.core
         self.subject = Subject()
         self.memories = Memories(core, self.subject)
+        self.knowledge = Knowledge(core, self.subject)
         self._lock = wired.lock
         self._moves = moves
         self._upkeep = upkeep
@@ -65,13 +68,21 @@ class Recollect:
         core = wired.core
         upkeep = Upkeep(core, asyncio.get_running_loop())
         moves = Moves(core, wired.open_index, wired.index_url)
-        await core.jobs.start(config.jobs.workers)
+        librarian = Librarian(core)
+        await core.jobs.start(
+            config.jobs.workers, config.knowledge.files_at_once if config.jobs.workers else 0
+        )
         await upkeep.begin()
+        await librarian.begin()
         return cls(config, wired, moves, upkeep)
 
     def acting_as(self, subject: Subject) -> Memories:
         """The memories as another subject sees them; nothing is copied or opened."""
         return Memories(self.core, subject)
+
+    def knowing_as(self, subject: Subject) -> Knowledge:
+        """The files and vector stores as another subject sees them."""
+        return Knowledge(self.core, subject)
 
     def announce(self, url: str) -> None:
         """Tells other processes that want this folder where to find its server."""
@@ -85,9 +96,11 @@ class Recollect:
         self._closed = True
         self._upkeep.end()
         await self.core.jobs.stop()
+        await self.core.readers.close()
         try:
             # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
             await asyncio.to_thread(self.core.threads.close)
+            await asyncio.to_thread(self.core.blobs.close)
             await asyncio.to_thread(self.core.store.close)
             await asyncio.to_thread(self._moves.close)
         finally:

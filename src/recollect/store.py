@@ -19,12 +19,14 @@ from recollect.drafts import Draft
 from recollect.errors import Conflict, DimensionMismatch, NotFound
 from recollect.indexes import Index
 from recollect.replay import with_vectors
-from recollect.rows import Record, compact_json, fetch, fetch_ids, now_micros
+from recollect.rows import CHUNK, Record, compact_json, fetch, fetch_ids, now_micros
 from recollect.words import Words
 
 T = TypeVar("T")
 
 
+Along = Callable[[Connection, list[Outcome]], None]
+"""What is written together with drafts, in their transaction, given what became of them; it may refuse them all."""
 EMBEDDING = ("tenant_id", "space", "seq", "part", "start", "stop", "text_hash", "vector")
 
 
@@ -133,6 +135,7 @@ class Store:
             if mirror.space != self.space and owed > leave:
                 return False
             c.run("set_meta", ["space", str(mirror.space)])
+            c.run("remodel_stores", [model, mirror.index.dim, model, mirror.index.dim])
             if embedder_url:
                 c.run("set_meta", ["embedder", embedder_url])
             c.run("set_meta", ["keeps.index", self.derived.identity("index", mirror.index, mirror.space)])
@@ -162,6 +165,7 @@ class Store:
         if last is not None and int(last[0]) == space:
             return space, False
         c.run("set_meta", ["space", str(space)])
+        c.run("remodel_stores", [self.model, self.index.dim, self.model, self.index.dim])
         return space, True
 
     def _space_of(self, c: Connection, model: str, dim: int) -> int:
@@ -185,13 +189,44 @@ class Store:
 
     # --- writing -----------------------------------------------------------------------------------
 
-    def put(self, drafts: Sequence[Draft]) -> Future[list[Outcome]]:
-        """Writes drafts of one tenant. A text already there in its scope is left as it is and returned.
+    def put(self, drafts: Sequence[Draft], along: Along | None = None) -> Future[list[Outcome]]:
+        """Writes drafts of one tenant, and what `along` writes with them. A text already there in its scope is left as
+        it is and returned.
 
         Raises (in the future):
             Conflict: an id given by the caller already names another text; nothing of the batch was written.
+            Whatever `along` raises; nothing of the batch was written.
         """
-        return self._write(drafts[0].row.tenant_id, lambda c, applied: self._insert(c, drafts, applied))
+
+        def work(c: Connection, applied: Applied) -> list[Outcome]:
+            outcomes = self._insert(c, drafts, applied)
+            if along is not None:
+                along(c, outcomes)
+            return outcomes
+
+        return self._write(drafts[0].row.tenant_id, work)
+
+    def rewrite(
+        self, tenant: str, seqs: Sequence[int], change: Callable[[Record], Record]
+    ) -> Future[list[Record]]:
+        """Gives rows other attributes: `change` may touch tags and metadata only, what was embedded stays. Rows that
+        are gone are left out."""
+
+        def work(c: Connection, applied: Applied) -> list[Record]:
+            held = fetch(c, tenant, seqs)
+            if not held:
+                return []
+            first = self._draw(c, len(held), applied)
+            now = now_micros()
+            rows = [
+                change(held[seq])._replace(rev=rev, updated_at=now)
+                for rev, seq in enumerate(sorted(held), first)
+            ]
+            c.many("set_attached", [(row.rev, row.tags, row.metadata, now, tenant, row.seq) for row in rows])
+            applied.puts[tenant] = with_vectors(c, tenant, self.space, rows)
+            return rows
+
+        return self._write(tenant, work)
 
     def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
         """Queues a change of one tenant's rows, with what follows from it."""
@@ -551,10 +586,13 @@ class Store:
         def counts(c: Connection) -> dict[str, Any]:
             kinds = c.all("stats_by_kind", [tenant])
             vectors = c.one("count_embeddings", [tenant, self.space])
+            chunks = sum(count for kind, count, _ in kinds if kind == CHUNK)
+            kinds = [row for row in kinds if row[0] != CHUNK]
             return {
                 "memories": sum(count for _, count, _ in kinds),
                 "characters": sum(chars for _, _, chars in kinds),
                 "by_kind": {kind: count for kind, count, _ in kinds},
+                "chunks": chunks,
                 "vectors": vectors[0] if vectors else 0,
                 "unembedded": sum(n for t, n in c.all("count_owed", [awaited]) if t == tenant),
                 "jobs": dict(c.all("count_jobs")),

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from recollect.embedders import CachedEmbedder
 from recollect.memories import Core
-from recollect.types import Added, SearchResult
+from recollect.types import Added
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
@@ -52,12 +52,12 @@ class Telemetry:
         self.requests.labels(method, route, str(status)).inc()
         self.request_seconds.labels(route).observe(seconds)
 
-    def searched(self, result: SearchResult) -> None:
+    def searched(self, hits: int, seconds: float, degraded: Iterable[str]) -> None:
         """Counts one search, its hits, and the sides that were missing."""
         self.searches.inc()
-        self.hits.inc(len(result.results))
-        self.stage_seconds.labels("recall").observe(result.query_time)
-        for side in result.degraded:
+        self.hits.inc(hits)
+        self.stage_seconds.labels("recall").observe(seconds)
+        for side in degraded:
             self.degraded.labels(side).inc()
 
     def added(self, outcomes: Iterable[Added]) -> None:

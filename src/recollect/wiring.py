@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.blobs import Blobs, open_blobs
 from recollect.config import Config
 from recollect.db import Database, Options, open_database
 from recollect.drafts import Bounds
@@ -19,14 +20,16 @@ from recollect.indexes import Index, open_index
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
 from recollect.memories import Core
+from recollect.readers import Limits, Readers
 from recollect.recall import Recall, Settings
 from recollect.store import Store
 from recollect.text.hashing import digest
+from recollect.text.splitting import Chunking
 from recollect.threads import Threads
 from recollect.words import open_words
 
 log = logging.getLogger("recollect")
-IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant"}
+IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}
 """Schemes that keep nothing in the data folder."""
 EMBEDDER = "embedder"
 """Where the database says which embedder's vectors answer, by its URL."""
@@ -69,6 +72,12 @@ def derived_urls(config: Config) -> tuple[str, str]:
     return index, config.words.url or ("tsvector:" if beside else "tantivy:")
 
 
+def files_url(config: Config) -> str:
+    """The URL of the place of uploaded files' bytes: that of the configuration, or what goes with the rows."""
+    beside = rows_url(config).startswith("postgres")
+    return config.files.url or ("database:" if beside else "folder:")
+
+
 def wire(config: Config, threads: Threads) -> Wired:
     """Opens everything that the configuration names.
 
@@ -90,10 +99,16 @@ def wire(config: Config, threads: Threads) -> Wired:
 
 def folder_of(config: Config) -> Path | None:
     """The data folder; None when nothing is kept in one: everything is in a server, or `data` says so."""
-    schemes = {url.partition(":")[0] for url in (rows_url(config), *derived_urls(config))}
-    if config.data == ":memory:" or schemes <= IN_SERVERS:
+    urls = (rows_url(config), *derived_urls(config), files_url(config))
+    if config.data == ":memory:" or all(_elsewhere(url) for url in urls):
         return None
     return Path(config.data).expanduser()
+
+
+def _elsewhere(url: str) -> bool:
+    """Whether a backend keeps nothing in the data folder: it is in a server, or in a folder of its own."""
+    scheme, _, rest = url.partition(":")
+    return scheme in IN_SERVERS or (scheme == "folder" and bool(rest))
 
 
 def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLock | None) -> Wired:
@@ -121,6 +136,8 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         opened.callback(index.close)
         words = open_words(words_url, None if folder is None else folder / caches[1], db)
         opened.callback(words.close)
+        blobs = open_blobs(files_url(config), folder, db)
+        opened.callback(blobs.close)
         store = Store(db, index, words, embedder.model)
         store.open()
         if earlier is not None:
@@ -128,7 +145,7 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         else:
             _note_embedder(db, config.embedder.url)
         opened.pop_all()
-    return Wired(_core(config, store, embedder, asked, threads), lock, index_of, index_url)
+    return Wired(_core(config, store, embedder, asked, threads, blobs), lock, index_of, index_url)
 
 
 def _embedder(config: Config) -> Embedder:
@@ -168,7 +185,9 @@ def _note_embedder(db: Database, url: str) -> None:
         db.write(lambda c: c.run("set_meta", [EMBEDDER, url])).result()
 
 
-def _core(config: Config, store: Store, embedder: Embedder, asked: Embedder, threads: Threads) -> Core:
+def _core(
+    config: Config, store: Store, embedder: Embedder, asked: Embedder, threads: Threads, blobs: Blobs
+) -> Core:
     limits = config.limits
     bounds = Bounds(limits.max_content_bytes, limits.max_tags, limits.max_metadata_bytes)
     jobs = Jobs(
@@ -192,10 +211,32 @@ def _core(config: Config, store: Store, embedder: Embedder, asked: Embedder, thr
         max_batch=limits.max_batch,
         max_query_chars=limits.max_query_chars,
         use=use,
+        blobs=blobs,
+        readers=_readers(config),
+        quotas=config.quotas,
+        chunking=Chunking(
+            strategy=config.knowledge.chunking,
+            size=config.knowledge.chunk_size,
+            overlap=config.knowledge.chunk_overlap,
+            header=config.knowledge.contextual_header,
+        ),
         next=None if embedder is asked else asked,
         next_url=config.embedder.url,
     )
     return core
+
+
+def _readers(config: Config) -> Readers:
+    told = config.readers
+    limits = Limits(
+        seconds=told.seconds,
+        memory_bytes=told.memory_bytes,
+        pages=told.pages,
+        parts=told.parts,
+        unpacked_bytes=told.unpacked_bytes,
+        characters=told.characters,
+    )
+    return Readers(told.workers, limits)
 
 
 def _settings(config: Config, embedder: Embedder) -> Settings:

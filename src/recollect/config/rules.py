@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.config.keys import checked, leaves
-from recollect.config.sections import Search, ServerKey, field_types
+from recollect.config.sections import Knowledge, Search, ServerKey, field_types
 from recollect.config.sources import Given
 from recollect.errors import ConfigError
 
@@ -18,6 +18,7 @@ SCHEMES = {
     "index.url": "recollect.indexes:INDEXES",
     "words.url": "recollect.words:WORDS",
     "embedder.url": "recollect.embedders:EMBEDDERS",
+    "files.url": "recollect.blobs:BLOBS",
 }
 """Where the known schemes of a URL stand; read only when the URL is not the default."""
 
@@ -54,6 +55,14 @@ def check_together(
         if one in own and other in own and own[other].value is not None:
             says = f"is there beside `{own[one].written}`; keep one of the two"
             problems.append(ConfigError(own[other].written, says))
+    knowledge = Knowledge()
+    size, overlap = (
+        own[key].value if (key := f"knowledge.{name}") in own else getattr(knowledge, name)
+        for name in ("chunk_size", "chunk_overlap")
+    )
+    if overlap > size // 2:
+        says = f"must be at most half of `knowledge.chunk_size`, {size // 2}, not {overlap}"
+        problems.append(ConfigError("knowledge.chunk_overlap", says))
     chunking = "builtins.file_search.chunking"
     size, overlap = (theirs.get(f"{chunking}.{name}") for name in ("chunk_size", "chunk_overlap"))
     length = size.value if size else 512

@@ -117,6 +117,49 @@ class Jobs(Section, frozen=True, kw_only=True):
     max_attempts: Count = 5
 
 
+class Files(Section, frozen=True, kw_only=True):
+    """Where the bytes of uploaded files are kept; null is what goes with the rows: `folder:`, the data folder's
+    `files`, or `database:` on PostgreSQL, where every server sees them."""
+
+    url: Url | None = None
+
+
+class Readers(Section, frozen=True, kw_only=True):
+    """The processes that read documents: how many, and what one file may cost them: seconds, bytes of memory over an
+    idle process, pages, parts of an archive, bytes unpacked, characters of text."""
+
+    workers: Count = 2
+    seconds: Seconds = 60.0
+    memory_bytes: Count = 1 << 30
+    pages: Count = 5_000
+    parts: Count = 10_000
+    unpacked_bytes: Count = 512 << 20
+    characters: Count = 50_000_000
+
+
+class Knowledge(Section, frozen=True, kw_only=True):
+    """How documents are indexed: how many at once (0: left to the processes of `recollect worker`), and how they are
+    split when neither store nor upload says it; sizes in tokens, overlap at most half of the size."""
+
+    files_at_once: Size = 4
+    chunking: Literal["fixed", "recursive", "semantic"] = "fixed"
+    chunk_size: Count = 512
+    chunk_overlap: Size = 50
+    contextual_header: bool = False
+
+
+class Quotas(Section, frozen=True, kw_only=True):
+    """What a tenant may hold unless an admin says otherwise: bytes of uploaded files, files in one store, bytes of one
+    file, vector stores, live facts, and after how many days unused memories are archived."""
+
+    max_storage_bytes: Size = 10 << 30
+    max_files_per_store: Size = 1_000
+    max_file_bytes: Size = 50 << 20
+    max_stores: Size = 1_000
+    max_entries: Size = 10_000
+    auto_archive_days: Size = 180
+
+
 class ServerKey(Section, frozen=True, kw_only=True):
     """A bearer key and whom it stands for. `key` is the secret, wherever it was read from."""
 
@@ -156,6 +199,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     server: Server = Server()
     keys: tuple[ServerKey, ...] = ()
     jobs: Jobs = Jobs()
+    files: Files = Files()
+    readers: Readers = Readers()
+    knowledge: Knowledge = Knowledge()
+    quotas: Quotas = Quotas()
     sources: dict[str, Setting] = {}
     """Keys of other systems, by canonical name, values as given (secrets included)."""
     origins: dict[str, str] = {}

@@ -186,6 +186,12 @@ SETS: dict[str, str] = {
     "vector_memory.search.default_limit": "search.default_limit",
     "vector_memory.search.default_threshold": "search.default_threshold",
     "vector_memory.search.default_scope": "search.default_scope",
+    "builtins.file_search.chunking.strategy": "knowledge.chunking",
+    "builtins.file_search.chunking.chunk_size": "knowledge.chunk_size",
+    "builtins.file_search.chunking.chunk_overlap": "knowledge.chunk_overlap",
+    "retention.vector_stores.max_storage_bytes": "quotas.max_storage_bytes",
+    "retention.vector_stores.max_files_per_store": "quotas.max_files_per_store",
+    "retention.vector_stores.max_file_size_bytes": "quotas.max_file_bytes",
 }
 """Keys whose value is the value of one of ours, as it stands."""
 

@@ -39,6 +39,7 @@ NULLABLE = {
             "invalid_at",
             "superseded_by",
             "archived_at",
+            "header",
         )
     )
 }

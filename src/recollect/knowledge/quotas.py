@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from recollect.config.sections import Quotas
 from recollect.db import Connection
 from recollect.errors import InvalidInput, QuotaExceeded
-from recollect.knowledge.values import Quotas
 
 NAMES: tuple[str, ...] = Quotas.__struct_fields__
 

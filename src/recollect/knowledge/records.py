@@ -308,3 +308,8 @@ def attached_of(c: Connection, tenant: str, store: str, ids: Iterable[str]) -> d
     """The files of these ids that are in the store, by file id."""
     rows = c.all("store_files_by_id", [tenant, store, listed(ids)])
     return {row[1]: AttachedRow._make(row) for row in rows}
+
+
+def source_of(store_id: str, attached: int) -> str:
+    """What the chunks of an attachment have as their source."""
+    return f"{store_id}/{attached}"

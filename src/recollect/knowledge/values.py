@@ -211,18 +211,6 @@ class Passages(msgspec.Struct, kw_only=True):
     degraded: list[str] = []
 
 
-class Quotas(msgspec.Struct, kw_only=True):
-    """What a tenant may hold: bytes of uploaded files, files in one store, bytes of one file, stores, live facts, and
-    after how many days unused memories are archived."""
-
-    max_storage_bytes: int = 10 << 30
-    max_files_per_store: int = 1_000
-    max_file_bytes: int = 50_000_000
-    max_stores: int = 1_000
-    max_entries: int = 10_000
-    auto_archive_days: int = 180
-
-
 class Usage(msgspec.Struct, kw_only=True):
     """What a tenant holds."""
 

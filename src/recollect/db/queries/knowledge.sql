@@ -117,7 +117,7 @@ JOIN files f ON f.tenant_id = s.tenant_id AND f.id = s.file_id
 SELECT store_id, seq FROM store_files WHERE tenant_id = ? AND file_id = ?
 
 -- name: attachment_state
-SELECT status FROM store_files WHERE tenant_id = ? AND store_id = ? AND file_id = ? AND seq = ?
+SELECT status, attributes FROM store_files WHERE tenant_id = ? AND store_id = ? AND file_id = ? AND seq = ?
 
 -- name: begin_writing
 UPDATE store_files SET writing = 1 WHERE tenant_id = ? AND store_id = ? AND file_id = ? AND seq = ?
@@ -158,20 +158,25 @@ SELECT status, count(*) FROM store_files WHERE tenant_id = ? AND batch_id = ? GR
 SELECT seq FROM store_files WHERE tenant_id = ? AND batch_id = ? AND writing = 1
 
 -- name: hidden_in
-SELECT store_id, file_id, seq FROM store_files
+SELECT store_id, seq FROM store_files
 WHERE tenant_id = ?1 AND store_id IN (SELECT value FROM {texts ?2} wanted) AND writing = 1
-
--- name: removed_from
-SELECT attached FROM removing WHERE tenant_id = ?1 AND store_id IN (SELECT value FROM {texts ?2} wanted)
+UNION
+SELECT store_id, attached FROM removing WHERE tenant_id = ?1 AND store_id IN (SELECT value FROM {texts ?2} wanted)
 
 -- name: add_removing
 INSERT INTO removing (tenant_id, store_id, attached) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: all_removing
+SELECT tenant_id, store_id, attached FROM removing
 
 -- name: drop_removing
 DELETE FROM removing WHERE tenant_id = ? AND store_id = ? AND attached = ?
 
 -- name: chunks_of_attachment
 SELECT seq FROM chunks WHERE tenant_id = ? AND attached = ? ORDER BY idx LIMIT ?
+
+-- name: chunks_after
+SELECT seq FROM chunks WHERE tenant_id = ? AND attached = ? AND seq > ? ORDER BY seq LIMIT ?
 
 -- name: count_attached
 SELECT count(*) FROM chunks WHERE tenant_id = ? AND attached = ?

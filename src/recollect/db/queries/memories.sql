@@ -36,6 +36,9 @@ UPDATE memories SET
     occurred_at = ?, updated_at = ?
 WHERE tenant_id = ? AND seq = ?
 
+-- name: set_attached
+UPDATE memories SET rev = ?, tags = ?, metadata = ?, updated_at = ? WHERE tenant_id = ? AND seq = ?
+
 -- name: revive_memory
 UPDATE memories SET archived_at = NULL, rev = ?, updated_at = ? WHERE tenant_id = ? AND seq = ?
 

@@ -1,0 +1,41 @@
+"""Knowledge: documents in, cited passages out."""
+
+from __future__ import annotations
+
+from recollect.knowledge.admin import Admin
+from recollect.knowledge.expiry import EXPIRE_JOB, Expiry
+from recollect.knowledge.files import Files, Staged
+from recollect.knowledge.pipeline import Pipeline
+from recollect.knowledge.removal import REMOVE_JOB, Removal
+from recollect.knowledge.stores import Stores
+from recollect.knowledge.uploads import Uploads
+from recollect.memories import HOUSE, Core
+from recollect.types import Subject
+
+__all__ = ["Admin", "Files", "Knowledge", "Librarian", "Staged", "Stores", "Uploads"]
+
+
+class Knowledge:
+    """What one subject sees of files and vector stores."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self.subject = subject
+        self.files = Files(core, subject)
+        self.uploads = Uploads(core, subject, self.files)
+        self.stores = Stores(core, subject)
+        self.admin = Admin(core, subject)
+
+
+class Librarian:
+    """The background work of knowledge: indexing, removing, expiring."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.removal = Removal(core)
+        self.pipeline = Pipeline(core, self.removal)
+        self.expiry = Expiry(core)
+        core.jobs.handlers |= {REMOVE_JOB: self.removal.remove, EXPIRE_JOB: self.expiry.expire}
+
+    async def begin(self) -> None:
+        """Has the clock looked at from here on; one job does it for all processes."""
+        await self.core.jobs.enqueue(HOUSE, EXPIRE_JOB, {}, dedup_key="clock")

@@ -1,0 +1,114 @@
+"""What goes by itself: files and stores whose time is over, uploads nobody finished, bytes that belong to nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import Any
+
+from recollect.db import Connection
+from recollect.jobs import Postponed, Run
+from recollect.knowledge.files import remove_file
+from recollect.knowledge.records import listed
+from recollect.knowledge.removal import REMOVE_JOB, empty, queue
+from recollect.memories import Core
+from recollect.rows import now_micros
+
+log = logging.getLogger("recollect.knowledge")
+EXPIRE_JOB = "knowledge.expire"
+EVERY = 30.0
+"""Seconds between two looks."""
+SWEEP_EVERY = 3_600.0
+LEFTOVER_AFTER = 2 * 3_600.0
+"""Seconds after which bytes without a row are swept: longer than any upload takes to get its row."""
+AT_ONCE = 100
+
+
+class Expiry:
+    """The job that looks at the clock; one of it runs in the whole house, and it never ends."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._swept_at = 0
+
+    async def expire(self, run: Run) -> dict[str, Any]:
+        """Takes away what has expired, then waits for the next look."""
+        now = now_micros()
+        for tenant, id_ in await self._due("expired_files", now):
+            await self._file(tenant, id_)
+        for tenant, id_ in await self._due("idle_stores", now):
+            await self._store(tenant, id_)
+        for tenant, id_ in await self._due("expired_uploads", now):
+            await end_upload(self.core, tenant, id_, "expired")
+        if self._swept_at + SWEEP_EVERY * 1_000_000 <= now:
+            self._swept_at = now
+            await self.sweep()
+        raise Postponed("waits for the next look", EVERY)
+
+    async def _due(self, name: str, now: int) -> list[tuple[str, str]]:
+        rows = await self.core.threads.run(self.core.store.db.read, lambda c: c.all(name, [now, AT_ONCE]))
+        return [(tenant, id_) for tenant, id_ in rows]
+
+    async def _file(self, tenant: str, id_: str) -> None:
+        def work(c: Connection) -> None:
+            remove_file(c, self.core, tenant, id_)
+
+        await self._write(tenant, work)
+        await self.core.threads.run(self.core.blobs.delete, tenant, id_)
+
+    async def _store(self, tenant: str, id_: str) -> None:
+        def work(c: Connection) -> None:
+            if c.run("expire_store", [tenant, id_]):
+                empty(c, self.core, tenant, id_)
+
+        await self._write(tenant, work)
+
+    async def _write(self, tenant: str, work: Any) -> None:
+        await self.core.threads.result(self.core.store.db.write(work, tenant=tenant))
+        self.core.jobs.wake(REMOVE_JOB)
+
+    async def sweep(self, older_than: float = LEFTOVER_AFTER) -> int:
+        """Deletes bytes that no row knows, and takes up removals that lost their job; bytes' ids deleted."""
+        await self.core.threads.result(self.core.store.db.write(self._requeue))
+        self.core.jobs.wake(REMOVE_JOB)
+        return await self.core.threads.run(self._sweep, older_than)
+
+    def _requeue(self, c: Connection) -> None:
+        for tenant, store_id, attached in c.all("all_removing"):
+            queue(c, self.core, tenant, store_id, attached)
+
+    def _sweep(self, older_than: float) -> int:
+        by_tenant: dict[str, list[str]] = defaultdict(list)
+        for tenant, id_ in self.core.blobs.held(older_than):
+            by_tenant[tenant].append(id_)
+        swept = 0
+        for tenant, ids in by_tenant.items():
+            for at in range(0, len(ids), 1_000):
+                some = ids[at : at + 1_000]
+                key = [tenant, listed(some)]
+                rows = self.core.store.db.read(lambda c, key=key: c.all("blobs_known", key), tenant)  # type: ignore[misc]
+                known = {id_ for (id_,) in rows}
+                for id_ in some:
+                    if id_ not in known:
+                        swept += self.core.blobs.delete(tenant, id_)
+        if swept:
+            log.info("swept the bytes of %d unfinished or deleted files", swept)
+        return swept
+
+
+async def end_upload(core: Core, tenant: str, id_: str, status: str, file_id: str | None = None) -> bool:
+    """Ends a pending upload and takes the bytes of its parts away; whether it was pending."""
+    parts: list[str] = []
+
+    def work(c: Connection) -> bool:
+        parts[:] = [row[0] for row in c.all("parts_of", [tenant, id_])]
+        if not c.run("end_upload", [status, file_id, tenant, id_]):
+            return False
+        c.run("drop_parts", [tenant, id_])
+        return True
+
+    ended = await core.threads.result(core.store.db.write(work, tenant=tenant))
+    if ended:
+        for part in parts:
+            await core.threads.run(core.blobs.delete, tenant, part)
+    return ended

@@ -1,0 +1,275 @@
+"""From a file to its chunks: read and split in a worker process, embed with others' chunks, store. One job a file.
+
+A file of up to a thousand chunks becomes searchable in the transaction that completes it. A larger one is stored
+thousand by thousand under a mark that keeps it out of every search until its last chunk is there. A job that dies with
+its process begins again and finds what it had stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from recollect.changes import Outcome
+from recollect.db import Connection
+from recollect.drafts import Draft
+from recollect.embedders.base import Embedder
+from recollect.errors import EmbedderUnavailable, NotFound, RecollectError
+from recollect.jobs import FILES_LANE, Postponed, Run
+from recollect.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
+from recollect.knowledge.filling import Filling
+from recollect.knowledge.records import AttachedRow, attached_of, chunking_of, source_of
+from recollect.knowledge.removal import REMOVE_JOB, Removal, hide
+from recollect.memories import Core
+from recollect.readers import Document, Parsed, Unreadable
+from recollect.rows import CHUNK, Record, compact_json, now_micros
+from recollect.text import semantic
+from recollect.text.hashing import digest
+from recollect.text.splitting import Chunking, ChunkPlace, context_header
+
+BATCH = 1_000
+"""Chunks of one file that share a transaction."""
+STEP = 1_000
+RETRY_AFTER = 5.0
+PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
+
+
+class Gone(Exception):
+    """The file was taken out of the store, or cancelled, while it was indexed: nothing more is written."""
+
+
+class Stale(RecollectError):
+    """An earlier attempt stored other chunks of this file; they are deleted, and the next attempt makes all anew."""
+
+
+class Pipeline:
+    """The handlers of the jobs that index files."""
+
+    def __init__(self, core: Core, removal: Removal) -> None:
+        self.core = core
+        self.removal = removal
+        self._filling: Filling | None = None
+        core.jobs.handlers |= {INDEX_JOB: self.index, ATTRIBUTES_JOB: self.reattribute}
+        core.jobs.lanes[INDEX_JOB] = FILES_LANE
+        core.jobs.endings[INDEX_JOB] = self.failed
+
+    # --- one file ----------------------------------------------------------------------------------
+
+    async def index(self, run: Run) -> dict[str, Any]:
+        """Makes the chunks of a file in a store; how many."""
+        row = await self.core.threads.run(self._row, run)
+        if row is None:
+            return {"skipped": "it is no longer to be indexed"}
+        try:
+            return {"chunks": await self._index(run, row)}
+        except Unreadable as exc:
+            if exc.code == "server_error" and run.attempts < self.core.jobs.max_attempts:
+                raise
+            await self._fail(run, exc.code, str(exc))
+            return {"failed": exc.code}
+        except EmbedderUnavailable as exc:
+            raise Postponed(str(exc), RETRY_AFTER) from exc
+        except Gone:
+            return {"skipped": "it was taken away meanwhile"}
+        except Stale:
+            await self.removal.clear(run.tenant, row.store_id, row.seq)
+            raise
+
+    def _row(self, run: Run) -> AttachedRow | None:
+        """The attachment that the job is about, while it is to be indexed."""
+        file_id, store_id = str(run.payload["file"]), str(run.payload["store"])
+        held = self.core.store.db.read(
+            lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
+        ).get(file_id)
+        if held is None or held.seq != run.payload["attached"] or held.status != "in_progress":
+            return None
+        return held
+
+    async def _index(self, run: Run, row: AttachedRow) -> int:
+        chunking = chunking_of(row.chunking)
+        parsed = await self._read(run.tenant, row, chunking)
+        embedder = self._embedder()
+        document, places = parsed.document, parsed.chunks
+        if chunking.strategy == "semantic":
+            places = await self._grouped(document.text, places, chunking, embedder)
+        if not places:
+            raise Unreadable("invalid_file", "holds no text")
+        await run.report(0, len(places))
+        stored: set[int] = set()
+        for at in range(0, len(places), BATCH):
+            drafts = self._drafts(run.tenant, row, document, places[at : at + BATCH], at, chunking)
+            along = partial(self._along, run, row, document, places, at, stored)
+            outcomes = await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
+            stored.update(one.row.seq for one in outcomes)
+            await run.report(min(len(places), at + BATCH), len(places))
+        return len(places)
+
+    async def _read(self, tenant: str, row: AttachedRow, chunking: Chunking) -> Parsed:
+        held: AbstractContextManager[Path] = self.core.blobs.local(tenant, row.file_id)
+        try:
+            path = await self.core.threads.run(held.__enter__)
+        except NotFound as exc:
+            raise Unreadable("server_error", "the file's bytes are not there; upload it again") from exc
+        try:
+            return await self.core.readers.read(path, row.filename, chunking)
+        finally:
+            await self.core.threads.run(held.__exit__, None, None, None)
+
+    def _embedder(self) -> Filling:
+        if self._filling is None or self._filling.inner is not self.core.embedder:
+            self._filling = Filling(self.core.embedder)
+        return self._filling
+
+    async def _grouped(
+        self, text: str, places: Sequence[ChunkPlace], chunking: Chunking, embedder: Embedder
+    ) -> list[ChunkPlace]:
+        """The sentences in groups that mean the same."""
+        made = await embedder.embed([text[place.start : place.end] for place in places])
+        return await self.core.threads.run(semantic.group, text, places, made.vectors, chunking.size)
+
+    def _drafts(
+        self,
+        tenant: str,
+        row: AttachedRow,
+        document: Document,
+        places: Sequence[ChunkPlace],
+        first: int,
+        chunking: Chunking,
+    ) -> list[Draft]:
+        """The chunks as rows: their channel is the store, their source the attachment."""
+        now = now_micros()
+        drafts = []
+        for index, place in enumerate(places, first):
+            content = document.text[place.start : place.end]
+            above = context_header(document.title, place.heading, row.filename) if chunking.header else ""
+            content_hash = digest(content)
+            record = Record(
+                tenant_id=tenant,
+                seq=0,
+                rev=0,
+                id=f"chunk_{row.seq:x}_{index:x}",
+                kind=CHUNK,
+                content=content,
+                content_hash=content_hash,
+                dedup_key=digest(f"{row.store_id}/{row.seq}/{index}/{place.start}", content_hash),
+                user_id=None,
+                agent_id=None,
+                channel_id=row.store_id,
+                session_id=None,
+                role=None,
+                source=source_of(row.store_id, row.seq),
+                tags="[]",
+                metadata=row.attributes,
+                importance=0,
+                confidence=1.0,
+                access_count=0,
+                last_accessed_at=None,
+                valid_from=None,
+                invalid_at=None,
+                superseded_by=None,
+                archived_at=None,
+                source_refs="[]",
+                dated=0,
+                occurred_at=now,
+                created_at=now,
+                updated_at=now,
+                header=above or None,
+            )
+            drafts.append(Draft(record, named=False))
+        return drafts
+
+    def _along(
+        self,
+        run: Run,
+        row: AttachedRow,
+        document: Document,
+        places: Sequence[ChunkPlace],
+        at: int,
+        stored: set[int],
+        c: Connection,
+        outcomes: list[Outcome],
+    ) -> None:
+        """In the chunks' own transaction: where each stands, and what the file is now."""
+        key = [run.tenant, row.store_id, row.file_id, row.seq]
+        state = c.one("attachment_state", key)
+        if state is None or state[0] != "in_progress":
+            raise Gone
+        if state[1] != row.attributes:
+            raise Postponed("its attributes were changed meanwhile", 0.0)
+        c.load(
+            "chunks",
+            PLACE,
+            [
+                (
+                    run.tenant, one.row.seq, row.seq, index, place.start, place.end, place.tokens, place.page,
+                    place.heading,
+                )
+                for index, (one, place) in enumerate(zip(outcomes, places[at : at + BATCH], strict=True), at)
+                if one.created
+            ],
+        )  # fmt: skip
+        if at + BATCH < len(places):
+            c.run("begin_writing", key)
+            return
+        count = c.one("count_attached", [run.tenant, row.seq])
+        if count is None or count[0] != len(places):
+            raise Stale("an earlier attempt stored other chunks of this file")
+        held = sum(len(document.text[place.start : place.end].encode()) for place in places)
+        usage = held + 4 * self.core.store.index.dim * len(places)
+        title = None if document.title is None else document.title[:512]
+        c.run("complete_file", [len(places), usage, title, compact_json(document.notes[:20]), *key])
+
+    # --- how it ends -------------------------------------------------------------------------------
+
+    async def _fail(self, run: Run, code: str, message: str) -> None:
+        def work(c: Connection) -> None:
+            self._failed(c, run, code, message)
+
+        await self.core.threads.result(self.core.store.db.write(work, tenant=run.tenant))
+        self.core.jobs.wake(REMOVE_JOB)
+
+    def _failed(self, c: Connection, run: Run, code: str, message: str) -> None:
+        store_id, file_id, seq = run.payload["store"], run.payload["file"], run.payload["attached"]
+        if c.run("fail_file", [code, message[:2_000], run.tenant, store_id, file_id, seq]):
+            hide(c, self.core, run.tenant, store_id, seq)
+
+    def failed(self, c: Connection, run: Run, error: str) -> None:
+        """The job gave up: the file says so, in the same transaction."""
+        self._failed(c, run, "server_error", f"indexing failed {run.attempts} times: {error}")
+
+    # --- attributes --------------------------------------------------------------------------------
+
+    async def reattribute(self, run: Run) -> dict[str, Any]:
+        """Gives the chunks of a file the attributes that its row has now."""
+        row = await self.core.threads.run(self._attributes, run)
+        if row is None:
+            return {"chunks": 0}
+        done, after = 0, -1
+        while True:
+            seqs = await self.core.threads.run(self._seqs, run.tenant, row.seq, after)
+            if not seqs:
+                return {"chunks": done}
+            change = partial(_with_metadata, row.attributes)
+            await self.core.threads.result(self.core.store.rewrite(run.tenant, seqs, change))
+            done += len(seqs)
+            after = seqs[-1]
+            await run.report(done)
+
+    def _attributes(self, run: Run) -> AttachedRow | None:
+        file_id, store_id = str(run.payload["file"]), str(run.payload["store"])
+        return self.core.store.db.read(
+            lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
+        ).get(file_id)
+
+    def _seqs(self, tenant: str, attached: int, after: int) -> list[int]:
+        rows = self.core.store.db.read(
+            lambda c: c.all("chunks_after", [tenant, attached, after, STEP]), tenant
+        )
+        return [int(seq) for (seq,) in rows]
+
+
+def _with_metadata(metadata: str, row: Record) -> Record:
+    return row._replace(metadata=metadata)

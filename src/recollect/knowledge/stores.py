@@ -1,0 +1,525 @@
+"""Vector stores, and the files in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from recollect.db import Connection
+from recollect.errors import InvalidInput, NotFound
+from recollect.knowledge import checks
+from recollect.knowledge.access import (
+    must_write,
+    store_condition,
+    store_filled,
+    store_owned,
+    store_seen,
+    stores_seen,
+)
+from recollect.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB, attach
+from recollect.knowledge.quotas import check_stores, quotas_of
+from recollect.knowledge.records import (
+    ATTACHED_COLUMNS,
+    STORE_COLUMNS,
+    AttachedRow,
+    StoreRow,
+    as_page,
+    attached_of,
+    attached_value,
+    check_page,
+    cursors,
+    new_id,
+    page,
+    store_values,
+)
+from recollect.knowledge.removal import REMOVE_JOB, detach, empty, hide
+from recollect.knowledge.search import Searching
+from recollect.knowledge.text import joined
+from recollect.knowledge.values import (
+    Attributes,
+    Batch,
+    FileCounts,
+    FileState,
+    Listed,
+    NewStoreFile,
+    PassageQuery,
+    Passages,
+    Sharing,
+    StoreChange,
+    StoreFile,
+    VectorStore,
+)
+from recollect.memories import Core
+from recollect.rows import compact_json, moment, nameable, now_micros
+from recollect.text.splitting import Chunking
+from recollect.types import Subject
+
+T = TypeVar("T")
+MAX_PAGE = 100
+MAX_BATCH = 2_000
+STATES = ("in_progress", "completed", "failed", "cancelled")
+
+
+class Stores:
+    """The vector stores that one subject sees."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+        self._tenant = subject.tenant_id
+        self._searching = Searching(core, subject)
+
+    # --- stores ------------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        file_ids: Sequence[str] = (),
+        metadata: dict[str, str] | None = None,
+        expires_after_days: int | None = None,
+        chunking: Chunking | None = None,
+        sharing: Sharing = "private",
+        writers: Sequence[str] = (),
+    ) -> VectorStore:
+        """Makes a vector store, and attaches files to it.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            NotFound: a file is none of this subject's.
+            QuotaExceeded: the tenant has as many stores, or the store would have as many files, as it may.
+        """
+        must_write(self.subject)
+        now = now_micros()
+        chosen = checks.chunking_checked(chunking or self._core.chunking)
+        row = StoreRow(
+            tenant_id=self._tenant,
+            id=new_id("vs_"),
+            seq=0,
+            name=checks.text_of(name or "", "name"),
+            description=None if description is None else checks.text_of(description, "description", 4_096),
+            metadata=checks.metadata_of(metadata),
+            chunking=compact_json(chosen),
+            model=self._core.store.model,
+            dim=self._core.store.index.dim,
+            user_id=self.subject.user_id,
+            sharing=self._sharing(sharing),
+            expires_days=checks.days_of(expires_after_days),
+            expired=0,
+            created_at=now,
+            last_active_at=now,
+        )
+        people = _people(writers)
+        files = [NewStoreFile(file_id=id_) for id_ in file_ids]
+        _check_files(files, "file_ids", empty=True)
+
+        def work(c: Connection) -> VectorStore:
+            quotas = quotas_of(c, self._tenant, self._core.quotas)
+            check_stores(c, self._tenant, quotas)
+            c.run("add_tenant", [self._tenant, now])
+            revs = c.one("draw_revs", [1])
+            assert revs is not None
+            placed = row._replace(seq=int(revs[0]))
+            c.run("add_store", [value for name, value in placed._asdict().items() if name != "expired"])
+            c.many("add_writer", [(self._tenant, row.id, user) for user in people])
+            attach(c, self._core, self.subject, placed, files, quotas)
+            return store_values(c, self._tenant, [placed])[0]
+
+        made = await self._write(work)
+        self._core.jobs.wake(INDEX_JOB)
+        return made
+
+    def _sharing(self, sharing: Any) -> str:
+        chosen = checks.sharing_of(sharing)
+        if chosen == "everyone" and self.subject.role != "admin":
+            raise InvalidInput(
+                "sharing", "`everyone` opens the store to all tenants; only an admin may do that"
+            )
+        return chosen
+
+    async def list(
+        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+    ) -> Listed[VectorStore]:
+        """One page of the tenant's stores, newest first unless `order` is `asc`.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no store.
+        """
+        check_page(limit, order, MAX_PAGE)
+        where, params = store_condition(self.subject)
+
+        def read(c: Connection) -> Listed[VectorStore]:
+            def seq_of(id_: str) -> int | None:
+                row = stores_seen(c, self.subject, [id_]).get(id_)
+                return row.seq if row is not None and row.tenant_id == self._tenant else None
+
+            at, until = cursors(after, before, seq_of)
+            select = f"SELECT {STORE_COLUMNS} FROM vector_stores v WHERE v.tenant_id = ? AND {where}"
+            found, more = page(
+                c, select, [self._tenant, *params], "v.seq",
+                limit=limit, after=at, before=until, descending=order == "desc",
+            )  # fmt: skip
+            rows = [StoreRow._make(row) for row in found]
+            return as_page(store_values(c, self._tenant, rows), [row.id for row in rows], more)
+
+        return await self._read(read, self._tenant)
+
+    async def get(self, id: str) -> VectorStore:
+        """One store.
+
+        Raises:
+            NotFound: no such store for this subject.
+        """
+
+        def read(c: Connection) -> VectorStore:
+            row = store_seen(c, self.subject, id)
+            return store_values(c, row.tenant_id, [row])[0]
+
+        return await self._read(read)
+
+    async def update(self, id: str, change: StoreChange) -> VectorStore:
+        """Changes the named fields of a store; the rest stays.
+
+        Raises:
+            NotFound: no such store for this subject.
+            Forbidden: it is another's.
+            InvalidInput: names the field and the fix.
+        """
+        must_write(self.subject)
+        given = {
+            name: value
+            for name in StoreChange.__struct_fields__
+            if (value := getattr(change, name)) is not msgspec.UNSET
+        }
+        put: dict[str, Any] = {}
+        if "name" in given:
+            put["name"] = checks.text_of(given["name"] or "", "name")
+        if "description" in given:
+            text = given["description"]
+            put["description"] = None if text is None else checks.text_of(text, "description", 4_096)
+        if "metadata" in given:
+            put["metadata"] = checks.metadata_of(given["metadata"])
+        if "expires_after_days" in given:
+            put["expires_days"] = checks.days_of(given["expires_after_days"])
+        if "sharing" in given:
+            put["sharing"] = self._sharing(given["sharing"])
+        people = _people(given["writers"]) if "writers" in given else None
+
+        def work(c: Connection) -> VectorStore:
+            row = store_owned(c, self.subject, id)
+            row = self._alive(row)._replace(**put, last_active_at=now_micros())
+            c.run(
+                "set_store",
+                [
+                    row.name, row.description, row.metadata, row.sharing, row.expires_days, row.last_active_at,
+                    self._tenant, id,
+                ],
+            )  # fmt: skip
+            if people is not None:
+                c.run("drop_writers", [self._tenant, id])
+                c.many("add_writer", [(self._tenant, id, user) for user in people])
+            return store_values(c, self._tenant, [row])[0]
+
+        return await self._write(work)
+
+    async def delete(self, id: str) -> None:
+        """Deletes a store; its chunks and vectors go with it, its files stay.
+
+        Raises:
+            NotFound: no such store for this subject.
+            Forbidden: it is not the subject's own.
+        """
+        must_write(self.subject)
+
+        def work(c: Connection) -> None:
+            row = store_owned(c, self.subject, id)
+            empty(c, self._core, row.tenant_id, id)
+            c.run("drop_store", [row.tenant_id, id])
+
+        await self._write(work)
+        self._core.jobs.wake(REMOVE_JOB)
+
+    # --- files in a store --------------------------------------------------------------------------
+
+    async def attach(self, store_id: str, files: Sequence[NewStoreFile]) -> Sequence[StoreFile]:
+        """Puts files into a store, where they are read, split and embedded in the background. A file that is there
+        already stays as it is; one that failed or was cancelled begins again.
+
+        Raises:
+            NotFound: no such store or file for this subject; nothing was attached.
+            Forbidden: the subject may only read the store.
+            QuotaExceeded: the store would have more files than it may.
+            InvalidInput: names the field and the fix.
+        """
+        must_write(self.subject)
+        _check_files(files, "files")
+
+        def work(c: Connection) -> list[StoreFile]:
+            row = self._alive(store_filled(c, self.subject, store_id))
+            quotas = quotas_of(c, self._tenant, self._core.quotas)
+            attach(c, self._core, self.subject, row, files, quotas)
+            held = attached_of(c, self._tenant, store_id, [one.file_id for one in files])
+            return [attached_value(held[one.file_id]) for one in files]
+
+        made = await self._write(work)
+        self._core.jobs.wake(INDEX_JOB)
+        self._core.jobs.wake(REMOVE_JOB)
+        return made
+
+    async def files(
+        self,
+        store_id: str,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        state: FileState | None = None,
+        batch_id: str | None = None,
+    ) -> Listed[StoreFile]:
+        """One page of the files in a store (or of one batch), newest first unless `order` is `asc`.
+
+        Raises:
+            NotFound: no such store or batch for this subject.
+            InvalidInput: a field is wrong, or the cursor names no file of the store.
+        """
+        check_page(limit, order, MAX_PAGE)
+        if state is not None and state not in STATES:
+            raise InvalidInput("filter", f"must be one of {', '.join(STATES)}")
+
+        def read(c: Connection) -> Listed[StoreFile]:
+            row = store_seen(c, self.subject, store_id)
+            if batch_id is not None:
+                _batch_row(c, row.tenant_id, store_id, batch_id)
+
+            def seq_of(id_: str) -> int | None:
+                held = attached_of(c, row.tenant_id, store_id, [id_]).get(id_)
+                return None if held is None else held.seq
+
+            at, until = cursors(after, before, seq_of)
+            select = (
+                f"SELECT {ATTACHED_COLUMNS} FROM store_files s"
+                " JOIN files f ON f.tenant_id = s.tenant_id AND f.id = s.file_id"
+                " WHERE s.tenant_id = ? AND s.store_id = ?"
+            )
+            params: list[Any] = [row.tenant_id, store_id]
+            for column, value in (("status", state), ("batch_id", batch_id)):
+                if value is not None:
+                    select, params = f"{select} AND s.{column} = ?", [*params, value]
+            found, more = page(
+                c, select, params, "s.seq",
+                limit=limit, after=at, before=until, descending=order == "desc",
+            )  # fmt: skip
+            rows = [AttachedRow._make(one) for one in found]
+            return as_page([attached_value(one) for one in rows], [one.file_id for one in rows], more)
+
+        return await self._read(read)
+
+    async def file(self, store_id: str, file_id: str) -> StoreFile:
+        """One file of a store.
+
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject.
+        """
+
+        def read(c: Connection) -> StoreFile:
+            row = store_seen(c, self.subject, store_id)
+            return attached_value(_attached(c, row.tenant_id, store_id, file_id))
+
+        return await self._read(read)
+
+    async def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
+        """Gives a file of a store other attributes; returns once every chunk has them.
+
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject.
+            Forbidden: the subject may only read the store.
+            InvalidInput: names the key.
+        """
+        must_write(self.subject)
+        held = checks.attributes_of(attributes)
+
+        def work(c: Connection) -> str:
+            row = self._alive(store_filled(c, self.subject, store_id))
+            one = _attached(c, row.tenant_id, store_id, file_id)
+            c.run("set_attributes", [held, row.tenant_id, store_id, file_id])
+            payload = {"store": store_id, "file": file_id, "attached": one.seq}
+            return self._core.jobs.place(c, row.tenant_id, ATTRIBUTES_JOB, payload)
+
+        job = await self._write(work)
+        self._core.jobs.wake(ATTRIBUTES_JOB)
+        await self._core.jobs.wait(self._tenant, job)
+        return await self.file(store_id, file_id)
+
+    async def text(self, store_id: str, file_id: str) -> str:
+        """The text of a file in a store, as its chunks hold it.
+
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject.
+        """
+
+        def read(c: Connection) -> str:
+            row = store_seen(c, self.subject, store_id)
+            one = _attached(c, row.tenant_id, store_id, file_id)
+            if one.status != "completed":
+                return ""
+            rows = c.all("chunks_between", [row.tenant_id, one.seq, 0, one.chunk_count])
+            return joined((start, content) for _, start, _, _, _, content in rows)
+
+        return await self._read(read)
+
+    async def detach(self, store_id: str, file_id: str) -> None:
+        """Takes a file out of a store; the file itself stays.
+
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject.
+            Forbidden: the subject may only read the store.
+        """
+        must_write(self.subject)
+
+        def work(c: Connection) -> None:
+            row = store_filled(c, self.subject, store_id)
+            one = _attached(c, row.tenant_id, store_id, file_id)
+            detach(c, self._core, row.tenant_id, store_id, file_id, one.seq)
+
+        await self._write(work)
+        self._core.jobs.wake(REMOVE_JOB)
+
+    # --- batches -----------------------------------------------------------------------------------
+
+    async def create_batch(self, store_id: str, files: Sequence[NewStoreFile]) -> Batch:
+        """Attaches files together, so that they can be watched and cancelled together. Errors as `attach`."""
+        must_write(self.subject)
+        _check_files(files, "file_ids")
+        id_, now = new_id("vsfb_"), now_micros()
+
+        def work(c: Connection) -> Batch:
+            row = self._alive(store_filled(c, self.subject, store_id))
+            c.run("add_batch", [self._tenant, id_, store_id, now])
+            quotas = quotas_of(c, self._tenant, self._core.quotas)
+            attach(c, self._core, self.subject, row, files, quotas, batch_id=id_)
+            return _batch(c, self._tenant, store_id, id_)
+
+        made = await self._write(work)
+        self._core.jobs.wake(INDEX_JOB)
+        self._core.jobs.wake(REMOVE_JOB)
+        return made
+
+    async def batch(self, store_id: str, batch_id: str) -> Batch:
+        """A batch as it stands.
+
+        Raises:
+            NotFound: no such store, or no such batch of it, for this subject.
+        """
+
+        def read(c: Connection) -> Batch:
+            row = store_seen(c, self.subject, store_id)
+            return _batch(c, row.tenant_id, store_id, batch_id)
+
+        return await self._read(read)
+
+    async def cancel_batch(self, store_id: str, batch_id: str) -> Batch:
+        """Ends the work on those files of a batch that are not done; what is done stays.
+
+        Raises:
+            NotFound: no such store, or no such batch of it, for this subject.
+            Forbidden: the subject may only read the store.
+        """
+        must_write(self.subject)
+
+        def work(c: Connection) -> Batch:
+            row = store_filled(c, self.subject, store_id)
+            _batch_row(c, row.tenant_id, store_id, batch_id)
+            for (seq,) in c.all("writing_in_batch", [row.tenant_id, batch_id]):
+                hide(c, self._core, row.tenant_id, store_id, seq)
+            if c.run("cancel_files", [row.tenant_id, batch_id]):
+                c.run("cancel_batch", [row.tenant_id, batch_id])
+            return _batch(c, row.tenant_id, store_id, batch_id)
+
+        ended = await self._write(work)
+        self._core.jobs.wake(REMOVE_JOB)
+        return ended
+
+    # --- search ------------------------------------------------------------------------------------
+
+    async def search(self, store_ids: Sequence[str], query: PassageQuery) -> Passages:
+        """The best passages of these stores for one or several queries; see `PassageQuery`.
+
+        Raises:
+            NotFound: a store is none of this subject's.
+            InvalidInput: names the field and the fix.
+            EmbedderUnavailable: only meaning was asked for, and the model is away.
+        """
+        return await self._searching.search(store_ids, query)
+
+    # --- rows --------------------------------------------------------------------------------------
+
+    async def _read(self, work: Callable[[Connection], T], tenant: str | None = None) -> T:
+        """Reads; not bound to the tenant where a store of another one may be meant."""
+        return await self._core.threads.run(self._core.store.db.read, work, tenant)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+
+    def _alive(self, row: StoreRow) -> StoreRow:
+        if row.lapsed(now_micros()):
+            raise InvalidInput(
+                "vector_store_id", f"the vector store {row.id} has expired; create another one"
+            )
+        return row
+
+
+def _people(writers: Any) -> list[str]:
+    if not isinstance(writers, list | tuple):
+        raise InvalidInput("writers", "must be a list of user ids")
+    named = [checks.text_of(user, f"writers[{i}]", 256, empty=False) for i, user in enumerate(writers)]
+    return list(dict.fromkeys(named))
+
+
+def _check_files(files: Sequence[NewStoreFile], where: str, *, empty: bool = False) -> None:
+    if not files and not empty:
+        raise InvalidInput(where, "must name at least one file")
+    if len(files) > MAX_BATCH:
+        raise InvalidInput(where, f"holds {len(files)} files, at most {MAX_BATCH} go at once")
+    for i, one in enumerate(files):
+        if not isinstance(one.file_id, str) or not one.file_id:
+            raise InvalidInput(f"{where}[{i}]", "must be the id of a file")
+        checks.attributes_of(one.attributes, f"{where}[{i}].attributes" if len(files) > 1 else "attributes")
+        if one.chunking is not None:
+            checks.chunking_checked(one.chunking)
+
+
+def _attached(c: Connection, tenant: str, store_id: str, file_id: str) -> AttachedRow:
+    row = attached_of(c, tenant, store_id, [file_id]).get(file_id)
+    if row is None:
+        raise NotFound(f"no file {file_id!r} in the vector store {store_id!r}")
+    return row
+
+
+def _batch_row(c: Connection, tenant: str, store_id: str, batch_id: str) -> Any:
+    row = c.one("get_batch", [tenant, store_id, batch_id]) if nameable(batch_id) else None
+    if row is None:
+        raise NotFound(f"no batch {batch_id!r} in the vector store {store_id!r}")
+    return row
+
+
+def _batch(c: Connection, tenant: str, store_id: str, batch_id: str) -> Batch:
+    _, _, cancelled, created = _batch_row(c, tenant, store_id, batch_id)
+    counts = FileCounts()
+    for status, count in c.all("counts_of_batch", [tenant, batch_id]):
+        setattr(counts, status, count)
+    state: FileState = "in_progress" if counts.in_progress else "completed"
+    if cancelled:
+        state = "cancelled"
+    elif not counts.in_progress and counts.failed and not counts.completed:
+        state = "failed"
+    return Batch(
+        id=batch_id,
+        vector_store_id=store_id,
+        status=state,
+        file_counts=counts,
+        created_at=moment(created),
+    )
