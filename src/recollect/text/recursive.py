@@ -102,7 +102,7 @@ def _cut(measured: Measured, start: int, reach: int, stop: int, done: int, rules
     high = min(stop, measured.visible(reach))
     low = max(done, min(reach, measured.before(measured.token(start) + rules.size // 3)))
     first = bisect_right(rules.headings, low)
-    if first < len(rules.headings) and rules.headings[first] <= high < stop:
+    if first < len(rules.headings) and rules.headings[first] <= high and rules.headings[first] < stop:
         return rules.headings[first], True
     if reach >= stop:
         return stop, False
