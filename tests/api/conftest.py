@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,6 +42,38 @@ class House:
         answer = self.request("POST", "/v1/memories", json={"content": content, **fields})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["id"])
+
+    def stock(self, text: str = "the kettle is green", *, key: str | None = None) -> dict[str, str]:
+        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them: their ids, as the
+        parameters of paths are called."""
+
+        def made(path: str, **options: Any) -> str:
+            answer = self.request("POST", f"/v1/{path}", key=key, **options)
+            assert answer.status_code == 200, answer.text
+            return str(answer.json()["id"])
+
+        def put(name: str) -> str:
+            return made("files", files={"file": (name, text.encode())}, data={"purpose": "assistants"})
+
+        file, other = put("kettle.txt"), put("other.txt")
+        store = made("vector_stores", json={"name": "stocked"})
+        made(f"vector_stores/{store}/files", json={"file_id": file, "attributes": {"mark": text}})
+        batch = made(f"vector_stores/{store}/file_batches", json={"file_ids": [other]})
+        asked = {"filename": "a.txt", "bytes": 5, "purpose": "assistants", "mime_type": "text/plain"}
+        self.settled(store, key=key)
+        return {
+            "file_id": file,
+            "store_id": store,
+            "batch_id": batch,
+            "upload_id": made("uploads", json=asked),
+        }
+
+    def settled(self, store: str, *, key: str | None = None) -> None:
+        """Waits until no file of the store is in progress."""
+        until = time.monotonic() + 30
+        while self.request("GET", f"/v1/vector_stores/{store}", key=key).json()["file_counts"]["in_progress"]:
+            assert time.monotonic() < until, "the files of a store are still in progress"
+            time.sleep(0.02)
 
     def close(self) -> None:
         self.portal.call(self.app.state.answers.drain())

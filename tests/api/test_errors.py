@@ -26,6 +26,8 @@ FULL_SQLITE = errors.StorageError("writing /srv/secret failed, nothing was store
         (errors.InvalidInput("a", "b"), 400, "invalid_value", "invalid_request_error"),
         (errors.DimensionMismatch("a", "b"), 400, "dimension_mismatch", "invalid_request_error"),
         (errors.ConfigError("a", "b"), 400, "invalid_value", "invalid_request_error"),
+        (errors.QuotaExceeded("a", "b", "max_stores"), 400, "quota_exceeded", "invalid_request_error"),
+        (errors.QuotaExceeded("a", "b", "max_file_bytes"), 413, "file_too_large", "invalid_request_error"),
         (errors.Unauthorized("x"), 401, "invalid_api_key", "authentication_error"),
         (errors.Forbidden("x"), 403, "forbidden", "permission_error"),
         (errors.NotFound("x"), 404, "not_found", "invalid_request_error"),
@@ -53,7 +55,8 @@ def test_every_error_of_the_tree_has_a_status() -> None:
 
     for kind in below(errors.RecollectError):
         if kind.__module__ == "recollect.errors":
-            made = kind("field", "says") if issubclass(kind, errors.InvalidInput) else kind("says")
+            given = ["says"] if not issubclass(kind, errors.InvalidInput) else ["field", "says"]
+            made = kind(*given, *(["max_stores"] if kind is errors.QuotaExceeded else []))
             assert problem(made)[0] != 500, kind
 
 

@@ -23,12 +23,14 @@ from recollect.api.inputs import from_json, from_query
 from recollect.api.limits import read_body
 from recollect.api.observe import Observed
 from recollect.api.openapi import document
-from recollect.api.route import Call, Route
+from recollect.api.route import MULTIPART, Call, Route
 from recollect.api.routes import ROUTES
 from recollect.recollect import Recollect
 from recollect.telemetry import Telemetry
 
 log = logging.getLogger("recollect.http")
+OWN_NAMES = ("{id}", "{model}")
+"""The parameters of paths that are not made here."""
 _encoder = msgspec.json.Encoder()
 
 
@@ -63,20 +65,25 @@ class Answers:
         return response
 
     async def _read(self, route: Route, request: Request, memories: Any) -> Call[Any, Any]:
-        body: Any = None
-        if route.body is not None:
-            server = self.server
-            body = await read_body(
-                request.receive,
-                request.headers,
-                server.max_body_bytes,
-                server.request_timeout,
-                long=route.long,
-            )
-            if route.body is not bytes:
-                body = from_json(body, route.body)
+        body = await self._body(route, request)
         query = None if route.query is None else from_query(request.query_params, route.query)
-        return Call(self.house, memories, body, query, next(iter(request.path_params.values()), ""))
+        return Call(self.house, memories, body, query, request.path_params, request)
+
+    async def _body(self, route: Route, request: Request) -> Any:
+        """The body as the route wants it; None where there is none, or where the handler reads a form itself."""
+        if route.form is not None:
+            if is_form(request):
+                return None
+            if route.body is None:
+                says = f"send {MULTIPART} with the file in `{route.form.file}`"
+                raise Refused(415, "unsupported_media_type", says)
+        if route.body is None:
+            return None
+        server = self.server
+        body = await read_body(
+            request.receive, request.headers, server.max_body_bytes, server.request_timeout, long=route.long
+        )
+        return body if route.body is bytes else from_json(body, route.body)
 
     async def _in_time(self, route: Route, call: Call[Any, Any]) -> Any:
         """A read that takes too long is given up. A write never is: it goes on, and the caller hears so."""
@@ -115,6 +122,11 @@ class Answers:
         seconds.labels("receive").observe(read - began)
         seconds.labels("handle").observe(handled - read)
         seconds.labels("encode").observe(time.perf_counter() - handled)
+
+
+def is_form(request: Request) -> bool:
+    """Whether the body is multipart."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART
 
 
 def _encoded(route: Route, made: Any) -> Response:
@@ -164,5 +176,5 @@ def create_app(recollect: Recollect) -> Starlette:
 
 
 def _pattern(path: str) -> str:
-    """Starlette's pattern for a path; an id at its end may hold slashes."""
-    return f"{path[:-1]}:path}}" if path.endswith("}") else path
+    """Starlette's pattern for a path; an id that its owner chose may hold slashes."""
+    return f"{path[:-1]}:path}}" if path.endswith(OWN_NAMES) else path

@@ -19,6 +19,7 @@ from recollect.errors import (
     IndexUnavailable,
     InvalidInput,
     NotFound,
+    QuotaExceeded,
     RecollectError,
     StorageError,
     Unauthorized,
@@ -59,6 +60,7 @@ class ClientGone(Exception):
 
 STATUSES: dict[type[RecollectError], tuple[int, str]] = {
     DimensionMismatch: (400, "dimension_mismatch"),
+    QuotaExceeded: (400, "quota_exceeded"),
     InvalidInput: (400, "invalid_value"),
     Unauthorized: (401, "invalid_api_key"),
     Forbidden: (403, "forbidden"),
@@ -107,6 +109,8 @@ def _known(exc: Exception) -> tuple[int, str, str]:
             break
     else:
         return 500, "internal_error", UNEXPECTED
+    if isinstance(exc, QuotaExceeded) and exc.quota == "max_file_bytes":
+        return 413, "file_too_large", str(exc)
     if isinstance(exc, StorageError | FolderInUse):
         return (507, "disk_full", DISK_FULL) if disk_full(exc) else (status, code, NOT_STORED)
     if isinstance(exc, IndexUnavailable):  # its own words may name a server

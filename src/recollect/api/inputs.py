@@ -70,14 +70,17 @@ def _shown(path: str) -> str:
 
 
 def from_query(given: QueryParams, type_: type[T]) -> T:
-    """The query string as a `type_`: a list is a parameter that is repeated, `filters` is JSON.
+    """The query string as a `type_`: a list is a parameter that is repeated, `filters` is JSON. What the type does
+    not know is refused or ignored, as the type says.
 
     Raises:
         InvalidInput: names the parameter and the fix.
     """
-    lists = _lists(type_)
+    lists, known = _lists(type_), _known(type_)
     raw: dict[str, Any] = {}
     for name in given:
+        if known is not None and name not in known:
+            continue
         values = given.getlist(name)
         if name in lists:
             raw[name] = values
@@ -98,6 +101,14 @@ def _lists(type_: Any) -> frozenset[str]:
     """The fields that hold lists."""
     fields = msgspec.structs.fields(type_)
     return frozenset(field.name for field in fields if "list[" in str(field.type))
+
+
+@lru_cache
+def _known(type_: Any) -> frozenset[str] | None:
+    """The names that are read where others are ignored; None where others are refused."""
+    if type_.__struct_config__.forbid_unknown_fields:
+        return None
+    return frozenset(field.encode_name for field in msgspec.structs.fields(type_))
 
 
 def _filters(text: str) -> Any:

@@ -26,6 +26,12 @@ def as_wire(value: Any, type_: type[T]) -> T:
     return msgspec.convert(value, type_, from_attributes=True)
 
 
+def given(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a body that were sent."""
+    fields = {name: getattr(body, name) for name in body.__struct_fields__}
+    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
+
+
 def selected(asked: wire.SelectionBody) -> dict[str, Any]:
     """The fields of a selection that were given; `scope` and `scope_id` as `scopes`."""
     scopes = named_scopes(asked.scopes, asked.scope, asked.scope_id)
@@ -105,10 +111,8 @@ async def get(call: Call[None, None]) -> wire.MemoryObject:
 
 
 async def update(call: Call[wire.ChangeBody, None]) -> wire.MemoryObject:
-    fields = {name: getattr(call.body, name) for name in call.body.__struct_fields__}
-    given: Any = {name: value for name, value in fields.items() if value is not msgspec.UNSET}
     with call.house.telemetry.upserting():
-        memory = await call.memories.update(call.id, **given)
+        memory = await call.memories.update(call.id, **given(call.body))
     call.house.telemetry.wrote("updated", 1)
     return as_wire(memory, wire.MemoryObject)
 
@@ -126,7 +130,7 @@ async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
     if body.limit is msgspec.UNSET:
         fields["limit"] = call.house.recollect.config.search.default_limit
     result = await call.memories.search(Query(**fields))
-    call.house.telemetry.searched(result)
+    call.house.telemetry.searched(len(result.results), result.query_time, result.degraded)
     return as_wire(result, wire.SearchAnswer)
 
 

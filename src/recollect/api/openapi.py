@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from recollect.api.errors import JSON, ErrorEnvelope
-from recollect.api.route import Call, Route
+from recollect.api.route import MULTIPART, Call, Form, Route
 
 REF = "#/components/schemas/{name}"
 Schema = dict[str, Any]
@@ -25,6 +25,7 @@ ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", di
 def document(routes: Sequence[Route], server: str | None) -> Schema:
     """The document for these routes; `server` is the URL the server is known by."""
     bodies = [route.body for route in routes if route.body not in (None, bytes)]
+    bodies += [route.form.fields for route in routes if route.form is not None]
     answers = [route.answer for route in routes if route.answer is not None]
     used = list(dict.fromkeys([*bodies, *answers, ErrorEnvelope]))
     schemas, components = msgspec.json.schema_components(used, ref_template=REF)
@@ -64,13 +65,36 @@ def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:
     parameters = [*_path_parameters(route), *_query_parameters(route)]
     if parameters:
         operation["parameters"] = parameters
+    body = _body(route, shown)
+    if body is not None:
+        operation["requestBody"] = body
+    return operation
+
+
+def _body(route: Route, shown: dict[Any, Schema]) -> Schema | None:
+    content: Schema = {}
+    required = True
     if route.body is bytes:
         schema: Schema = {"type": "string", "description": "A header line, then a memory a line."}
-        operation["requestBody"] = {"required": True, "content": {"application/x-ndjson": {"schema": schema}}}
+        content["application/x-ndjson"] = {"schema": schema}
     elif route.body is not None:
         required = any(field.required for field in msgspec.structs.fields(route.body))
-        operation["requestBody"] = {"required": required, "content": {JSON: {"schema": shown[route.body]}}}
-    return operation
+        content[JSON] = {"schema": shown[route.body]}
+    if route.form is not None:
+        content[MULTIPART] = {"schema": _form(route.form)}
+    return {"required": required, "content": content} if content else None
+
+
+def _form(form: Form) -> Schema:
+    """The file, and the fields beside it."""
+    _, components = msgspec.json.schema_components([form.fields], ref_template=REF)
+    fields = components[form.fields.__name__]
+    file = {form.file: {"type": "string", "format": "binary"}}
+    return {
+        "type": "object",
+        "properties": {**file, **fields["properties"]},
+        "required": [form.file, *fields.get("required", [])],
+    }
 
 
 def _operation_id(route: Route) -> str:
@@ -86,10 +110,8 @@ def _answer(route: Route, shown: dict[Any, Schema]) -> Schema:
 
 
 def _path_parameters(route: Route) -> list[Schema]:
-    name = route.parameter
-    if name is None:
-        return []
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}]
+    schema: Schema = {"type": "string", "minLength": 1}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in route.parameters]
 
 
 def _query_parameters(route: Route) -> list[Schema]:

@@ -2,31 +2,59 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from starlette.requests import Request
 
 from recollect.api.errors import JSON
 from recollect.api.house import House
 from recollect.memories import Memories
+
+if TYPE_CHECKING:
+    from recollect.knowledge import Knowledge
 
 B = TypeVar("B")
 Q = TypeVar("Q")
 Need = Literal["open", "read", "write", "admin", "operator"]
 JSONL = "application/x-ndjson"
 TEXT = "text/plain"
+BINARY = "application/octet-stream"
+MULTIPART = "multipart/form-data"
+_PARAMETER = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One request, understood: who asks (`memories` acts for them), the body, the query string, and the id in
-    the path where the route has one."""
+    """One request, understood: who asks (`memories` and `knowledge` act for them), the body, the query string, and
+    the `parameters` in the path. `request` is for what reads its body itself."""
 
     house: House
     memories: Memories
     body: B
     query: Q
-    id: str
+    parameters: dict[str, str]
+    request: Request
+
+    @property
+    def id(self) -> str:
+        """The path's only parameter."""
+        return next(iter(self.parameters.values()), "")
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Files and vector stores, for who asks."""
+        return self.house.recollect.knowing_as(self.memories.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A multipart body: the name of the one field that is a file, and the type of all others."""
+
+    file: str
+    fields: Any
 
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
@@ -36,7 +64,8 @@ Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
 class Route:
     """One method on one path.
 
-    `body` is the type of a JSON body, `bytes` for a raw one, None for none; `query` the type of the query string.
+    `body` is the type of a JSON body, `bytes` for a raw one, None for none; `form` is a body as multipart, which the
+    handler reads itself; a route with both takes either. `query` is the type of the query string.
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
     `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with
     what was sent or selected: it has no total time limit, its body only has to keep arriving.
@@ -52,6 +81,7 @@ class Route:
     query: Any = None
     media: str = JSON
     long: bool = False
+    form: Form | None = None
 
     @property
     def name(self) -> str:
@@ -64,6 +94,6 @@ class Route:
         return self.method != "GET" and self.needs != "read"
 
     @property
-    def parameter(self) -> str | None:
-        """The name of the path's parameter; a path has one at most."""
-        return self.path.partition("{")[2].partition("}")[0] or None
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the path's parameters."""
+        return tuple(_PARAMETER.findall(self.path))

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from recollect.api import embeddings, health, jobs, memories, models, openapi
+from recollect.api import (
+    admin,
+    embeddings,
+    file_batches,
+    files,
+    health,
+    jobs,
+    memories,
+    models,
+    openapi,
+    store_files,
+    uploads,
+    vector_stores,
+)
 from recollect.api.route import Route
 
 ROUTES: tuple[Route, ...] = (
     *memories.ROUTES,
+    *files.ROUTES,
+    *uploads.ROUTES,
+    *vector_stores.ROUTES,
+    *store_files.ROUTES,
+    *file_batches.ROUTES,
+    *admin.ROUTES,
     *jobs.ROUTES,
     *models.ROUTES,
     *embeddings.ROUTES,
