@@ -17,13 +17,13 @@ LINE: Gap = "\n"
 ROWS_AT_ONCE = 1_000
 
 _CONTROLS = {code: None for code in range(32) if chr(code) not in "\t\n"} | {127: None}
-_UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
 _RETURN = re.compile(r"[\x85\u2028\u2029]")
 _MANY = re.compile(r"\n{3,}")
 
 
 def tidy(text: str) -> str:
-    """Line ends as `\\n`, no control characters, no spaces at line ends, at most one empty line at a time."""
+    """Line ends as `\\n`, no control characters or soft hyphens, no spaces at line ends, one empty line at most."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.translate(_CONTROLS) if text.isascii() else _UNWANTED.sub("", _RETURN.sub("\n", text))

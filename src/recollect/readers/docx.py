@@ -15,12 +15,13 @@ import msgspec
 
 from recollect.readers import office
 from recollect.readers.archive import Archive
-from recollect.readers.base import Document, Limits
+from recollect.readers.base import Document, Limits, Unreadable
 from recollect.readers.body import LINE, PARAGRAPH, Body, table_line
 from recollect.readers.numbering import Numbering
 from recollect.readers.xml import Element, attribute, forget, parse, walk
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+FLAT = "application/vnd.ms-word.xml"
 BODY_TEXT = 9
 """The outline level of what is no heading; 0 is the highest heading."""
 
@@ -53,6 +54,9 @@ class Style(msgspec.Struct):
 def read(path: Path, limits: Limits) -> Document:
     """The body with its notes and comments after the paragraphs that they belong to; then headers, footers, and the
     words of charts and diagrams, each once."""
+    with path.open("rb") as file:
+        if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+            return _flat(path, limits)
     with Archive(path, limits) as archive:
         main = office.main_part(archive, "word/document.xml")
         links = office.relations(archive, main)
@@ -69,6 +73,17 @@ def read(path: Path, limits: Limits) -> Document:
         for line in [*_margins(archive, links, styles), *office.drawn(archive, links)]:
             body.add(line)
         return body.document(MEDIA_TYPE, office.title(archive) or title)
+
+
+def _flat(path: Path, limits: Limits) -> Document:
+    """A document that Word has saved as one XML file: its paragraphs and tables."""
+    if path.stat().st_size > limits.unpacked_bytes:
+        raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB")
+    body = Body(limits)
+    with path.open("rb") as file:
+        for block in Flow({}, None, {}).blocks(file, "the document"):
+            _add(body, block)
+    return body.document(FLAT)
 
 
 def _add(body: Body, block: Block) -> None:

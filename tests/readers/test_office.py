@@ -1,0 +1,266 @@
+"""Presentations, spreadsheets, OpenDocument and RTF, made here; and what their containers may do to the reader."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from recollect.readers import more, odt, ole, pptx, rtf, sheets
+from recollect.readers.archive import Archive
+from recollect.readers.base import Limits, Unreadable
+from recollect.readers.body import Body, tidy
+
+RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
+KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+A, P, S = "urn:x/drawingml", "urn:x/presentationml", "urn:x/spreadsheetml"
+Zipped = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def zipped(tmp_path: Path) -> Zipped:
+    """Writes members into a zip file."""
+
+    def write(members: dict[str, str]) -> Path:
+        path = tmp_path / "made.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, text in members.items():
+                file.writestr(name, text)
+        return path
+
+    return write
+
+
+def links(**targets: str) -> str:
+    """A part's relations: id as `kind_number`, target."""
+    items = (
+        f'<Relationship Id="{name}" Type="{KIND}/{name.split("_")[0]}" Target="{target}"/>'
+        for name, target in targets.items()
+    )
+    return f'<Relationships xmlns="{RELS}">{"".join(items)}</Relationships>'
+
+
+def shape(text: str, place: str = "") -> str:
+    kind = f'<p:nvSpPr><p:nvPr><p:ph type="{place}"/></p:nvPr></p:nvSpPr>' if place else ""
+    return f"<p:sp>{kind}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+
+
+def slide(*shapes: str) -> str:
+    return f'<p:sld xmlns:p="{P}" xmlns:a="{A}">{"".join(shapes)}</p:sld>'
+
+
+def presentation(*order: str) -> str:
+    ids = "".join(f'<p:sldId id="{256 + i}" r:id="{name}"/>' for i, name in enumerate(order))
+    return f'<p:presentation xmlns:p="{P}" xmlns:r="{KIND}"><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>'
+
+
+def test_slides_in_the_order_shown_with_title_table_and_notes(zipped: Zipped) -> None:
+    cells = "".join(f"<a:tc><a:txBody><a:p><a:r><a:t>{t}</a:t></a:r></a:p></a:txBody></a:tc>" for t in "ab")
+    path = zipped(
+        {
+            "ppt/presentation.xml": presentation("slide_2", "slide_1"),
+            "ppt/_rels/presentation.xml.rels": links(slide_1="slides/s1.xml", slide_2="slides/s2.xml"),
+            "ppt/slides/s1.xml": slide(shape("End")),
+            "ppt/slides/s2.xml": slide(
+                shape("7", "sldNum"),
+                shape("Body"),
+                f"<a:tbl><a:tr>{cells}</a:tr></a:tbl>",
+                shape("Begin", "title"),
+            ),
+            "ppt/slides/_rels/s2.xml.rels": links(notesSlide="../notes/n.xml"),
+            "ppt/notes/n.xml": slide(shape("Say hello"), shape("1", "sldNum")),
+        }
+    )
+    read = pptx.read(path, Limits())
+    assert read.text == "Begin\n\nBody\n\na | b\n\nSay hello\n\nEnd"
+    assert [(page.number, page.start) for page in read.pages] == [(1, 0), (2, read.text.index("End"))]
+    assert [(h.text, h.start) for h in read.headings] == [("Begin", 0)]
+    assert read.title == "Begin"
+    with pytest.raises(Unreadable, match="more than 1 pages"):
+        pptx.read(path, Limits(pages=1))
+
+
+def workbook(zipped: Zipped, *names: str, **cells: str) -> Path:
+    """A workbook of sheets, each given as its rows' XML."""
+    ids = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="worksheet_{i}"/>' for i, n in enumerate(names, 1))
+    members = {
+        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": links(officeDocument="xl/workbook.xml"),
+        "xl/workbook.xml": (
+            '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+            f' xmlns:r="{KIND}"><sheets>{ids}</sheets></workbook>'
+        ),
+        "xl/_rels/workbook.xml.rels": links(
+            **{f"worksheet_{i}": f"worksheets/sheet{i}.xml" for i in range(1, len(names) + 1)}
+        ),
+    }
+    for i, name in enumerate(names, 1):
+        members[f"xl/worksheets/sheet{i}.xml"] = (
+            '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+            f"<sheetData>{cells[name]}</sheetData></worksheet>"
+        )
+    return zipped(members)
+
+
+def cell(place: str, value: str, kind: str = "n") -> str:
+    if kind == "s":
+        return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+    return f'<c r="{place}" t="{kind}"><v>{value}</v></c>'
+
+
+def test_sheets_are_pages_with_numbers_as_written(zipped: Zipped) -> None:
+    one = (
+        f'<row r="1">{cell("A1", "name", "s")}{cell("B1", "n", "s")}</row>'
+        f'<row r="4">{cell("A4", "two words", "s")}{cell("B4", "3")}{cell("C4", "0.1")}{cell("D4", "1", "b")}</row>'
+    )
+    two = f'<row r="1">{cell("A1", "12345678901")}</row>'
+    read = sheets.read(workbook(zipped, "One", "Nil", "Two", One=one, Nil="", Two=two), Limits())
+    assert read.text == "One\n\nname | n\ntwo words | 3 | 0.1 | TRUE\n\nTwo\n\n12345678901"
+    assert [heading.text for heading in read.headings] == ["One", "Two"]
+    assert [page.number for page in read.pages] == [1, 2, 3]
+    assert read.text.startswith("Two", read.pages[2].start)
+
+
+def test_a_sheet_whose_cells_lie_far_apart_is_left_out_with_a_note(zipped: Zipped) -> None:
+    far = f'<row r="1">{cell("A1", "1")}</row><row r="1048576">{cell("XFD1048576", "2")}</row>'
+    read = sheets.read(
+        workbook(zipped, "Far", "Near", Far=far, Near=f'<row r="1">{cell("A1", "5")}</row>'), Limits()
+    )
+    assert read.text == "Near\n\n5"
+    assert read.notes == ["left out, as their cells lie more than 20,000,000 places apart: Far"]
+
+
+def opendocument(body: str) -> dict[str, str]:
+    return {
+        "mimetype": odt.TEXT,
+        "content.xml": (
+            f'<o:d xmlns:o="urn:o" xmlns:text="urn:t" xmlns:table="urn:tb" xmlns:style="urn:s">{body}</o:d>'
+        ),
+    }
+
+
+def test_opendocument_headings_tables_spaces_and_notes(zipped: Zipped) -> None:
+    body = (
+        "<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes>"
+        '<text:h text:outline-level="2">Part</text:h>'
+        '<text:p>a<text:s text:c="2"/>b<text:note><text:p>below</text:p></text:note> goes<text:line-break/>on</text:p>'
+        "<table:table-row><table:table-cell><text:p>x</text:p></table:table-cell>"
+        "<table:table-cell><text:p>y</text:p></table:table-cell></table:table-row>"
+    )
+    read = odt.read(zipped(opendocument(body)), Limits())
+    assert read.text == "Part\n\na  b goes\non\n\nbelow\n\nx | y"
+    assert [(h.text, h.level, h.start) for h in read.headings] == [("Part", 2, 0)]
+
+
+def test_a_locked_opendocument_says_so(zipped: Zipped) -> None:
+    locked = opendocument("x") | {
+        "META-INF/manifest.xml": "<m><file-entry><encryption-data/></file-entry></m>"
+    }
+    with pytest.raises(Unreadable, match="is locked with a password"):
+        odt.read(zipped(locked), Limits())
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"{\rtf1\ansi\ansicpg1250 za\'bf\'f3\'b3\'e6\par second}", "zażółć\n\nsecond"),
+        (r"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}\f0 caf\'e9 \f1\'e4\'e0}", "café да"),
+        (r"{\rtf1\ansicpg932 \'93\'fa\'96{}\'93\'fa\'96\'7b}", "日�日本"),
+        (r"{\rtf1\uc1\u26085?\u26412?x \u-10179?\u-8704?}", "日本x 😀"),
+        (
+            r"{\rtf1{\*\unknown hidden}{\pict 00ff}a{\footnote {\b note}}b\par{\header Top}{\header Top}}",
+            "ab\n\nnote\n\nTop",
+        ),
+        (
+            r"{\rtf1\trowd\intbl a\cell b\par c\cell\row\trowd\intbl d\cell e\cell\row\pard z}",
+            "a | b c\nd | e\n\nz",
+        ),
+        (r"{\rtf1 {\field{\*\fldinst HYPERLINK x}{\fldrslt link}} a\~b\_c\bin4 \{}{\par}", "link a\xa0b-c"),
+        (r"{\rtf1 {\upr{ansi}{\*\ud{uni}}}}}} after", "ansi"),
+    ],
+)
+def test_rtf(source: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "made.rtf"
+    path.write_bytes(source.encode("latin-1"))
+    assert rtf.read(path, Limits()).text == text
+
+
+def test_rtf_headings_and_title(tmp_path: Path) -> None:
+    path = tmp_path / "made.rtf"
+    path.write_text(
+        r"{\rtf1{\stylesheet{\s2 heading 2;}{\s0 Normal;}}{\info{\title A name}{\author no}}"
+        r"\pard\s2 By style\par\pard\outlinelevel0 By level\par\pard plain\par}"
+    )
+    read = rtf.read(path, Limits())
+    assert (read.title, read.text) == ("A name", "By style\n\nBy level\n\nplain")
+    assert [(h.text, h.level) for h in read.headings] == [("By style", 2), ("By level", 1)]
+
+
+def test_rtf_nested_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.rtf"
+    path.write_text(r"{\rtf1" + "{" * 1_000_000)
+    with pytest.raises(Unreadable, match="groups are more than"):
+        rtf.read(path, Limits())
+
+
+def test_what_unpacks_too_large_is_refused_while_it_is_read(zipped: Zipped) -> None:
+    path = zipped({"a": "x" * 3_000_000, "b": "y" * 3_000_000})
+    with Archive(path, Limits(unpacked_bytes=5_000_000)) as archive:
+        assert len(archive.read("a")) == 3_000_000
+        with pytest.raises(Unreadable, match="unpacks to more than"):
+            archive.read("B")
+
+
+def test_a_size_that_the_directory_lies_about_counts_as_read(zipped: Zipped) -> None:
+    path = zipped({"a": "x" * 3_000_000})
+    lying = path.read_bytes().replace((3_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    path.write_bytes(lying)
+    with Archive(path, Limits(unpacked_bytes=1_000)) as archive, pytest.raises(Unreadable):
+        archive.read("a")
+
+
+def test_too_many_parts_no_zip_and_cut_short(zipped: Zipped) -> None:
+    path = zipped({str(i): "" for i in range(20)})
+    with pytest.raises(Unreadable, match="has more than 10 parts"):
+        Archive(path, Limits(parts=10))
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(Unreadable, match="its directory of parts cannot be read"):
+        Archive(path, Limits())
+    path.write_bytes(b"hello")
+    with pytest.raises(Unreadable, match="it is no zip archive"):
+        Archive(path, Limits())
+
+
+def test_a_locked_office_file_is_known_by_its_container(tmp_path: Path) -> None:
+    path = tmp_path / "locked.docx"
+    path.write_bytes(ole.MAGIC + bytes(1000))
+    with pytest.raises(Unreadable, match="is locked with a password"):
+        Archive(path, Limits())
+
+
+def test_without_the_extra_the_message_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kreuzberg", None)
+    path = tmp_path / "x.doc"
+    path.write_bytes(ole.MAGIC)
+    with pytest.raises(Unreadable, match=r"pip install 'recollect\[formats\]'") as said:
+        more.read(path, Limits())
+    assert said.value.code == "unsupported_file"
+
+
+def test_nobody_reads_what_nobody_knows(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(Unreadable) as said:
+        more.read(path, Limits())
+    assert said.value.code == "unsupported_file"
+
+
+def test_text_is_tidy_and_its_length_is_limited() -> None:
+    assert tidy("a \r\nb\rc\u2028d\x00\ufeff\xade\n\n\n\nf") == "a\nb\nc\nde\n\nf"
+    body = Body(Limits(characters=10))
+    body.add("12345678")
+    with pytest.raises(Unreadable, match="more than 10 characters"):
+        body.add("9")

@@ -1,0 +1,194 @@
+"""PDFs made here, byte by byte, each for one thing that the reader must get right."""
+
+from __future__ import annotations
+
+import resource
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from recollect.readers import pdf
+from recollect.readers.base import Limits, Unreadable
+
+Make = Callable[..., Path]
+
+
+def page(lines: Sequence[str]) -> bytes:
+    """A content stream with a line of text for each of `lines`."""
+    shown = "\n".join(f"({line}) Tj 0 -14 Td" for line in lines)
+    return f"BT /F 11 Tf 50 790 Td\n{shown}\nET".encode("latin-1")
+
+
+IMAGE = b"q 100 0 0 100 0 0 cm /I Do Q"
+
+
+def written(objects: dict[int, bytes], trailer: bytes = b"") -> bytes:
+    """The objects as a PDF file with its table of offsets."""
+    out, places = bytearray(b"%PDF-1.5\n"), {}
+    for number, thing in objects.items():
+        places[number] = len(out)
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, thing)
+    start, size = len(out), max(objects) + 1
+    out += b"xref\n0 %d\n" % size + b"0000000000 65535 f \n"
+    for number in range(1, size):
+        out += b"%010d 00000 n \n" % places[number]
+    return bytes(out + b"trailer<</Size %d/Root 1 0 R%b>>\nstartxref\n%d\n%%%%EOF\n" % (size, trailer, start))
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Writes a PDF of content streams; `bookmarks` are (title, page index); `extra` goes into the first page."""
+
+    def write(
+        pages: Sequence[bytes],
+        bookmarks: Sequence[tuple[str, int]] = (),
+        title: str = "",
+        extra: bytes = b"",
+        trailer: bytes = b"",
+    ) -> Path:
+        objects = {1: b"", 2: b"", 3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"}
+        pixels = zlib.compress(bytes(100))
+        objects[4] = (
+            b"<</Type/XObject/Subtype/Image/Width 10/Height 10/ColorSpace/DeviceGray/BitsPerComponent 8"
+            b"/Filter/FlateDecode/Length %d>>stream\n%b\nendstream" % (len(pixels), pixels)
+        )
+        objects[5] = f"<</Title({title})>>".encode("latin-1")
+        kids = []
+        for index, content in enumerate(pages):
+            at = max(objects) + 1
+            objects[at] = b"<</Length %d>>stream\n%b\nendstream" % (len(content), content)
+            objects[at + 1] = (
+                b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R"
+                b"/Resources<</Font<</F 3 0 R>>/XObject<</I 4 0 R>>>>%b>>" % (at, b"" if index else extra)
+            )
+            kids.append(at + 1)
+        objects[2] = b"<</Type/Pages/Count %d/Kids[%b]>>" % (
+            len(kids),
+            b" ".join(b"%d 0 R" % kid for kid in kids),
+        )
+        root = max(objects) + 1
+        for place, (words, index) in enumerate(bookmarks):
+            following = b"/Next %d 0 R" % (root + place + 2) if place + 1 < len(bookmarks) else b""
+            objects[root + place + 1] = b"<</Title(%b)/Parent %d 0 R/Dest[%d 0 R/Fit]%b>>" % (
+                words.encode("latin-1"),
+                root,
+                kids[index],
+                following,
+            )
+        objects[root] = b"<</Type/Outlines>>"
+        if bookmarks:
+            objects[root] = b"<</Type/Outlines/Count %d/First %d 0 R/Last %d 0 R>>" % (
+                len(bookmarks),
+                root + 1,
+                root + len(bookmarks),
+            )
+        objects[1] = b"<</Type/Catalog/Pages 2 0 R/Outlines %d 0 R>>" % root
+        path = tmp_path / "made.pdf"
+        path.write_bytes(written(dict(sorted(objects.items())), b"/Info 5 0 R" + trailer))
+        return path
+
+    return write
+
+
+def test_pages_title_and_bookmarks_where_their_words_stand(make: Make) -> None:
+    path = make(
+        [
+            page(["Contents", "First part 1"]),
+            page(["1.2 First part", "It begins."]),
+            page(["Second", "Ends."]),
+        ],
+        bookmarks=[("First part", 1), ("SECOND", 2), ("Nowhere", 2)],
+        title="On parts",
+    )
+    read = pdf.read(path, Limits())
+    assert read.title == "On parts"
+    assert [read.text[page.start :].split("\n")[0] for page in read.pages] == [
+        "Contents",
+        "1.2 First part",
+        "Second",
+    ]
+    assert [(heading.text, heading.level) for heading in read.headings] == [
+        ("1.2 First part", 1),
+        ("Second", 1),
+    ]
+    assert all(read.text.startswith(heading.text, heading.start) for heading in read.headings)
+
+
+def test_a_heading_over_two_lines_is_on_one(make: Make) -> None:
+    read = pdf.read(make([page(["A long", "heading", "words"])], bookmarks=[("A long heading", 0)]), Limits())
+    assert read.headings[0].text == "A long heading"
+    assert read.text == "A long heading\nwords"
+
+
+@pytest.mark.parametrize(
+    ("raw", "joined"),
+    [
+        ("infor\ufffemation", "information"),
+        ("infor\x02\r\nmation", "information"),
+        ("well\ufffeknown and well-known", "well-known and well-known"),
+        ("Saint\ufffeDenis", "Saint-Denis"),
+        ("1990\ufffe1995", "1990-1995"),
+        ("plain", "plain"),
+    ],
+)
+def test_words_parted_at_a_line_end(raw: str, joined: str) -> None:
+    assert pdf._joined(raw) == joined
+
+
+def test_form_fields_and_comments_are_text(make: Make) -> None:
+    notes = (
+        b"/Annots[<</Type/Annot/Subtype/Widget/FT/Tx/T(city)/V(Ghent)/Rect[0 0 9 9]>>"
+        b"<</Type/Annot/Subtype/Text/Contents(look here)/Rect[0 0 9 9]>>"
+        b"<</Type/Annot/Subtype/Link/Contents(no)/Rect[0 0 9 9]>>]"
+    )
+    assert pdf.read(make([page(["Form"])], extra=notes), Limits()).text == "Form\n\ncity: Ghent\nlook here"
+
+
+def test_a_scan_says_that_it_is_one(make: Make) -> None:
+    with pytest.raises(
+        Unreadable, match=r"holds no text: its 2 pages are images \(scanned\); run OCR"
+    ) as said:
+        pdf.read(make([IMAGE, IMAGE]), Limits())
+    assert said.value.code == "invalid_file"
+
+
+def test_a_half_scanned_file_has_a_note(make: Make) -> None:
+    read = pdf.read(make([page(["Words"]), IMAGE]), Limits())
+    assert (read.text, read.notes) == ("Words", ["1 of 2 pages are images without text; OCR would add them"])
+
+
+def test_an_empty_one_says_so(make: Make) -> None:
+    with pytest.raises(Unreadable, match="holds no text: its pages are empty or drawings"):
+        pdf.read(make([b""]), Limits())
+
+
+def test_a_password_is_named(make: Make) -> None:
+    lock = b"/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<%b>/U<%b>>>" % (b"ab" * 32, b"cd" * 32)
+    with pytest.raises(Unreadable, match="is locked with a password") as said:
+        pdf.read(make([page(["Words"])], trailer=lock), Limits())
+    assert said.value.code == "invalid_file"
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.pdf"
+    path.write_bytes(b"%PDF-1.4\nnothing of the kind\n")
+    with pytest.raises(Unreadable, match="is damaged, or no PDF"):
+        pdf.read(path, Limits())
+
+
+def test_too_many_pages_are_refused(make: Make) -> None:
+    with pytest.raises(Unreadable, match="has more than 2 pages"):
+        pdf.read(make([page(["a"])] * 3), Limits(pages=2))
+
+
+def test_every_page_of_many_is_there_and_memory_is_bounded(make: Make) -> None:
+    path = make([page([f"page {i} says this"] * 40) for i in range(pdf.REOPEN_PAGES * 2 + 5)])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    read = pdf.read(path, Limits())
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert [read.text[page.start :].split()[1] for page in read.pages] == [
+        str(i) for i in range(pdf.REOPEN_PAGES * 2 + 5)
+    ]
+    assert grown < 50, f"{grown} MB"
