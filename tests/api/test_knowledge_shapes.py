@@ -194,6 +194,18 @@ def test_our_own_chunking_is_told_as_static(lasting: Any, kind: str) -> None:
     }  # fmt: skip
 
 
+def test_another_chunking_is_for_files_that_come(lasting: Any) -> None:
+    before = lasting.stock()
+    at = f"vector_stores/{before['store_id']}"
+    asked = {"type": "recursive", "chunk_size": 200}
+    changed = post(lasting, at, {"chunking_strategy": asked})
+    assert changed["chunking_strategy"]["strategy"] == "recursive"
+    assert post(lasting, at, {"chunking_strategy": {"type": "auto"}, "name": "x"}) == {**changed, "name": "x"}
+    other = post(lasting, f"{at}/files", {"file_id": lasting.stock()["file_id"]})
+    assert other["chunking_strategy"]["chunk_size"] == 200
+    assert get(lasting, f"{at}/files/{before['file_id']}")["chunking_strategy"]["chunk_size"] == 512
+
+
 FILE = ("notes.md", b"# Notes\n\nThe car is red.", "text/markdown")
 SPLIT = {"type": "static", "static": {"max_chunk_size_tokens": 100, "chunk_overlap_tokens": 20}}
 

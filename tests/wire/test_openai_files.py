@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,28 @@ def test_the_quota_bounds_a_file_and_the_bound_of_other_bodies_does_not(served: 
         assert (large.value.status_code, large.value.code) == (413, "file_too_large")
         assert "max_file_bytes" in large.value.message
         assert len(client.files.list().data) == 1
+
+
+def test_a_client_that_hangs_up_leaves_nothing(served: Any) -> None:
+    server = served("gone")
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    head = (
+        f"POST /v1/files HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        "Content-Length: 5000000\r\n\r\n"
+        '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    )
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + b"a" * 1_000_000)
+        kept = server.folder / "files"
+        until = time.monotonic() + 10
+        while not any(path.is_file() for path in kept.rglob("*")):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    while any(path.is_file() for path in kept.rglob("*")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert httpx.get(f"{server.url}/v1/files").json()["data"] == []
+    assert "Traceback" not in server.said()
 
 
 def test_asynchronously(server: Any) -> None:

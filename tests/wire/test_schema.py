@@ -22,12 +22,28 @@ EXAMPLES = 12
 """Per route and mode: the whole stays under a minute."""
 
 
+def stock(url: str) -> dict[str, str]:
+    """A file in a store, its batch, and an upload: their ids, as the parameters of paths are called."""
+
+    def made(path: str, **options: Any) -> str:
+        return str(httpx.post(f"{url}/v1/{path}", **options).raise_for_status().json()["id"])
+
+    file = made("files", files={"file": ("a.txt", b"the kettle is green")}, data={"purpose": "assistants"})
+    store = made("vector_stores", json={"name": "stocked"})
+    batch = made(f"vector_stores/{store}/file_batches", json={"file_ids": [file]})
+    asked = {"filename": "a.txt", "bytes": 5, "purpose": "assistants", "mime_type": "text/plain"}
+    return {"file_id": file, "store_id": store, "batch_id": batch, "upload_id": made("uploads", json=asked)}
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_generated_request_is_a_server_error(server: Any, mode: GenerationMode) -> None:
     document = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+    ids = stock(server.url)
     sent: list[int] = []
 
     def ask(case: Any) -> None:
+        if len(sent) % 2 and not (case.method == "DELETE" or case.path.endswith("/cancel")):
+            case.path_parameters.update({name: ids[name] for name in case.path_parameters if name in ids})
         answer = case.call(timeout=30)
         case.validate_response(answer, checks=[not_a_server_error])
         sent.append(answer.status_code)

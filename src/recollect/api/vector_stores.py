@@ -47,6 +47,9 @@ def change(body: wire.StoreChangeBody) -> StoreChange:
     if "expires_after" in fields:
         expires = fields.pop("expires_after")
         fields["expires_after_days"] = None if expires is None else expires.days
+    split = asked.chunking(fields.pop("chunking_strategy", None))
+    if split is not None:
+        fields["chunking"] = split
     return StoreChange(**fields)
 
 

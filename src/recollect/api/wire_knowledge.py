@@ -19,9 +19,11 @@ Results = Annotated[int, Meta(ge=1, le=50)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0)]
 FileIds = Annotated[list[str], Meta(min_length=1, max_length=2_000)]
-SCALARS = {"type": ["string", "number", "boolean", "null"]}
-Attributes = Annotated[dict[str, Any], Meta(extra_json_schema={"additionalProperties": SCALARS})]
-Metadata = Annotated[dict[str, Any], Meta(extra_json_schema={"additionalProperties": {"type": "string"}})]
+TEXT = {"type": "string", "maxLength": 512}
+SCALARS = {"type": ["string", "number", "boolean", "null"], "maxLength": 512}
+PAIRS = {"maxProperties": 16, "propertyNames": {"minLength": 1, "maxLength": 64}}
+Attributes = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": SCALARS})]
+Metadata = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": TEXT})]
 
 # --- how a text is split ---------------------------------------------------------------------------
 
@@ -204,12 +206,13 @@ class StoreBody(msgspec.Struct, kw_only=True):
 
 
 class StoreChangeBody(msgspec.Struct, kw_only=True):
-    """The fields to change; what is left out stays as it is."""
+    """The fields to change; what is left out stays as it is. Another `chunking_strategy` is for files that come."""
 
     name: str | None | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
     metadata: Metadata | None | UnsetType = UNSET
     expires_after: ExpiresAfterActive | None | UnsetType = UNSET
+    chunking_strategy: Strategy | None | UnsetType = UNSET
     sharing: Sharing | UnsetType = UNSET
     writers: list[str] | UnsetType = UNSET
 

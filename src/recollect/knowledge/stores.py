@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -59,6 +60,8 @@ from recollect.types import Subject
 T = TypeVar("T")
 MAX_PAGE = 100
 MAX_BATCH = 2_000
+POLL = 0.1
+"""Seconds between two looks at what is in progress."""
 STATES = ("in_progress", "completed", "failed", "cancelled")
 
 
@@ -204,6 +207,8 @@ class Stores:
             put["metadata"] = checks.metadata_of(given["metadata"])
         if "expires_after_days" in given:
             put["expires_days"] = checks.days_of(given["expires_after_days"])
+        if "chunking" in given:
+            put["chunking"] = compact_json(checks.chunking_checked(given["chunking"]))
         if "sharing" in given:
             put["sharing"] = self._sharing(given["sharing"])
         people = _people(given["writers"]) if "writers" in given else None
@@ -214,8 +219,8 @@ class Stores:
             c.run(
                 "set_store",
                 [
-                    row.name, row.description, row.metadata, row.sharing, row.expires_days, row.last_active_at,
-                    self._tenant, id,
+                    row.name, row.description, row.metadata, row.chunking, row.sharing, row.expires_days,
+                    row.last_active_at, self._tenant, id,
                 ],
             )  # fmt: skip
             if people is not None:
@@ -387,6 +392,26 @@ class Stores:
 
         await self._write(work)
         self._core.jobs.wake(REMOVE_JOB)
+
+    async def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
+        """The store once none of its files is in progress, asked about `every` so many seconds.
+
+        Raises:
+            NotFound: no such store for this subject, or it was deleted meanwhile.
+        """
+        while (held := await self.get(store_id)).file_counts.in_progress:
+            await asyncio.sleep(every)
+        return held
+
+    async def wait_file(self, store_id: str, file_id: str, *, every: float = POLL) -> StoreFile:
+        """A file of a store once it is no longer in progress, asked about `every` so many seconds.
+
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject; or it was taken out meanwhile.
+        """
+        while (held := await self.file(store_id, file_id)).status == "in_progress":
+            await asyncio.sleep(every)
+        return held
 
     # --- batches -----------------------------------------------------------------------------------
 

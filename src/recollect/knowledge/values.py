@@ -147,12 +147,13 @@ class NewStoreFile(msgspec.Struct, kw_only=True):
 
 
 class StoreChange(msgspec.Struct, kw_only=True):
-    """An update of a store: fields that are left unset stay as they are."""
+    """An update of a store: fields that are left unset stay as they are. Another `chunking` is for files that come."""
 
     name: str | None | msgspec.UnsetType = msgspec.UNSET
     description: str | None | msgspec.UnsetType = msgspec.UNSET
     metadata: dict[str, str] | None | msgspec.UnsetType = msgspec.UNSET
     expires_after_days: int | None | msgspec.UnsetType = msgspec.UNSET
+    chunking: Chunking | msgspec.UnsetType = msgspec.UNSET
     sharing: Sharing | msgspec.UnsetType = msgspec.UNSET
     writers: list[str] | msgspec.UnsetType = msgspec.UNSET
 

@@ -67,7 +67,8 @@ SELECT v.tenant_id, v.id, v.seq, v.name, v.description, v.metadata, v.chunking, 
 FROM vector_stores v WHERE v.sharing = 'everyone' AND v.id IN (SELECT value FROM {texts ?} wanted)
 
 -- name: set_store
-UPDATE vector_stores SET name = ?, description = ?, metadata = ?, sharing = ?, expires_days = ?, last_active_at = ?
+UPDATE vector_stores
+SET name = ?, description = ?, metadata = ?, chunking = ?, sharing = ?, expires_days = ?, last_active_at = ?
 WHERE tenant_id = ? AND id = ?
 
 -- name: touch_store
