@@ -91,6 +91,19 @@ def store_seen(c: Connection, subject: Subject, id_: str) -> StoreRow:
     return row
 
 
+def store_local(c: Connection, subject: Subject, id_: str) -> StoreRow:
+    """A store of the subject's own tenant.
+
+    Raises:
+        NotFound: there is none for this subject.
+        Forbidden: it is another tenant's, shared to be read.
+    """
+    row = store_seen(c, subject, id_)
+    if row.tenant_id != subject.tenant_id:
+        raise Forbidden(f"the vector store {id_!r} is another tenant's, shared to be read")
+    return row
+
+
 def store_filled(c: Connection, subject: Subject, id_: str) -> StoreRow:
     """A store whose files the subject may add and remove.
 

@@ -15,6 +15,7 @@ from recollect.knowledge.access import (
     must_write,
     store_condition,
     store_filled,
+    store_local,
     store_owned,
     store_seen,
     stores_seen,
@@ -228,7 +229,7 @@ class Stores:
                 c.many("add_writer", [(self._tenant, id, user) for user in people])
             return store_values(c, self._tenant, [row])[0]
 
-        return await self._write(work)
+        return await self._write(work, id)
 
     async def delete(self, id: str) -> None:
         """Deletes a store; its chunks and vectors go with it, its files stay.
@@ -244,7 +245,7 @@ class Stores:
             empty(c, self._core, row.tenant_id, id)
             c.run("drop_store", [row.tenant_id, id])
 
-        await self._write(work)
+        await self._write(work, id)
         self._core.jobs.wake(REMOVE_JOB)
 
     # --- files in a store --------------------------------------------------------------------------
@@ -269,7 +270,7 @@ class Stores:
             held = attached_of(c, self._tenant, store_id, [one.file_id for one in files])
             return [attached_value(held[one.file_id]) for one in files]
 
-        made = await self._write(work)
+        made = await self._write(work, store_id)
         self._core.jobs.wake(INDEX_JOB)
         self._core.jobs.wake(REMOVE_JOB)
         return made
@@ -354,7 +355,7 @@ class Stores:
             payload = {"store": store_id, "file": file_id, "attached": one.seq}
             return self._core.jobs.place(c, row.tenant_id, ATTRIBUTES_JOB, payload)
 
-        job = await self._write(work)
+        job = await self._write(work, store_id)
         self._core.jobs.wake(ATTRIBUTES_JOB)
         await self._core.jobs.wait(self._tenant, job)
         return await self.file(store_id, file_id)
@@ -390,7 +391,7 @@ class Stores:
             one = _attached(c, row.tenant_id, store_id, file_id)
             detach(c, self._core, row.tenant_id, store_id, file_id, one.seq)
 
-        await self._write(work)
+        await self._write(work, store_id)
         self._core.jobs.wake(REMOVE_JOB)
 
     async def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
@@ -428,7 +429,7 @@ class Stores:
             attach(c, self._core, self.subject, row, files, quotas, batch_id=id_)
             return _batch(c, self._tenant, store_id, id_)
 
-        made = await self._write(work)
+        made = await self._write(work, store_id)
         self._core.jobs.wake(INDEX_JOB)
         self._core.jobs.wake(REMOVE_JOB)
         return made
@@ -464,7 +465,7 @@ class Stores:
                 c.run("cancel_batch", [row.tenant_id, batch_id])
             return _batch(c, row.tenant_id, store_id, batch_id)
 
-        ended = await self._write(work)
+        ended = await self._write(work, store_id)
         self._core.jobs.wake(REMOVE_JOB)
         return ended
 
@@ -486,8 +487,15 @@ class Stores:
         """Reads; not bound to the tenant where a store of another one may be meant."""
         return await self._core.threads.run(self._core.store.db.read, work, tenant)
 
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+    async def _write(self, work: Callable[[Connection], T], store_id: str | None = None) -> T:
+        """Writes in the tenant. The store it is about may be another tenant's, shared to be read, which a transaction
+        that is bound to one tenant does not see."""
+        try:
+            return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+        except NotFound:
+            if store_id is not None:
+                await self._read(lambda c: store_local(c, self.subject, store_id))
+            raise
 
     def _alive(self, row: StoreRow) -> StoreRow:
         if row.lapsed(now_micros()):
