@@ -373,3 +373,31 @@ def test_unknown_parameters_are_ignored(lasting: Any, ids: dict[str, str]) -> No
     assert get(lasting, f"vector_stores/{ids['store_id']}/files", **unknown)["data"]
     answer = lasting.request("GET", "/v1/admin/usage", params=unknown)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "include[]")
+
+
+def test_a_file_that_is_there_is_not_added_again(lasting: Any) -> None:
+    ids = lasting.stock()
+    at = f"vector_stores/{ids['store_id']}/files"
+    before = get(lasting, f"{at}/{ids['file_id']}")
+    assert post(lasting, at, {"file_id": ids["file_id"], "attributes": {"other": 1}}) == before
+    assert get(lasting, f"vector_stores/{ids['store_id']}")["file_counts"]["total"] == 2
+
+
+def test_a_store_for_everyone_is_read_by_all_and_filled_by_its_tenant(opened: Any) -> None:
+    keys = [{"name": t, "tenant": t, "role": "admin", "key": f"key-{t}"} for t in ("a", "b")]
+    house = opened(keys=keys)
+    ids = house.stock(key="key-a")
+    at = f"vector_stores/{ids['store_id']}"
+    post(house, f"{at}/search", {"query": "kettle"}, 404, key="key-b")
+    post(house, at, {"sharing": "everyone"}, key="key-a")
+    assert post(house, f"{at}/search", {"query": "kettle"}, key="key-b")["data"]
+    content = house.request("GET", f"/v1/{at}/files/{ids['file_id']}/content", key="key-b")
+    assert content.json()["data"][0]["text"] == "the kettle is green"
+    assert house.request("GET", f"/v1/files/{ids['file_id']}/content", key="key-b").status_code == 404
+    own = house.request(
+        "POST", "/v1/files", key="key-b", files={"file": FILE}, data={"purpose": "assistants"}
+    )
+    post(house, f"{at}/files", {"file_id": own.json()["id"]}, 403, key="key-b")
+    for method, path in (("DELETE", at), ("DELETE", f"{at}/files/{ids['file_id']}")):
+        assert house.request(method, f"/v1/{path}", key="key-b").status_code == 403
+    assert house.request("GET", "/v1/vector_stores", key="key-b").json()["data"] == []

@@ -55,16 +55,15 @@ def test_head_says_what_a_file_is(client: openai.OpenAI, server: Any) -> None:
     assert httpx.head(f"{server.url}/v1/files/file-nope/content").status_code == 404
 
 
-def test_pages_reach_every_file_once(served: Any) -> None:
-    server = served("pages")
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
-        made = [put(client, f"{i}.txt", purpose="batch" if i % 2 else "evals").id for i in range(7)]
-        assert [one.id for one in client.files.list()] == made[::-1]
-        assert [one.id for one in client.files.list(limit=3, order="asc")] == made
-        page = client.files.list(limit=3, order="asc", after=made[2])
-        assert ([one.id for one in page.data], page.has_more) == (made[3:6], True)
-        assert [one.id for one in client.files.list(limit=2, purpose="batch", order="asc")] == made[1::2]
-        assert [one.id for one in client.files.list(purpose="vision")] == []
+def test_pages_reach_every_file_once(client: openai.OpenAI) -> None:
+    before = [one.id for one in client.files.list(order="asc")]
+    made = [put(client, f"{i}.txt", purpose="batch" if i % 2 else "evals").id for i in range(7)]
+    assert [one.id for one in client.files.list()] == [*before, *made][::-1]
+    assert [one.id for one in client.files.list(limit=3, order="asc")] == [*before, *made]
+    page = client.files.list(limit=3, order="asc", after=made[2])
+    assert ([one.id for one in page.data], page.has_more) == (made[3:6], True)
+    assert [one.id for one in client.files.list(limit=2, purpose="batch", order="asc")] == made[1::2]
+    assert [one.id for one in client.files.list(purpose="vision")] == []
 
 
 def test_a_file_expires_when_it_is_told_to(client: openai.OpenAI) -> None:

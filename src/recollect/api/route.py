@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
 from recollect.api.errors import JSON
 from recollect.api.house import House
+from recollect.knowledge import Knowledge
 from recollect.memories import Memories
-
-if TYPE_CHECKING:
-    from recollect.knowledge import Knowledge
 
 B = TypeVar("B")
 Q = TypeVar("Q")
