@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import httpx
 import msgspec
-import numpy as np
 from typing_extensions import Unpack
 
 from recollect import errors
+from recollect.client_knowledge import ClientKnowledge
+from recollect.client_wire import Wire, query_of
 from recollect.memories import ChangeFields, MemoryFields, SearchFields, SelectionFields
 from recollect.shapes import merged
 from recollect.transfer import Imported, read_lines, write_file
@@ -35,23 +34,6 @@ T = TypeVar("T")
 AT = "/v1/memories"
 PART = 4 << 20
 """Bytes of an import sent in one request."""
-SECONDS = 60.0
-RAISED: dict[str, type[errors.RecollectError]] = {
-    "invalid_api_key": errors.Unauthorized,
-    "forbidden": errors.Forbidden,
-    "host_not_allowed": errors.Forbidden,
-    "not_found": errors.NotFound,
-    "conflict": errors.Conflict,
-    "storage_unavailable": errors.StorageError,
-    "disk_full": errors.StorageError,
-    "index_unavailable": errors.IndexUnavailable,
-    "embedder_unavailable": errors.EmbedderUnavailable,
-}
-INVALID: dict[str, type[errors.InvalidInput]] = {
-    "invalid_value": errors.InvalidInput,
-    "request_too_large": errors.InvalidInput,
-    "dimension_mismatch": errors.DimensionMismatch,
-}
 
 
 class _Came(msgspec.Struct):
@@ -86,44 +68,43 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None = None, *, user: str | None = None) -> None:
-        headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        if user is not None:
-            headers["x-recollect-user"] = user
-        timeout = httpx.Timeout(SECONDS, read=None)
         self.url = url
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+        self._wire = Wire(url, key, user)
+        self.knowledge = ClientKnowledge(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
 
     def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
         """See `Memories.add`."""
         body = content if isinstance(content, NewMemory) else merged("content", content, fields)
-        return _added(self._call("POST", AT, body=body))
+        return _added(self._wire.call("POST", AT, body=body))
 
     def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
         """See `Memories.add_many`."""
         items = [{"content": item} if isinstance(item, str) else item for item in memories]
-        held = msgspec.json.decode(self._call("POST", f"{AT}/batch", body={"memories": items}), type=_Many)
+        held = msgspec.json.decode(
+            self._wire.call("POST", f"{AT}/batch", body={"memories": items}), type=_Many
+        )
         return [_added(bytes(one)) for one in held.data]
 
     def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
         """See `Memories.update`."""
-        return msgspec.json.decode(self._call("PATCH", _path(id), body=fields), type=Memory)
+        return msgspec.json.decode(self._wire.call("PATCH", _path(id), body=fields), type=Memory)
 
     def delete(self, id: str) -> None:
         """See `Memories.delete`."""
-        self._call("DELETE", _path(id))
+        self._wire.call("DELETE", _path(id))
 
     def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[SelectionFields]) -> Receipt:
         """See `Memories.forget`."""
         body = {**fields} if ids is None else {**fields, "ids": list(ids)}
-        return msgspec.json.decode(self._call("POST", f"{AT}/forget", body=body), type=Receipt)
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/forget", body=body), type=Receipt)
 
     # --- reading -----------------------------------------------------------------------------------
 
     def get(self, id: str) -> Memory:
         """See `Memories.get`."""
-        return msgspec.json.decode(self._call("GET", _path(id)), type=Memory)
+        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Memory)
 
     def list(
         self,
@@ -136,27 +117,29 @@ class Client:
     ) -> Page:
         """See `Memories.list`."""
         asked = {"limit": limit, "after": after, "before": before, "order": order, **fields}
-        return msgspec.json.decode(self._call("GET", AT, query=_query(asked)), type=Page)
+        return msgspec.json.decode(self._wire.call("GET", AT, query=query_of(asked)), type=Page)
 
     def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
         """See `Memories.search`."""
         body = query if isinstance(query, Query) else merged("query", query, fields)
-        return msgspec.json.decode(self._call("POST", f"{AT}/search", body=body), type=SearchResult)
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/search", body=body), type=SearchResult)
 
     def count(self, **fields: Unpack[SelectionFields]) -> int:
         """See `Memories.count`."""
-        return msgspec.json.decode(self._call("POST", f"{AT}/count", body=fields), type=_Count).count
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/count", body=fields), type=_Count).count
 
     def near_duplicates(
         self, *, limit: int = 100, **fields: Unpack[SelectionFields]
     ) -> Sequence[NearDuplicate]:
         """See `Memories.near_duplicates`."""
         body = {"limit": limit, **fields}
-        return msgspec.json.decode(self._call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs).data
+        return msgspec.json.decode(
+            self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
+        ).data
 
     def stats(self) -> dict[str, Any]:
         """See `Memories.stats`."""
-        held: dict[str, Any] = msgspec.json.decode(self._call("GET", f"{AT}/stats"))
+        held: dict[str, Any] = msgspec.json.decode(self._wire.call("GET", f"{AT}/stats"))
         del held["object"]
         return held
 
@@ -164,14 +147,10 @@ class Client:
 
     def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
         """See `Memories.export`."""
-        body = msgspec.json.encode({"vectors": vectors, **fields})
-        with _reaching(self.url), self._http.stream("POST", f"{AT}/export", content=body) as answer:
-            if answer.status_code != 200:
-                raise _error(answer.status_code, answer.read())
-            rest = b""
-            for piece in answer.iter_bytes():
-                *lines, rest = (rest + piece).split(b"\n")
-                yield from (line + b"\n" for line in lines)
+        rest = b""
+        for piece in self._wire.pieces("POST", f"{AT}/export", body={"vectors": vectors, **fields}):
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in lines)
 
     def export_to(self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> int:
         """See `Memories.export_to`; the file is on this machine."""
@@ -193,7 +172,7 @@ class Client:
         """One part of an import; a line that is wrong is named by its place in the whole."""
         try:
             return msgspec.json.decode(
-                self._call("POST", f"{AT}/import", raw=part, query=query), type=Imported
+                self._wire.call("POST", f"{AT}/import", raw=part, query=query), type=Imported
             )
         except errors.InvalidInput as exc:
             name, _, number = exc.field.partition(" ")
@@ -207,19 +186,19 @@ class Client:
     def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
         """See `Memories.reembed`."""
         body = {"everything": everything, "rows_per_second": rows_per_second}
-        return msgspec.json.decode(self._call("POST", f"{AT}/reembed", body=body), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/reembed", body=body), type=Job)
 
     def move_index(self, to: str) -> Job:
         """See `Memories.move_index`."""
-        return msgspec.json.decode(self._call("POST", f"{AT}/move_index", body={"to": to}), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/move_index", body={"to": to}), type=Job)
 
     def compact(self) -> Job:
         """See `Memories.compact`."""
-        return msgspec.json.decode(self._call("POST", f"{AT}/compact"), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/compact"), type=Job)
 
     def job(self, id: str) -> Job:
         """See `Memories.job`."""
-        return msgspec.json.decode(self._call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
+        return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
 
     def wait(self, id: str, *, every: float = 0.25, told: Callable[[Job], None] = lambda job: None) -> Job:
         """The job once it has ended, asked about `every` so many seconds; `told` hears of each answer."""
@@ -230,29 +209,11 @@ class Client:
 
     def cancel(self, id: str) -> Job:
         """See `Memories.cancel`."""
-        return msgspec.json.decode(self._call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
-
-    # --- the wire ----------------------------------------------------------------------------------
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        raw: bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        content = raw if body is None else msgspec.json.encode(body, enc_hook=_plain)
-        with _reaching(self.url):
-            answer = self._http.request(method, path, content=content, params=query)
-        if answer.status_code != 200:
-            raise _error(answer.status_code, answer.content)
-        return answer.content
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
 
     def close(self) -> None:
         """Lets go of the connections. Idempotent."""
-        self._http.close()
+        self._wire.close()
 
     def __enter__(self) -> Client:
         return self
@@ -263,29 +224,6 @@ class Client:
         self.close()
 
 
-@contextmanager
-def _reaching(url: str) -> Iterator[None]:
-    try:
-        yield
-    except httpx.HTTPError as exc:
-        raise errors.StorageError(f"the server at {url} did not answer: {exc or type(exc).__name__}") from exc
-
-
-def _error(status: int, body: bytes) -> errors.RecollectError:
-    """The exception that the server's library raised, from its envelope."""
-    try:
-        told = msgspec.json.decode(body)["error"]
-        message, code, param = str(told["message"]), told["code"], told["param"]
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return errors.StorageError(
-            f"the server answered {status} with something that is not an error of Recollect"
-        )
-    if code in INVALID:
-        field = param or ""
-        return INVALID[code](field, message.removeprefix(f"{field}: "))
-    return RAISED.get(code, errors.RecollectError)(message)
-
-
 def _added(body: bytes) -> Added:
     came = msgspec.json.decode(body, type=_Came)
     memory = msgspec.json.decode(body, type=Memory)
@@ -294,26 +232,6 @@ def _added(body: bytes) -> Added:
 
 def _path(id: str) -> str:
     return f"{AT}/{quote(id, safe='')}"
-
-
-def _plain(value: Any) -> Any:
-    """Vectors travel as lists."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be sent")
-
-
-def _query(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The query string of a listing: lists repeated, times as ISO 8601, filters as JSON."""
-    return {
-        name: value
-        if isinstance(value, list)
-        else msgspec.json.encode(value).decode()
-        if isinstance(value, dict)
-        else msgspec.to_builtins(value)
-        for name, value in asked.items()
-        if value is not None
-    }
 
 
 def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:

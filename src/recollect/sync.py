@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -10,6 +10,9 @@ from typing import Any
 from typing_extensions import Unpack
 
 from recollect.config import Config
+from recollect.knowledge import Admin, Files, Knowledge, Stores, Uploads
+from recollect.knowledge.sources import BlockingSource, pieces_of
+from recollect.knowledge.values import StoredFile, UploadPart
 from recollect.memories import Memories, SelectionFields
 from recollect.portal import Portal, blocking
 from recollect.recollect import Recollect
@@ -46,13 +49,98 @@ class BlockingMemories:
 
     def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
         """The selection as JSONL lines, see `Memories.export`."""
-        lines = self.inner.export(vectors=vectors, **fields)
+        yield from _blocking_pieces(self.inner.export(vectors=vectors, **fields), self.portal)
 
-        async def following() -> bytes | None:
-            return await anext(lines, None)
 
-        while (line := self.portal.call(following())) is not None:
-            yield line
+class BlockingFiles:
+    """`knowledge.Files`, verb for verb."""
+
+    def __init__(self, inner: Files, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    upload = blocking(Files.upload)
+    list = blocking(Files.list)
+    get = blocking(Files.get)
+    delete = blocking(Files.delete)
+
+    def content(self, id: str) -> tuple[StoredFile, Iterator[bytes]]:
+        """A file and its bytes, piece by piece, see `Files.content`."""
+        file, pieces = self.portal.call(self.inner.content(id))
+        return file, _blocking_pieces(pieces, self.portal)
+
+
+class BlockingUploads:
+    """`knowledge.Uploads`, verb for verb."""
+
+    def __init__(self, inner: Uploads, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    create = blocking(Uploads.create)
+    get = blocking(Uploads.get)
+    complete = blocking(Uploads.complete)
+    cancel = blocking(Uploads.cancel)
+
+    def add_part(self, upload_id: str, source: BlockingSource) -> UploadPart:
+        """Takes one part, from a path, bytes or an open file; see `Uploads.add_part`."""
+        return self.portal.call(self.inner.add_part(upload_id, pieces_of(source)))
+
+
+class BlockingStores:
+    """`knowledge.Stores`, verb for verb."""
+
+    def __init__(self, inner: Stores, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    create = blocking(Stores.create)
+    list = blocking(Stores.list)
+    get = blocking(Stores.get)
+    update = blocking(Stores.update)
+    delete = blocking(Stores.delete)
+    attach = blocking(Stores.attach)
+    files = blocking(Stores.files)
+    file = blocking(Stores.file)
+    set_attributes = blocking(Stores.set_attributes)
+    text = blocking(Stores.text)
+    detach = blocking(Stores.detach)
+    wait = blocking(Stores.wait)
+    wait_file = blocking(Stores.wait_file)
+    create_batch = blocking(Stores.create_batch)
+    batch = blocking(Stores.batch)
+    cancel_batch = blocking(Stores.cancel_batch)
+    search = blocking(Stores.search)
+
+
+class BlockingAdmin:
+    """`knowledge.Admin`, verb for verb."""
+
+    def __init__(self, inner: Admin, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    quotas = blocking(Admin.quotas)
+    set_quotas = blocking(Admin.set_quotas)
+    usage = blocking(Admin.usage)
+
+
+class BlockingKnowledge:
+    """`knowledge.Knowledge`: files, uploads, vector stores, and what an admin sees."""
+
+    def __init__(self, inner: Knowledge, portal: Portal) -> None:
+        self.files = BlockingFiles(inner.files, portal)
+        self.uploads = BlockingUploads(inner.uploads, portal)
+        self.stores = BlockingStores(inner.stores, portal)
+        self.admin = BlockingAdmin(inner.admin, portal)
+
+
+def _blocking_pieces(pieces: AsyncIterator[bytes], portal: Portal) -> Iterator[bytes]:
+    async def following() -> bytes | None:
+        return await anext(pieces, None)
+
+    while (piece := portal.call(following())) is not None:
+        yield piece
 
 
 class BlockingRecollect:
@@ -63,10 +151,15 @@ class BlockingRecollect:
         self.portal = portal
         self.config = inner.config
         self.memories = BlockingMemories(inner.memories, portal)
+        self.knowledge = BlockingKnowledge(inner.knowledge, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """The memories as another subject sees them."""
         return BlockingMemories(self.inner.acting_as(subject), self.portal)
+
+    def knowing_as(self, subject: Subject) -> BlockingKnowledge:
+        """The files and vector stores as another subject sees them."""
+        return BlockingKnowledge(self.inner.knowing_as(subject), self.portal)
 
     def close(self) -> None:
         """Finishes writes, saves, lets go of the folder. Idempotent."""

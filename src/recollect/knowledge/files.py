@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -26,6 +27,7 @@ from recollect.knowledge.records import (
     page,
 )
 from recollect.knowledge.removal import REMOVE_JOB, detach
+from recollect.knowledge.sources import Source, name_of, pieces_of
 from recollect.knowledge.values import Listed, Purpose, StoredFile
 from recollect.memories import Core
 from recollect.rows import now_micros
@@ -52,26 +54,28 @@ class Files:
 
     async def upload(
         self,
-        filename: str,
-        pieces: AsyncIterable[bytes],
+        source: Source,
+        filename: str | None = None,
         *,
         purpose: Purpose = "assistants",
         media_type: str | None = None,
         expires_after_seconds: int | None = None,
     ) -> StoredFile:
-        """Keeps a file; its bytes go to their place piece by piece.
+        """Keeps a file: a path, bytes, a file opened for reading bytes, or pieces as they come. Its bytes go to their
+        place piece by piece. `filename` is the path's own unless given; its ending tells the format.
 
         Raises:
             InvalidInput: names the field and the fix; nothing is kept.
             QuotaExceeded: it is larger than a file may be, or than what is left.
         """
-        checks.text_of(filename, "filename", empty=False)
+        name = checks.text_of(name_of(source, filename), "filename", empty=False)
         checks.purpose_of(purpose)
         checks.seconds_of(expires_after_seconds)
-        staged = await self.stage(pieces)
+        async with aclosing(pieces_of(source)) as pieces:
+            staged = await self.stage(pieces)
         return await self.adopt(
             staged,
-            filename=filename,
+            filename=name,
             purpose=purpose,
             media_type=media_type,
             expires_after_seconds=expires_after_seconds,

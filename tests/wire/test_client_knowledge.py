@@ -1,0 +1,150 @@
+"""Files and vector stores, blocking: the same verbs and answers from a folder and through a server."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from recollect import errors, sync
+from recollect.client import Client
+from recollect.knowledge.values import NewStoreFile, PassageQuery, StoreChange
+from recollect.text.splitting import Chunking
+
+
+@pytest.fixture
+def client(served: Callable[..., Any]) -> Iterator[Client]:
+    with Client(served().url) as made:
+        yield made
+
+
+@pytest.fixture
+def local() -> Iterator[sync.BlockingRecollect]:
+    with sync.open(":memory:", embedder={"url": "hash:64"}) as made:
+        yield made
+
+
+UNTOLD = ("created_at", "last_active_at", "first_id", "last_id", "query_time", "sha256", "media_type")
+"""What differs from run to run, or is not told over HTTP."""
+
+
+def plain(value: Any, names: dict[str, str]) -> Any:
+    """A value without what differs between two runs: ids by the order in which they came."""
+    if isinstance(value, msgspec.Struct):
+        fields = {name: getattr(value, name) for name in value.__struct_fields__ if name not in UNTOLD}
+        return {name: plain(part, names) for name, part in fields.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one, names) for one in value]
+    if isinstance(value, str) and value.startswith(("file-", "vs_", "vsfb_", "chunk_")):
+        return names.setdefault(value, f"{value.partition('_')[0][:4]}#{len(names)}")
+    return value
+
+
+def story(knowledge: Any, folder: Path) -> list[Any]:
+    """The verbs in a row, and what they said."""
+    said: list[Any] = []
+    (folder / "kettle.md").write_text("# Kettles\n\nThe kettle is green.\n\n## Age\n\nIt is old.\n")
+    path = knowledge.files.upload(folder / "kettle.md")
+    raw = knowledge.files.upload(b"the meter is read in June", "meter.txt", purpose="user_data")
+    with (folder / "kettle.md").open("rb") as file:
+        again = knowledge.files.upload(file, "Grüße \"x\".md", expires_after_seconds=3_600)  # fmt: skip
+    said += [path, raw, again.filename, again.expires_at - again.created_at]
+    said += [knowledge.files.list(order="asc", limit=2), knowledge.files.get(raw.id)]
+    held, pieces = knowledge.files.content(raw.id)
+    said += [held, b"".join(pieces)]
+    store = knowledge.stores.create(
+        name="s", metadata={"a": "b"}, expires_after_days=3, chunking=Chunking(size=100, overlap=10)
+    )
+    said += [store.name, store.metadata, store.chunking, store.expires_after_days, store.dimension]
+    small = Chunking(strategy="recursive", size=12, overlap=0, header=True)
+    new = NewStoreFile(file_id=path.id, attributes={"n": 1.5, "t": "x", "b": True}, chunking=small)
+    said += [[one.id for one in knowledge.stores.attach(store.id, [new])]]
+    said += [knowledge.stores.wait_file(store.id, path.id), knowledge.stores.text(store.id, path.id)]
+    batch = knowledge.stores.create_batch(store.id, [NewStoreFile(file_id=raw.id)])
+    said += [knowledge.stores.wait(store.id).file_counts, knowledge.stores.batch(store.id, batch.id)]
+    said += [knowledge.stores.cancel_batch(store.id, batch.id).status]
+    said += [[one.id for one in knowledge.stores.files(store.id, batch_id=batch.id).data]]
+    said += [knowledge.stores.files(store.id, order="asc", state="completed", limit=1).has_more]
+    said += [knowledge.stores.set_attributes(store.id, raw.id, {"n": 2.0}).attributes]
+    for query in (
+        PassageQuery(queries=["green kettle"], limit=2, explain=True),
+        PassageQuery(queries=["meter", "kettle"], filters={"type": "eq", "key": "n", "value": 2}),
+        PassageQuery(queries=["old"], mode="words", neighbours=1, weights={"dense": 0.5, "words": 0.5}),
+    ):
+        said.append(knowledge.stores.search([store.id], query))
+    changed = knowledge.stores.update(store.id, StoreChange(name="t", expires_after_days=None))
+    said += [changed.name, changed.expires_after_days, changed.metadata]
+    knowledge.stores.detach(store.id, raw.id)
+    knowledge.files.delete(path.id)
+    said += [knowledge.stores.wait(store.id).file_counts, knowledge.stores.list().data[0].id]
+    knowledge.stores.delete(store.id)
+    said += [len(knowledge.stores.list().data)]
+    names: dict[str, str] = {}
+    return [plain(one, names) for one in said]
+
+
+def test_the_same_story_is_told_both_ways(client: Client, local: Any, tmp_path: Path) -> None:
+    assert story(client.knowledge, tmp_path) == story(local.knowledge, tmp_path)
+
+
+FAILURES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
+    (errors.NotFound, "no file 'nope'", lambda k: k.files.get("nope")),
+    (errors.NotFound, "no file 'a b\\?'", lambda k: k.files.delete("a b?")),
+    (errors.NotFound, "no vector store 'nope'", lambda k: k.stores.wait("nope")),
+    (errors.InvalidInput, "filename: is required", lambda k: k.files.upload(b"bytes")),
+    (errors.InvalidInput, "cannot be read: no such file", lambda k: k.files.upload("/no/such/file")),
+    (errors.InvalidInput, "cannot be read: is a directory", lambda k: k.files.upload(Path("/"), "x.txt")),
+    (errors.InvalidInput, "512", lambda k: k.stores.create(name="x" * 513)),
+    (errors.InvalidInput, "after", lambda k: k.files.list(after="nope")),
+]
+
+
+@pytest.mark.parametrize(("error", "says", "verb"), FAILURES)
+def test_the_same_exceptions_both_ways(
+    local: Any, error: type[Exception], says: str, verb: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(error, match=says):
+        verb(local.knowledge)
+
+
+def test_the_same_exceptions_through_a_server(client: Client) -> None:
+    for error, says, verb in FAILURES:
+        with pytest.raises(error, match=says):
+            verb(client.knowledge)
+
+
+def test_a_quota_is_named_through_a_server(served: Callable[..., Any]) -> None:
+    server = served(quotas={"max_file_bytes": 10, "max_storage_bytes": 15})
+    with Client(server.url) as client:
+        for source, quota in (
+            (b"x" * 11, "max_file_bytes"),
+            (b"x" * 10, None),
+            (b"y" * 9, "max_storage_bytes"),
+        ):
+            if quota is None:
+                client.knowledge.files.upload(source, "a.txt")
+                continue
+            with pytest.raises(errors.QuotaExceeded) as told:
+                client.knowledge.files.upload(source, "a.txt")
+            assert told.value.quota == quota
+
+
+def test_sources_that_give_no_bytes(local: Any) -> None:
+    for source, says in ((io.StringIO("text"), "mode 'rb'"), (3, "is int")):
+        with pytest.raises(errors.InvalidInput, match=says):
+            local.knowledge.files.upload(source, "a.txt")
+    assert local.knowledge.files.list().data == []
+
+
+def test_an_upload_by_parts(local: Any, tmp_path: Path) -> None:
+    (tmp_path / "second").write_bytes(b"world")
+    uploads = local.knowledge.uploads
+    upload = uploads.create(filename="a.txt", bytes=11, purpose="assistants", media_type="text/plain")
+    parts = [uploads.add_part(upload.id, b"hello "), uploads.add_part(upload.id, tmp_path / "second")]
+    done = uploads.complete(upload.id, [part.id for part in parts])
+    assert b"".join(local.knowledge.files.content(done.file.id)[1]) == b"hello world"
+    assert local.knowledge.admin.usage().storage_bytes == 11
