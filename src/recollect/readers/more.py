@@ -14,6 +14,7 @@ from recollect.readers import ole
 from recollect.readers.archive import LOCKED
 from recollect.readers.base import Document, Limits, Unreadable
 from recollect.readers.body import Body
+from recollect.readers.native import panics_are_damage
 from recollect.readers.pptx import UNTITLED
 
 DOC = "application/msword"
@@ -51,7 +52,8 @@ def read(path: Path, limits: Limits) -> Document:
     data = path.read_bytes()
     media_type = _media_type(kreuzberg, data)
     try:
-        result = kreuzberg.extract_bytes_sync(data, media_type, config=_config(kreuzberg, limits))
+        with panics_are_damage():
+            result = kreuzberg.extract_bytes_sync(data, media_type, config=_config(kreuzberg, limits))
     except kreuzberg.KreuzbergError as exc:
         raise Unreadable("invalid_file", f"is damaged, or locked with a password ({exc})") from exc
     body = Body(limits)

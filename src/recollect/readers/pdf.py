@@ -10,7 +10,6 @@ import ctypes
 import importlib
 import logging
 import re
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pypdfium2.raw as raw  # type: ignore[import-untyped]
 
 from recollect.readers.base import Document, Heading, Limits, Unreadable
 from recollect.readers.body import Body, tidy, too_many_pages
+from recollect.readers.native import panics_are_damage
 
 MEDIA_TYPE = "application/pdf"
 LOCKED = "is locked with a password; save it without one"
@@ -26,11 +26,18 @@ DAMAGED = "is damaged, or no PDF: it cannot be opened; save it again with anothe
 REOPEN_PAGES = 100
 """How many pages are read before what PDFium has kept of them is let go."""
 MOST_BOOKMARKS = 20_000
+MOST_TITLE = 1_024
+"""Bytes of a bookmark's words in UTF-16; longer ones are no headings."""
 MOST_OBJECTS = 10_000
 """How many of a page's objects are looked at for an image."""
 
-_HYPHEN = re.compile(r"(\w*)[\x02\ufffe](?:\r\n)?(\w*)")
-_NUMBER = r"(?:(?:\d[\d.]*|[A-Z](?:\.\d+)*\.?|[IVX]+\.?)[ \t]+)?"
+_HYPHEN = re.compile(r"[\x02\ufffe](?:\r\n)?")
+_WORD = re.compile(r"\w+")
+_WORD_END = re.compile(r"\w+\Z")
+LONGEST_WORD = 60
+_FIGURES = r"(?:\d[\d.]*|[A-Z](?:\.\d+)*\.?|[IVX]+\.?)"
+_NUMBER = re.compile(rf"[ \t]*({_FIGURES}[ \t]+)?", re.IGNORECASE)
+"""What may stand before a heading's words: 1.2, B.1, IV."""
 _PROGRAM = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _QUIET_ANNOTATIONS = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
 _Outline = dict[int, list[tuple[int, str]]]
@@ -46,15 +53,15 @@ def read(path: Path, limits: Limits) -> Document:
         if exc.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             raise Unreadable("invalid_file", LOCKED) from exc
         return _second_try(path, limits, exc)
-    pdf.close()
-    return _Reading(path, limits).document()
+    return _Reading(path, pdf, limits).document()
 
 
 class _Reading:
     """One pass over a PDF that opens."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, pdf: Any, limits: Limits) -> None:
         self.path = path
+        self.pdf = pdf
         self.body = Body(limits)
         self.limits = limits
         self.images = 0
@@ -62,26 +69,25 @@ class _Reading:
         self.damaged: list[int] = []
 
     def document(self) -> Document:
-        pdf = pdfium.PdfDocument(self.path)
         try:
-            count = len(pdf)
+            count = len(self.pdf)
             if count > self.limits.pages:
                 raise too_many_pages(self.limits.pages)
-            title = _title(pdf.get_metadata_value("Title"))
-            outline = _outline(pdf)
+            title = _title(self.pdf.get_metadata_value("Title"))
+            outline = _outline(self.pdf)
             for index in range(count):
                 if index and index % REOPEN_PAGES == 0:
-                    pdf.close()
-                    pdf = pdfium.PdfDocument(self.path)
-                self._page(pdf, index, outline.get(index, []))
+                    self.pdf.close()
+                    self.pdf = pdfium.PdfDocument(self.path)
+                self._page(index, outline.get(index, []))
         finally:
-            pdf.close()
+            self.pdf.close()
         self._judge(count)
         return self.body.document(MEDIA_TYPE, title)
 
-    def _page(self, pdf: Any, index: int, bookmarks: list[tuple[int, str]]) -> None:
+    def _page(self, index: int, bookmarks: list[tuple[int, str]]) -> None:
         self.body.page(index + 1)
-        page = raw.FPDF_LoadPage(pdf, index)
+        page = raw.FPDF_LoadPage(self.pdf, index)
         if not page:
             self.damaged.append(index + 1)
             return
@@ -151,11 +157,12 @@ def _joined(text: str) -> str:
     if "\ufffe" not in text and "\x02" not in text:
         return text
 
-    def join(match: re.Match[str]) -> str:
-        left, right = match.groups()
-        compound = f"{left}-{right}"
-        hyphenated = not left[-1:].isalpha() or not right[:1].islower() or compound in text
-        return compound if hyphenated else left + right
+    def join(mark: re.Match[str]) -> str:
+        left = _WORD_END.search(text, max(0, mark.start() - LONGEST_WORD), mark.start())
+        right = _WORD.match(text, mark.end())
+        if not left or not right or not left[0][-1].isalpha() or not right[0][0].islower():
+            return "-"
+        return "-" if f"{left[0]}-{right[0]}" in text else ""
 
     return _HYPHEN.sub(join, text)
 
@@ -210,30 +217,64 @@ def _value(annotation: Any, key: bytes) -> str:
 
 
 def _outline(pdf: Any) -> _Outline:
-    """Bookmarks by the index of the page that they point to, each as its level and its words."""
+    """Bookmarks by the index of the page that they point to, each as its level and its words, in order."""
     found: _Outline = {}
-    for bookmark in islice(pdf.get_toc(), MOST_BOOKMARKS):
-        target = bookmark.get_dest()
-        index = target.get_index() if target else None
-        title = " ".join(bookmark.get_title().split())
-        if index is not None and title:
-            found.setdefault(index, []).append((bookmark.level + 1, title))
+    waiting = [(raw.FPDFBookmark_GetFirstChild(pdf, None), 1)]
+    seen: set[int | None] = {None}
+    buffer = ctypes.create_string_buffer(MOST_TITLE)
+    while waiting and len(seen) < MOST_BOOKMARKS:
+        bookmark, level = waiting.pop()
+        address = ctypes.cast(bookmark, ctypes.c_void_p).value
+        if address in seen:
+            continue
+        seen.add(address)
+        waiting.append((raw.FPDFBookmark_GetNextSibling(pdf, bookmark), level))
+        waiting.append((raw.FPDFBookmark_GetFirstChild(pdf, bookmark), level + 1))
+        size = raw.FPDFBookmark_GetTitle(bookmark, buffer, MOST_TITLE)
+        title = " ".join(buffer.raw[: size - 2].decode("utf-16-le", "ignore").split())
+        target = raw.FPDFBookmark_GetDest(pdf, bookmark)
+        if 2 < size <= MOST_TITLE and title and target:
+            index = raw.FPDFDest_GetDestPageIndex(pdf, target)
+            found.setdefault(index, []).append((level, title))
     return found
 
 
 def _places(text: str, bookmarks: list[tuple[int, str]]) -> list[tuple[int, int, int]]:
-    """Of each bookmark whose words begin a line of the page: its level, where they begin, where they end; in order. A
-    number before the words belongs to them; a line that holds nothing else is preferred."""
+    """Of each bookmark whose words begin a line of the page: its level, where they begin, where they end; in order.
+    A number before the words belongs to them; a line that holds nothing else is preferred."""
     found: dict[int, tuple[int, int, int]] = {}
+    folded = text.lower()
+    folded = folded if len(folded) == len(text) else text
+    after = 0
     for level, title in bookmarks:
-        words = _NUMBER + r"\s+".join(map(re.escape, title[:300].split()))
-        after = max(found, default=-1) + 1
-        for pattern in (rf"^[ \t]*({words})[ \t]*$", rf"^[ \t]*({words})\b"):
-            match = re.compile(pattern, re.MULTILINE | re.IGNORECASE).search(text, after)
-            if match:
-                found[match.start(1)] = (level, match.start(1), match.end(1))
-                break
+        place = _on_line(folded, title.lower(), after) or _over_lines(text, title, after)
+        if place is not None:
+            found[place[0]] = (level, *place)
+            after = place[1]
     return sorted(found.values(), key=lambda place: place[1])
+
+
+def _on_line(text: str, title: str, after: int) -> tuple[int, int] | None:
+    """Where a title is the whole of a line, but for a number before it; after an offset."""
+    at = text.find(title, after)
+    while at >= 0:
+        start, end = text.rfind("\n", 0, at) + 1, at + len(title)
+        number = _NUMBER.fullmatch(text, start, at)
+        stop = text.find("\n", end)
+        if number and not text[end : stop if stop >= 0 else len(text)].strip():
+            return number.start(1) if number and number[1] else at, end
+        at = text.find(title, end)
+    return None
+
+
+def _over_lines(text: str, title: str, after: int) -> tuple[int, int] | None:
+    """Where a title goes over several lines, or begins one; after an offset."""
+    words = title.split()
+    if words[0] not in text:
+        return None
+    pattern = r"\s+".join(map(re.escape, words))
+    match = re.compile(rf"^[ \t]*((?:{_FIGURES}[ \t]+)?{pattern})(?!\w)", re.MULTILINE).search(text, after)
+    return match.span(1) if match else None
 
 
 def _second_try(path: Path, limits: Limits, cause: Exception) -> Document:
@@ -245,13 +286,11 @@ def _second_try(path: Path, limits: Limits, cause: Exception) -> Document:
     oxide.disable_logging()
     body = Body(limits)
     try:
-        pdf = oxide.PdfDocument(str(path))
-        count = int(pdf.page_count())
-        if count > limits.pages:
-            raise too_many_pages(limits.pages)
-        for index in range(count):
-            body.page(index + 1)
-            body.add(pdf.extract_text(index) or "")
+        with panics_are_damage():
+            pdf = oxide.PdfDocument(str(path))
+            for index in range(int(pdf.page_count())):
+                body.page(index + 1)
+                body.add(pdf.extract_text(index) or "")
     except (RuntimeError, ValueError, OSError) as exc:
         raise Unreadable("invalid_file", LOCKED if _encrypted(path) else DAMAGED) from exc
     body.notes.append("the file is damaged; what could be read of it is here")

@@ -21,6 +21,7 @@ from recollect.readers import office
 from recollect.readers.archive import LOCKED, Archive
 from recollect.readers.base import Document, Limits, Unreadable
 from recollect.readers.body import Body
+from recollect.readers.native import panics_are_damage
 from recollect.readers.xml import Element, attribute, local, parse
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -46,7 +47,8 @@ def read(path: Path, limits: Limits) -> Document:
                 title, extras, skipped = office.title(archive), _extras(archive), _sparse(archive)
             else:
                 title = office.property_of(archive, "meta.xml", "title")
-    _sheets(path, body, skipped)
+    with panics_are_damage():
+        _sheets(path, body, skipped)
     body.add("\n".join(extras))
     if skipped:
         names = ", ".join(sorted(skipped))
