@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -121,15 +121,21 @@ class Files:
         try:
             row = self.row_of(staged, filename, purpose, media_type, expires_after_seconds)
             quotas = await self._quotas()
-
-            def work(c: Connection) -> FileRow:
-                return insert(c, row, quotas)
-
-            held = await self._core.threads.result(self._core.store.db.write(work, tenant=row.tenant_id))
         except BaseException:
             await self.drop(staged)
             raise
-        return file_value(held)
+        return file_value(await self.keep(staged, lambda c: insert(c, row, quotas)))
+
+    async def keep(self, staged: Staged, work: Callable[[Connection], FileRow]) -> FileRow:
+        """Writes the row of staged bytes; they are dropped when it is refused. Not when the caller is cancelled: the
+        row may be written all the same, and bytes without one are swept."""
+        try:
+            return await self._core.threads.result(
+                self._core.store.db.write(work, tenant=self.subject.tenant_id)
+            )
+        except Exception:
+            await self.drop(staged)
+            raise
 
     def row_of(
         self, staged: Staged, filename: str, purpose: str, media_type: str | None, seconds: int | None
@@ -216,7 +222,7 @@ class Files:
             NotFound: no such file for this subject.
         """
         row = await self._row(id)
-        pieces = self._core.blobs.read(row.tenant_id, row.id)
+        pieces = await self._core.threads.run(self._core.blobs.read, row.tenant_id, row.id)
         first = await self._core.threads.run(next, pieces, None)
 
         async def following() -> AsyncIterator[bytes]:

@@ -166,7 +166,7 @@ class Uploads:
 
         try:
             await self._write(work)
-        except BaseException:
+        except Exception:  # not when the caller is cancelled: the part may be written all the same
             await self._core.threads.run(self._core.blobs.delete, self._tenant, id_)
             raise
         return part_value(upload_id, (id_, size, now))
@@ -197,11 +197,7 @@ class Uploads:
                 raise Conflict(f"the upload {upload_id} was ended meanwhile")
             return held
 
-        try:
-            held = await self._write(work)
-        except BaseException:
-            await self._files.drop(staged)
-            raise
+        held = await self._files.keep(staged, work)
         for id_ in sizes:
             await self._core.threads.run(self._core.blobs.delete, self._tenant, id_)
         return upload_value(row._replace(status="completed", file_id=held.id), held, now_micros())
