@@ -179,6 +179,7 @@ def test_a_locked_opendocument_says_so(zipped: Zipped) -> None:
             "a | b c\nd | e\n\nz",
         ),
         (r"{\rtf1 {\field{\*\fldinst HYPERLINK x}{\fldrslt link}} a\~b\_c\bin4 \{}{\par}", "link a\xa0b-c"),
+        (r"{\rtf1\ansicpg125 caf\'e9}", "café"),
         (r"{\rtf1 {\upr{ansi}{\*\ud{uni}}}}}} after", "ansi"),
     ],
 )
@@ -239,6 +240,16 @@ def test_a_locked_office_file_is_known_by_its_container(tmp_path: Path) -> None:
     path.write_bytes(ole.MAGIC + bytes(1000))
     with pytest.raises(Unreadable, match="is locked with a password"):
         Archive(path, Limits())
+
+
+def test_an_old_workbook_that_runs_in_circles_is_refused(tmp_path: Path) -> None:
+    header = bytearray(512)
+    header[:8], header[30], header[76:] = ole.MAGIC, 9, bytes(4) + b"\xff" * 432
+    header[68:72] = b"\xff" * 4
+    path = tmp_path / "round.xls"
+    path.write_bytes(bytes(header) + (1).to_bytes(4, "little") * 2 + b"\xff" * 504)
+    with pytest.raises(Unreadable, match="in circles"):
+        sheets.read(path, Limits())
 
 
 def test_without_the_extra_the_message_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,19 +37,54 @@ def _links(directory: bytes, entry: int) -> tuple[int, int, int]:
     return left, right, child
 
 
+def tangled(data: bytes) -> bool:
+    """Whether a sector of the file follows two others: its chains run in circles, in which parsers are caught."""
+    if not data.startswith(MAGIC) or len(data) < 512:
+        return False
+    following = [sector for sector in _table(data) if sector < _LAST]
+    return len(following) != len(set(following))
+
+
 def _directory(data: bytes) -> bytes:
     """The sectors of the directory, one after the other."""
-    size = 1 << min(struct.unpack_from("<H", data, 30)[0], 12)
-    tables = [sector for sector in struct.unpack_from(f"<{_IN_HEADER}I", data, 76) if sector < _LAST]
+    size, table = _size(data), _table(data)
     sector = struct.unpack_from("<I", data, 48)[0]
     parts: list[bytes] = []
     seen: set[int] = set()
-    while sector < _LAST and sector not in seen:
+    while sector < len(table) and sector not in seen:
         seen.add(sector)
-        parts.append(data[(sector + 1) * size : (sector + 2) * size])
-        table, at = divmod(sector, size // 4)
-        place = (tables[table] + 1) * size + at * 4 if table < len(tables) else len(data)
-        if place + 4 > len(data):
-            break
-        sector = struct.unpack_from("<I", data, place)[0]
+        parts.append(_sector(data, sector, size))
+        sector = table[sector]
     return b"".join(parts)
+
+
+def _table(data: bytes) -> list[int]:
+    """For every sector, the one that follows it. The table's own sectors are named in the header and in a chain."""
+    size = _size(data)
+    places = list(struct.unpack_from(f"<{_IN_HEADER}I", data, 76))
+    more: int = struct.unpack_from("<I", data, 68)[0]
+    seen: set[int] = set()
+    while more < _LAST and more not in seen:
+        seen.add(more)
+        named = _numbers(_sector(data, more, size))
+        if not named:
+            break
+        places.extend(named[:-1])
+        more = named[-1]
+    table: list[int] = []
+    for place in dict.fromkeys(sector for sector in places if sector < _LAST):
+        table.extend(_numbers(_sector(data, place, size)))
+    return table
+
+
+def _size(data: bytes) -> int:
+    """Bytes of a sector: 512 or 4 096."""
+    return 4_096 if struct.unpack_from("<H", data, 30)[0] == 12 else 512
+
+
+def _sector(data: bytes, number: int, size: int) -> bytes:
+    return data[(number + 1) * size : (number + 2) * size]
+
+
+def _numbers(sector: bytes) -> list[int]:
+    return list(struct.unpack_from(f"<{len(sector) // 4}I", sector))

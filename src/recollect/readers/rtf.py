@@ -5,6 +5,7 @@ Characters outside ASCII stand in the code page of the font that is set, or of t
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import Path
 
@@ -367,7 +368,7 @@ _WORDS = {
 def _known(page: str) -> str:
     """The code page, or the usual one where Python has no such."""
     try:
-        b"".decode(page)
+        codecs.lookup(page)
     except LookupError:
         return "utf-8" if page == "cp65001" else "cp1252"
     return page

@@ -17,7 +17,7 @@ from python_calamine import (
     SheetTypeEnum,
 )
 
-from recollect.readers import office
+from recollect.readers import office, ole
 from recollect.readers.archive import LOCKED, Archive
 from recollect.readers.base import Document, Limits, Unreadable
 from recollect.readers.body import Body
@@ -47,6 +47,8 @@ def read(path: Path, limits: Limits) -> Document:
                 title, extras, skipped = office.title(archive), _extras(archive), _sparse(archive)
             else:
                 title = office.property_of(archive, "meta.xml", "title")
+    elif ole.tangled(path.read_bytes()):
+        raise Unreadable("invalid_file", "is damaged: its sectors follow each other in circles")
     with panics_are_damage():
         _sheets(path, body, skipped)
     body.add("\n".join(extras))
