@@ -54,7 +54,7 @@ def read(path: Path, limits: Limits) -> Document:
     try:
         with panics_are_damage():
             result = kreuzberg.extract_bytes_sync(data, media_type, config=_config(kreuzberg, limits))
-    except kreuzberg.KreuzbergError as exc:
+    except (kreuzberg.KreuzbergError, OSError) as exc:
         raise Unreadable("invalid_file", f"is damaged, or locked with a password ({exc})") from exc
     body = Body(limits)
     body.add(_cleaned(str(result.content), media_type))
