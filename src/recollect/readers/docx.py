@@ -234,6 +234,8 @@ def _styles(archive: Archive, part: str) -> dict[str, Style]:
         return {}
     found: dict[str, Style] = {}
     for element in parse(archive, part).iter("{*}style"):
+        if attribute(element, "type") not in ("paragraph", ""):
+            continue
         found[attribute(element, "styleId")] = _style(element)
     return {name: _inherited(name, found) for name in found}
 
