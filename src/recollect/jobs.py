@@ -376,6 +376,9 @@ class Jobs:
 
         if not await self._insist(work, now + self.lease):
             log.warning("job %s was ended by another worker", run.id)
+        elif state == "failed" and run.kind in self.endings:  # what was written with it may be a job
+            for waiting in self._wake.values():
+                waiting.set()
 
     async def _insist(self, work: Callable[[Connection], int], until: int) -> int:
         """Writes what became of a job, for as long as nobody else can have taken it over."""

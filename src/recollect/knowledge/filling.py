@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.embedders.base import Embedded, Embedder, Span, Task
+from recollect.errors import RecollectError
 
 CAPACITY = 256
 """Texts that go to the model together at most, unless one file brings more."""
@@ -65,7 +66,7 @@ class Filling(Embedder):
     async def _answer(self, together: list[_Asked]) -> None:
         wanted = [asked for asked in together if not asked.answer.cancelled()]
         try:
-            made = await self.inner.embed([text for asked in wanted for text in asked.texts])
+            made = await self._made([text for asked in wanted for text in asked.texts])
         except Exception as exc:
             await self._one_by_one(wanted, exc)
             return
@@ -76,13 +77,21 @@ class Filling(Embedder):
             if not asked.answer.done():
                 asked.answer.set_result(Embedded(vectors, round(share * len(vectors))))
 
+    async def _made(self, texts: Sequence[str]) -> Embedded:
+        try:
+            return await self.inner.embed(texts)
+        except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as exc:  # native code that panics raises no Exception
+            raise RecollectError(f"the model failed: {exc}") from exc
+
     async def _one_by_one(self, wanted: list[_Asked], exc: Exception) -> None:
         """A text that the model refuses must not fail the files that shared its batch."""
         for asked in wanted:
             try:
                 if len(wanted) == 1:
                     raise exc
-                made = await self.inner.embed(asked.texts)
+                made = await self._made(asked.texts)
             except Exception as own:
                 if not asked.answer.done():
                     asked.answer.set_exception(own)

@@ -98,14 +98,33 @@ class Pipeline:
         if not places:
             raise Unreadable("invalid_file", "holds no text")
         await run.report(0, len(places))
-        stored: set[int] = set()
+        if row.writing and await self.core.threads.run(
+            self._others, run.tenant, row.seq, document.text, places
+        ):
+            await self.removal.clear(run.tenant, row.store_id, row.seq)
         for at in range(0, len(places), BATCH):
             drafts = self._drafts(run.tenant, row, document, places[at : at + BATCH], at, chunking)
-            along = partial(self._along, run, row, document, places, at, stored)
-            outcomes = await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
-            stored.update(one.row.seq for one in outcomes)
+            along = partial(self._along, run, row, document, places, at)
+            await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
             await run.report(min(len(places), at + BATCH), len(places))
         return len(places)
+
+    def _others(self, tenant: str, attached: int, text: str, places: Sequence[ChunkPlace]) -> bool:
+        """Whether an attempt that did not end stored other chunks than these."""
+
+        def read(c: Connection) -> bool:
+            count = c.one("count_attached", [tenant, attached])
+            for at in range(0, int(count[0]) if count else 0, STEP):
+                for index, start, stop, _, _, held in c.all(
+                    "chunks_between", [tenant, attached, at, at + STEP - 1]
+                ):
+                    if index >= len(places) or (start, stop) != (places[index].start, places[index].end):
+                        return True
+                    if held != text[start:stop]:
+                        return True
+            return False
+
+        return self.core.store.db.read(read, tenant)
 
     async def _read(self, tenant: str, row: AttachedRow, chunking: Chunking) -> Parsed:
         held: AbstractContextManager[Path] = self.core.blobs.local(tenant, row.file_id)
@@ -150,7 +169,7 @@ class Pipeline:
                 tenant_id=tenant,
                 seq=0,
                 rev=0,
-                id=f"chunk_{row.seq:x}_{index:x}",
+                id=f"chunk_{row.file_id[-8:]}{row.seq:x}_{index:x}",
                 kind=CHUNK,
                 content=content,
                 content_hash=content_hash,
@@ -188,7 +207,6 @@ class Pipeline:
         document: Document,
         places: Sequence[ChunkPlace],
         at: int,
-        stored: set[int],
         c: Connection,
         outcomes: list[Outcome],
     ) -> None:
