@@ -65,6 +65,8 @@ def read(path: Path, limits: Limits) -> Document:
         numbering = Numbering(archive, parts.get("numbering", ""))
         asides = _asides(archive, parts, styles)
         body = Body(limits)
+        if any(kind == "aFChunk" for kind, _ in links.values()):
+            body.notes.append("files that are embedded as a part of the text are left out")
         title = ""
         with archive.open(main) as file:
             for block in Flow(styles, numbering, asides).blocks(file, main):
