@@ -16,10 +16,11 @@ JUNK = frozenset(
 )
 """Folders that hold what others wrote or a program made."""
 GENERATED = ("*.min.js", "*.min.css", "*.map", "*.lock", "package-lock.json")
-LATER = frozenset(
-    [".pdf", ".docx", ".doc", ".pptx", ".ppt", ".xlsx", ".xls", ".odt", ".epub", ".rtf", ".msg", ".eml"]
+DOCUMENTS = frozenset(
+    [".pdf", ".docx", ".docm", ".doc", ".pptx", ".pptm", ".ppt", ".xlsx", ".xlsm", ".xls"]
+    + [".odt", ".ods", ".odp", ".epub", ".rtf", ".msg", ".eml"]
 )
-"""Documents that need a reader of their own, which this version does not have."""
+"""Documents that need a reader of their own: vector stores have them, memories take plain texts."""
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -29,6 +30,8 @@ MARKS = (
 )
 """Byte order marks; UTF-32's little-endian one begins with UTF-16's, so it is asked first."""
 MAX_BYTES = 10_000_000
+HEAD = 8_192
+"""Bytes at the beginning of a file that tell what it is."""
 _CONTROLS = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 
 
@@ -129,9 +132,29 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
         data = path.read_bytes()
     except OSError as exc:
         return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
-    if path.suffix.lower() in LATER or data.startswith(b"%PDF-"):
-        return Skipped(path, f"{path.suffix.lower() or 'pdf'} is not read yet")
+    if path.suffix.lower() in DOCUMENTS or data.startswith(b"%PDF-"):
+        return Skipped(path, f"{path.suffix.lower() or 'pdf'} is no plain text; index it into a store")
     return decoded(path, data)
+
+
+def documentary(path: Path, max_bytes: int | None = None) -> Path | Skipped:
+    """The file, if by its name or its first bytes it is a document or a text; else why it is left out."""
+    try:
+        held = path.stat()
+        if not stat.S_ISREG(held.st_mode):
+            return Skipped(path, "not a regular file")
+        if max_bytes is not None and held.st_size > max_bytes:
+            return Skipped(path, f"larger than {max_bytes} bytes")
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as exc:
+        return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
+    if not head:
+        return Skipped(path, "empty")
+    known = path.suffix.lower() in DOCUMENTS or b"%PDF-" in head[:1_024]
+    if known or any(head.startswith(mark) for mark, _ in MARKS) or not _binary(head):
+        return path
+    return Skipped(path, "binary")
 
 
 def decoded(path: Path, data: bytes) -> Text | Skipped:
@@ -139,7 +162,7 @@ def decoded(path: Path, data: bytes) -> Text | Skipped:
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _marked(path, data, encoding)
-    if b"\0" in data or _controls(data) > 0.05:
+    if _binary(data):
         return Skipped(path, "binary")
     for encoding in ("utf-8", "cp1252", "latin-1"):
         try:
@@ -157,7 +180,11 @@ def _marked(path: Path, data: bytes, encoding: str) -> Text | Skipped:
     return Skipped(path, "binary") if "\0" in text else Text(path, text, encoding)
 
 
+def _binary(data: bytes) -> bool:
+    return b"\0" in data or _controls(data) > 0.05
+
+
 def _controls(data: bytes) -> float:
-    """The share of control characters in the first 8 192 bytes."""
-    head = data[:8192]
+    """The share of control characters in the first bytes."""
+    head = data[:HEAD]
     return 1 - len(head.translate(None, _CONTROLS)) / len(head) if head else 0.0

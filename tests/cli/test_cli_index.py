@@ -1,10 +1,9 @@
-"""index: what is read, what is left out, and that memories stay in step with the files."""
+"""index into a vector store: what comes in, what stays, what goes, what fails; stores and their search."""
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,180 +12,221 @@ import pytest
 
 Write = Callable[[str, "str | bytes"], Path]
 LONG = "\n\n".join(f"Paragraph {n} tells of the number {n} and of nothing else." for n in range(200))
+BROKEN = b"%PDF-1.7\nthis is no pdf at all"
 
 
-def documents(run: Any, *words: str) -> dict[str, dict[str, Any]]:
-    lines = run("export", "--kind", "document", *words).stdout.splitlines()[1:]
-    return {line["content"]: line for line in map(json.loads, lines)}
+def pdf(text: str) -> bytes:
+    """A page with one line of text."""
+    line = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 4 0 R"
+        " /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        f"<< /Length {len(line)} >>\nstream\n{line}\nendstream",
+    ]
+    body = "".join(f"{n} 0 obj\n{one}\nendobj\n" for n, one in enumerate(objects, 1))
+    return f"%PDF-1.4\n{body}trailer\n<< /Root 1 0 R /Size 5 >>\n%%EOF\n".encode()
 
 
-def test_a_folder_becomes_documents_with_exact_places(run: Any, write: Write) -> None:
+def counts(told: dict[str, Any]) -> tuple[int, int, int, int]:
+    return told["added"], told["replaced"], told["unchanged"], told["removed"]
+
+
+def held(run: Any, store: str = "documents") -> dict[str, dict[str, Any]]:
+    """The files of a store by the name of their path."""
+    return {Path(one["attributes"]["path"]).name: one for one in run.json("stores", "files", store)}
+
+
+def found(run: Any, query: str, *words: str) -> list[str]:
+    passages = run.json("search", query, "--store", "documents", "--mode", "words", *words)["data"]
+    return sorted(one["text"] for one in passages)
+
+
+def test_a_folder_comes_into_the_store_and_is_found(run: Any, write: Write) -> None:
     path = write("docs/long.md", f"# The numbers\n\n{LONG}")
+    write("docs/sub/other.txt", "The meter is read in June.")
     told = run.json("index", "docs", "--chunk-size", "100", "--chunk-overlap", "10")
-    held = documents(run)
-    assert told["files"] == 1
-    assert told["added"] == told["chunks"] == len(held) > 10
-    text = path.read_text()
-    for content, memory in held.items():
-        place = memory["metadata"]
-        assert text[place["start"] : place["end"]] == content
-        assert place["path"] == memory["source"] == str(path)
-        assert place["title"] == "The numbers"
-        assert place["tokens"] <= 100
-    assert {memory["metadata"]["chunk_index"] for memory in held.values()} == set(range(len(held)))
+    assert (counts(told), told["files"], told["failed"], told["store"]) == ((2, 0, 0, 0), 2, [], "documents")
+    assert told["chunks"] == sum(one["chunk_count"] for one in held(run).values()) > 20
+    (store,) = run.json("stores")
+    assert store["chunking"]["size"] == 100
+    (best,) = run.json("search", "when is the meter read?", "--store", store["id"], "--limit", "1")["data"]
+    assert best["attributes"]["path"] == str(path.parent / "sub" / "other.txt")
+    (best,) = run.json("search", "number 77", "--store", "documents", "--mode", "words", "--limit", "1")[
+        "data"
+    ]
+    assert path.read_text()[best["start"] : best["end"]] == best["text"]
+    assert "Paragraph 77 " in best["text"]
+    shown = run("search", "meter", "--store", "documents", "--explain").stdout
+    assert "docs/sub/other.txt" in shown
+    assert "      cosine" in shown
 
 
 def test_indexing_again_changes_nothing(run: Any, write: Write) -> None:
     write("docs/a.txt", LONG)
-    write("docs/sub/b.txt", "another text")
+    write("docs/b.txt", LONG)
     run.json("index", "docs")
-    before = run("export", "--vectors").stdout
-    again = run.json("index", "docs")
-    assert (again["unchanged"], again["added"], again["updated"], again["removed"]) == (2, 0, 0, 0)
-    assert run("export", "--vectors").stdout == before
+    before = run.json("stores", "files", "documents")
+    assert counts(run.json("index", "docs")) == (0, 0, 2, 0)
+    assert run.json("stores", "files", "documents") == before
 
 
-def test_a_changed_file_is_followed(run: Any, write: Write) -> None:
+def test_a_changed_file_takes_the_place_of_the_old(run: Any, write: Write) -> None:
     write("a.txt", "the old text")
-    write("b.txt", "stays")
-    run.json("index", "a.txt", "b.txt")
+    write("b.txt", "stays as it is")
+    run.json("index", "a.txt", "b.txt", "--meta", "team=red")
+    first = held(run)
     write("a.txt", "the new text")
-    told = run.json("index", "a.txt", "b.txt")
-    assert (told["added"], told["removed"], told["unchanged"]) == (1, 1, 1)
-    assert set(documents(run)) == {"the new text", "stays"}
-    write("a.txt", "")
-    assert run.json("index", "a.txt")["removed"] == 1
-    assert set(documents(run)) == {"stays"}
+    assert counts(run.json("index", "a.txt", "b.txt")) == (0, 1, 1, 0)
+    assert (found(run, "old"), found(run, "new")) == ([], ["the new text"])
+    now = held(run)
+    assert now["a.txt"]["attributes"]["team"] == "red"
+    assert now["a.txt"]["id"] != first["a.txt"]["id"]
+    assert now["b.txt"] == first["b.txt"]
+    assert run.json("stores")[0]["file_counts"]["completed"] == 2
 
 
-def test_a_text_in_two_files_goes_with_the_last(run: Any, write: Write) -> None:
-    first, second = write("d/a.txt", "the same text"), write("d/b.txt", "the same text")
-    told = run.json("index", "d")
-    assert (told["chunks"], told["added"]) == (2, 1)
-    again = run.json("index", "d")
-    assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, 2)
-    memory = documents(run)["the same text"]
-    assert [memory["metadata"]["path"], memory["metadata"]["also"][0]["path"]] == [str(first), str(second)]
-    write("d/a.txt", "another text")
-    run.json("index", "d/a.txt")
-    memory = documents(run)["the same text"]
-    assert (memory["metadata"]["path"], memory["source"], "also" in memory["metadata"]) == (
-        str(second), str(second), False,
-    )  # fmt: skip
-    write("d/b.txt", "a third text")
-    assert run.json("index", "d")["removed"] == 1
-    assert set(documents(run)) == {"another text", "a third text"}
+def test_another_size_of_chunks_splits_again(run: Any, write: Write) -> None:
+    write("a.txt", LONG)
+    words = ("index", "a.txt", "--chunk-overlap", "0", "--chunk-size")
+    run.json(*words, "200")
+    assert counts(run.json(*words, "200")) == (0, 0, 1, 0)
+    assert counts(run.json(*words, "50")) == (0, 1, 0, 0)
+    assert counts(run.json("index", "a.txt")) == (0, 0, 1, 0)
+    (one,) = held(run).values()
+    assert (one["chunking"]["size"], one["chunk_count"] > 50) == (50, True)
 
 
-def test_a_memory_added_by_hand_stays(run: Any, write: Write) -> None:
-    run.json("add", "the same text", "--kind", "document")
-    write("a.txt", "the same text")
-    assert run.json("index", "a.txt")["added"] == 0
-    write("a.txt", "another text")
-    assert run.json("index", "a.txt")["removed"] == 0
-    assert set(documents(run)) == {"the same text", "another text"}
+def test_attributes_are_filtered_by_and_can_change(run: Any, write: Write) -> None:
+    write("a.txt", "red apple")
+    write("b.txt", "green apple")
+    run.json("index", "a.txt", "--meta", "level=1")
+    run.json("index", "b.txt", "--meta", "level=2")
+
+    def at(level: int) -> list[str]:
+        return found(run, "apple", "--filter", f'{{"type": "eq", "key": "level", "value": {level}}}')
+
+    assert (at(1), at(2)) == (["red apple"], ["green apple"])
+    assert counts(run.json("index", "b.txt", "--meta", "level=1")) == (0, 0, 1, 0)
+    assert (at(1), at(2)) == (["green apple", "red apple"], [])
 
 
-def test_files_that_are_gone_are_kept_until_pruned(run: Any, write: Write) -> None:
+def test_files_that_are_gone_stay_until_pruned(run: Any, write: Write) -> None:
     path = write("d/a.txt", "first")
     write("d/b.txt", "second")
     write("e/c.txt", "elsewhere")
     run.json("index", "d", "e")
     path.unlink()
     told = run.json("index", "d")
-    assert (told["gone"], told["removed"]) == ([str(path)], 0)
-    assert "--prune deletes them" in run("index", "d").stderr
-    assert run.json("index", "d", "--prune")["removed"] == 1
-    assert set(documents(run)) == {"second", "elsewhere"}
+    assert (told["gone"], counts(told), len(held(run))) == ([str(path)], (0, 0, 1, 0), 3)
+    assert "--prune takes them out" in run("index", "d").stderr
+    assert counts(run.json("index", "d", "--prune")) == (0, 0, 1, 1)
+    assert held(run).keys() == {"b.txt", "c.txt"}
     shutil.rmtree(path.parent)
     assert run("index", "d").exit_code == 2
     assert run.json("index", "d", "--prune")["removed"] == 1
-    assert set(documents(run)) == {"elsewhere"}
+    assert held(run).keys() == {"c.txt"}
+    assert run.json("stores")[0]["file_counts"]["completed"] == 1
 
 
-def test_scopes_are_apart(run: Any, write: Write) -> None:
-    write("a.txt", "the text")
-    run.json("index", "a.txt")
-    told = run.json("index", "a.txt", "--scope", "session", "--scope-id", "s1", "--tag", "t")
-    assert told["added"] == 1
-    (line,) = documents(run, "--scope", "session:s1").values()
-    assert (line["session_id"], line["tags"]) == ("s1", ["t"])
-    write("a.txt", "other text")
-    assert run.json("index", "a.txt")["removed"] == 1
-    assert run.json("stats", "--scope", "session:s1")["memories"] == 1
+def test_what_failed_is_told_and_tried_again(run: Any, write: Write) -> None:
+    write("d/good.txt", "good")
+    path = write("d/bad.pdf", BROKEN)
+    result = run("index", "d")
+    assert result.exit_code == 1
+    assert "1 added, 0 replaced, 0 unchanged, 0 removed, 1 failed" in result.stdout
+    assert "d/bad.pdf: invalid_file: " in result.stderr
+    before = held(run)["bad.pdf"]
+    assert before["last_error"]["code"] == "invalid_file"
+    assert run("index", "d").exit_code == 1
+    (failed,) = run.json("stores", "files", "documents", "--state", "failed")
+    assert failed["id"] == before["id"]
+    path.write_text("no pdf at all")
+    path.rename(path.with_suffix(".txt"))
+    assert counts(run.json("index", "d", "--prune")) == (1, 0, 1, 1)
+
+
+def test_the_old_version_stays_when_the_new_one_fails(run: Any, write: Write) -> None:
+    write("a.pdf", pdf("the old text"))
+    run.json("index", "a.pdf")
+    for number in range(2):
+        write("a.pdf", BROKEN + bytes([number]))
+        assert run("index", "a.pdf").exit_code == 1
+        assert [text.strip() for text in found(run, "old")] == ["the old text"]
+        states = [one["status"] for one in run.json("stores", "files", "documents")]
+        assert states == ["completed", "failed"]
+    write("a.pdf", pdf("the old text"))
+    assert counts(run.json("index", "a.pdf")) == (0, 0, 1, 0)
+    assert [one["status"] for one in run.json("stores", "files", "documents")] == ["completed"]
 
 
 def test_what_is_left_out_is_told(run: Any, write: Write, tmp_path: Path) -> None:
     for name, content in {
-        "d/read.txt": "read", "d/.env": "SECRET=1", "d/.hidden/x.txt": "x", "d/node_modules/y.js": "y",
-        "d/uv.lock": "z", "d/image.png": b"\x89PNG\0\0", "d/paper.pdf": b"%PDF-1.7 text", "d/empty.txt": "",
-        "d/large.txt": "x" * 2000, "d/skip.me": "text",
+        "d/read.txt": "read", "d/.env": "SECRET=1", "d/node_modules/y.js": "y", "d/image.png": b"\x89PNG\0\0",
+        "d/empty.txt": "", "d/large.txt": "x" * 2000, "d/skip.me": "text",
     }.items():  # fmt: skip
         write(name, content)
     (tmp_path / "d" / "link.txt").symlink_to(tmp_path / "d" / "read.txt")
     told = run.json("index", "d", "--max-bytes", "1000", "--exclude", "*.me")
-    reasons = {Path(one["path"]).name: one["reason"] for one in told["skipped"]}
-    assert reasons == {
-        ".env": "hidden", ".hidden": "hidden", "node_modules": "a node_modules folder", "uv.lock": "generated",
-        "image.png": "binary", "paper.pdf": ".pdf is not read yet", "empty.txt": "empty",
+    assert {Path(one["path"]).name: one["reason"] for one in told["skipped"]} == {
+        ".env": "hidden", "node_modules": "a node_modules folder", "image.png": "binary", "empty.txt": "empty",
         "large.txt": "larger than 1000 bytes", "skip.me": "excluded", "link.txt": "a link",
     }  # fmt: skip
-    assert set(documents(run)) == {"read"}
-    shown = run("index", "d").stdout
-    assert "left out, hidden: 2" in shown
+    assert held(run).keys() == {"read.txt"}
+    assert run("index", "d/image.png").exit_code == 1
 
 
-def test_what_git_ignores_is_left_out(run: Any, write: Write, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", "d"], cwd=tmp_path, check=True)
-    write("d/.gitignore", "secret.txt\nout/\n")
-    write("d/kept.txt", "kept")
-    write("d/secret.txt", "secret")
-    write("d/sub/out/x.txt", "made")
-    write("d/sub/in.txt", "as well")
-    told = run.json("index", "d")
-    assert {Path(one["path"]).name for one in told["skipped"]} == {".git", ".gitignore", "secret.txt", "out"}
-    assert set(documents(run)) == {"kept", "as well"}
-    run.json("index", "d/secret.txt")
-    assert set(documents(run)) == {"kept", "as well", "secret"}
+def test_stores_by_id_and_name_are_apart(run: Any, write: Write) -> None:
+    write("a.txt", "the text")
+    first = run.json("index", "a.txt", "--store", "one")
+    assert run.json("index", "a.txt", "--store", "two")["added"] == 1
+    assert run.json("index", "a.txt", "--store", first["store_id"])["unchanged"] == 1
+    assert len(run.json("search", "text", "--store", "one", "--store", "two")["data"]) == 2
+    write("a.txt", "another text")
+    run.json("index", "a.txt", "--store", "one")
+    assert [one["text"] for one in run.json("search", "text", "--store", "two")["data"]] == ["the text"]
+    assert run.json("stores", "delete", "one")["files_deleted"] == 1
+    assert [one["name"] for one in run.json("stores")] == ["two"]
+    assert run.json("stores", "delete", "two", "--keep-files")["files_deleted"] == 0
+    assert "recollect index makes one" in run("stores").stderr
+    assert run.json("stores") == []
+
+
+def test_memories_and_stores_do_not_mix(run: Any, write: Write) -> None:
+    write("a.txt", "the meter is read in June")
+    run.json("add", "the meter is red")
+    run.json("index", "a.txt")
+    assert [one["memory"]["content"] for one in run.json("search", "meter")["results"]] == [
+        "the meter is red"
+    ]
+    assert found(run, "meter") == ["the meter is read in June"]
+
+
+def test_quotas_stop_it_and_say_so(run: Any, write: Write) -> None:
+    for name in ("a", "b", "c"):
+        write(f"d/{name}.txt", f"the text of {name}")
+    full = ("--set", "quotas.max_files_per_store=2")
+    result = run("index", "d", *full)
+    assert result.exit_code == 1
+    assert "2 added" in result.stdout
+    assert "stopped before the rest: file_ids: 1 more do not fit beside 2" in result.stderr
+    write("d/a.txt", "another text of a")
+    Path("d/c.txt").unlink()
+    assert counts(run.json("index", "d", *full)) == (0, 1, 1, 0)
+    write("d/c.txt", "x" * 100)
+    result = run("index", "d", "--set", "quotas.max_file_bytes=50")
+    assert (result.exit_code, "d/c.txt: file_too_large: " in result.stderr) == (1, True)
+    assert held(run).keys() == {"a.txt", "b.txt"}
 
 
 @pytest.mark.parametrize(
-    ("data", "text", "guessed"),
-    [
-        ("Grüße aus Köln".encode(), "Grüße aus Köln", None),
-        ("\ufeffGrüße".encode(), "Grüße", None),
-        ("Grüße".encode("utf-16"), "Grüße", None),
-        ("\ufeffGrüße".encode("utf-16-be"), "Grüße", None),
-        ("Grüße".encode("utf-32"), "Grüße", None),
-        ("Grüße für 5 €".encode("cp1252"), "Grüße für 5 €", "cp1252"),
-        (b"caf\xe9 \x81", "café \x81", "latin-1"),
-        (b"one\r\ntwo\r\n", "one\r\ntwo\r\n", None),
-    ],
+    "name", [b"caf\xe9.txt", b"x" * 200 + b"/" + b"y" * 200 + b"/" + b"z" * 200 + b".txt"]
 )
-def test_encodings(run: Any, write: Write, data: bytes, text: str, guessed: str | None) -> None:
-    write("a.txt", data)
-    told = run.json("index", "a.txt")
-    assert set(documents(run)) == {text}
-    assert [one["encoding"] for one in told["guessed_encoding"]] == ([guessed] if guessed else [])
-
-
-def test_a_path_longer_than_a_source_may_be(run: Any, write: Write) -> None:
-    path = write("/".join(["x" * 100] * 3) + "/a.txt", "deep down")
-    run.json("index", "x" * 100)
-    (memory,) = documents(run).values()
-    assert memory["metadata"]["path"] == str(path)
-    assert len(memory["source"]) == 256
-    assert run.json("index", "x" * 100)["unchanged"] == 1
-
-
-def test_a_file_stopped_in_the_middle_is_finished(run: Any, write: Write, tmp_path: Path) -> None:
-    write("a.txt", LONG)
-    words = ("index", "a.txt", "--chunk-size", "50", "--chunk-overlap", "5")
-    whole = run.json(*words)["chunks"]
-    some = [line for number, line in enumerate(run("export").stdout.splitlines()) if number < whole // 2]
-    (tmp_path / "part.jsonl").write_text("\n".join(some))
-    run.json("import", "part.jsonl", "--data", "other")
-    told = run.json(*words, "--data", "other")
-    assert told["added"] == whole - (len(some) - 1)
-    assert (told["removed"], told["updated"]) == (0, 0)
-    assert set(documents(run, "--data", "other")) == set(documents(run))
+def test_names_that_no_attribute_can_hold(run: Any, tmp_path: Path, name: bytes) -> None:
+    path = Path(os.fsdecode(bytes(tmp_path / "d") + b"/" + name))
+    path.parent.mkdir(parents=True)
+    path.write_text("the text")
+    assert run.json("index", "d")["added"] == 1
+    told = run.json("index", "d")
+    assert (told["unchanged"], told["gone"]) == (1, [])

@@ -64,8 +64,9 @@ def test_commands_go_through_the_server(server: str, tmp_path: Path) -> None:
     added = call("add", "the key is under the pot", "--json", folder=tmp_path)
     assert json.loads(added.stdout)["created"]
     assert f"is served at {server}; going through it" in added.stderr
-    assert json.loads(call("index", "note.txt", "--json", folder=tmp_path).stdout)["added"] == 1
-    assert json.loads(call("index", "note.txt", "--json", folder=tmp_path).stdout)["unchanged"] == 1
+    texts = ("--scope", "global", "--json")
+    assert json.loads(call("index", "note.txt", *texts, folder=tmp_path).stdout)["added"] == 1
+    assert json.loads(call("index", "note.txt", *texts, folder=tmp_path).stdout)["unchanged"] == 1
     found = json.loads(call("search", "meter", "--limit", "1", "--json", folder=tmp_path).stdout)
     assert found["results"][0]["memory"]["content"] == "the meter is read in June"
     assert json.loads(call("stats", "--json", folder=tmp_path).stdout)["memories"] == 2

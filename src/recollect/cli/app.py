@@ -19,7 +19,8 @@ COMMANDS = {
         "recollect.cli.searching:search",
         "Find the best memories for a text, by meaning and by words.",
     ),
-    "index": ("recollect.cli.index:index", "Remember text files as documents."),
+    "index": ("recollect.cli.index:index", "Index files of every format into a vector store."),
+    "stores": ("recollect.cli.stores:app", "List the vector stores."),
     "stats": (
         "recollect.cli.keeping:stats",
         "Count what is remembered: by kind, and whether every index has it.",

@@ -14,9 +14,9 @@ import msgspec
 import typer
 
 import recollect
-from recollect.cli.index import found
 from recollect.cli.opening import Verbs, configured, memories
 from recollect.cli.options import ConfigFile, Data, Json, Settings, ids_of
+from recollect.cli.paths import found
 from recollect.cli.progress import bar
 from recollect.cli.show import emit, origin, plain, say
 from recollect.indexing import Indexed, Indexing, index

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,47 +10,92 @@ import typer
 
 from recollect import indexing
 from recollect.cli.opening import configured, memories
-from recollect.cli.options import ConfigFile, Data, Json, Scope, ScopeId, Settings, ids_of, scope_of
+from recollect.cli.options import ConfigFile, Data, Json, ScopeId, Settings, ids_of, pairs, scope_of
+from recollect.cli.paths import found, left_out
 from recollect.cli.progress import bar
 from recollect.cli.show import emit, say, short_path
-from recollect.errors import InvalidInput
+from recollect.cli.storing import STORE, chunking_of, into_store
+from recollect.config import Config
+from recollect.filing import How
 from recollect.indexing import Indexed, Indexing
-from recollect.reading import MAX_BYTES, Skipped, walk
+from recollect.reading import MAX_BYTES, Skipped
+
+SIZE, OVERLAP = 512, 50
 
 
 def index(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
-    scope: Scope = "global",
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID|NAME", help="The vector store; a name that none has makes one [default: documents]."
+        ),
+    ] = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An attribute of these files, to filter by; repeat for more."),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            "--scope", metavar="SCOPE", help="Remember texts in this scope instead; see `recollect add`."
+        ),
+    ] = None,
     scope_id: ScopeId = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag for new chunks; repeat for more.")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Delete the chunks of files that are gone.")] = False,
+    tag: Annotated[list[str] | None, typer.Option(help="With --scope, a tag for new chunks.")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Take out files that are gone.")] = False,
     exclude: Annotated[
         list[str] | None,
         typer.Option(metavar="GLOB", help="Leave out names or paths like this; repeat for more."),
     ] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Read hidden files and folders as well.")] = False,
-    chunk_size: Annotated[int, typer.Option(help="Most tokens in a chunk.")] = 512,
-    chunk_overlap: Annotated[int, typer.Option(help="Tokens that a chunk shares with the one before.")] = 50,
-    max_bytes: Annotated[int, typer.Option(help="Leave out files larger than this.")] = MAX_BYTES,
+    chunk_size: Annotated[int | None, typer.Option(help="Most tokens in a chunk [default: 512].")] = None,
+    chunk_overlap: Annotated[
+        int | None, typer.Option(help="Tokens that a chunk shares with the one before [default: 50].")
+    ] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="Leave out files larger than this.")] = None,
     data: Data = None,
     config: ConfigFile = None,
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Remember text files as documents. Indexing the same files again changes nothing."""
-    place = scope_of(scope, scope_id, everything=False) or "global"
-    how = Indexing(
+    """Index files of every format into a vector store. Doing it again changes nothing; stopped, it goes on."""
+    place = scope_of(scope, scope_id, everything=False)
+    for flag, given in (("--store", store), ("--meta", meta)):
+        if place is not None and given:
+            raise typer.BadParameter("does not go with --scope, which makes memories", param_hint=flag)
+    if place is None and tag:
+        raise typer.BadParameter("goes with --scope; files in a store take --meta", param_hint="--tag")
+    force = configured(data, config, settings)
+    roots = [path.expanduser().resolve() for path in paths]
+    if place is None:
+        how = How(pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, force), prune)
+        files, skipped = found(roots, exclude or [], hidden, prune)
+        into_store(force, store or STORE, how, files, roots, skipped, max_bytes, as_json=as_json)
+        return
+    texts = Indexing(
         scope=place,
         ids=ids_of(place),
         tags=tag or [],
-        size=chunk_size,
-        overlap=chunk_overlap,
-        max_bytes=max_bytes,
+        size=SIZE if chunk_size is None else chunk_size,
+        overlap=OVERLAP if chunk_overlap is None else chunk_overlap,
+        max_bytes=MAX_BYTES if max_bytes is None else max_bytes,
         prune=prune,
     )
-    force = configured(data, config, settings)
-    roots = [path.expanduser().resolve() for path in paths]
     files, skipped = found(roots, exclude or [], hidden, prune)
+    into_scope(force, texts, files, roots, skipped, as_json=as_json)
+
+
+def into_scope(
+    force: Config,
+    how: Indexing,
+    files: list[Path],
+    roots: list[Path],
+    skipped: list[Skipped],
+    *,
+    as_json: bool,
+) -> None:
+    """Texts as memories of a scope, and what came of it."""
     began = time.monotonic()
     with memories(force) as verbs, bar("indexing", quiet=as_json) as report:
 
@@ -65,30 +109,9 @@ def index(
     done.skipped[:0] = skipped
     seconds = time.monotonic() - began
     if as_json:
-        emit(summary(done, prune, seconds))
+        emit(summary(done, how.prune, seconds))
     else:
-        tell(done, prune, seconds)
-
-
-def found(
-    roots: list[Path], exclude: list[str], hidden: bool, missing: bool
-) -> tuple[list[Path], list[Skipped]]:
-    """The files to read, each once, in order, and what is left out.
-
-    Raises:
-        InvalidInput: a path is not there, and `missing` ones are not expected.
-    """
-    files: dict[Path, None] = {}
-    skipped: dict[Path, Skipped] = {}
-    for root in roots:
-        if not root.exists() and not missing:
-            raise InvalidInput("PATH", f"{root} is not there; with --prune its chunks are deleted")
-        for one in walk(root, exclude=exclude, hidden=hidden):
-            if isinstance(one, Skipped):
-                skipped[one.path] = one
-            else:
-                files[one] = None
-    return list(files), list(skipped.values())
+        tell(done, how.prune, seconds)
 
 
 def summary(done: Indexed, pruned: bool, seconds: float) -> dict[str, Any]:
@@ -115,10 +138,8 @@ def tell(done: Indexed, pruned: bool, seconds: float) -> None:
         f"{done.files} files ({done.unchanged} unchanged), {done.chunks} chunks:"
         f" {done.added} added, {done.updated} moved, {done.removed} removed, in {seconds:.1f} s"
     )
-    reasons = Counter(one.reason for one in done.skipped)
-    for reason, count in reasons.most_common():
-        names = [short_path(str(one.path)) for one in done.skipped if one.reason == reason]
-        typer.echo(f"  left out, {reason}: {count} ({', '.join(names[:3])}{', ...' if count > 3 else ''})")
+    for line in left_out(done.skipped):
+        typer.echo(line)
     for text in done.guessed:
         say(f"{short_path(str(text.path))} is not UTF-8; read as {text.encoding}")
     if done.gone:

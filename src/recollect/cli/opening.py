@@ -12,13 +12,16 @@ from recollect.cli.options import pairs
 from recollect.cli.show import say
 from recollect.config import Config, load
 from recollect.errors import FolderInUse
-from recollect.sync import BlockingMemories
+from recollect.sync import BlockingKnowledge, BlockingMemories, BlockingRecollect
 
 if TYPE_CHECKING:
     from recollect.client import Client
+    from recollect.client_knowledge import ClientKnowledge
 
 Verbs: TypeAlias = "BlockingMemories | Client"
 """The verbs of memory: of a folder that this process opened, or of a server."""
+Shelves: TypeAlias = "BlockingKnowledge | ClientKnowledge"
+"""Files and vector stores, in the same two ways."""
 
 
 def configured(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
@@ -40,6 +43,19 @@ def memories(config: Config) -> Iterator[Verbs]:
     Raises:
         FolderInUse: another process has the folder and serves nothing.
     """
+    with _reached(config) as house:
+        yield house.memories if isinstance(house, BlockingRecollect) else house
+
+
+@contextmanager
+def knowledge(config: Config) -> Iterator[Shelves]:
+    """The folder's files and vector stores, as `memories` gives its memories."""
+    with _reached(config) as house:
+        yield house.knowledge
+
+
+@contextmanager
+def _reached(config: Config) -> Iterator[BlockingRecollect | Client]:
     try:
         opened = sync.open(config=config)
     except FolderInUse as busy:
@@ -48,7 +64,7 @@ def memories(config: Config) -> Iterator[Verbs]:
         url = busy.url
     else:
         with opened:
-            yield opened.memories
+            yield opened
         return
     say(f"{config.data} is served at {url}; going through it")
     with through(url, config) as remote:
@@ -56,7 +72,7 @@ def memories(config: Config) -> Iterator[Verbs]:
 
 
 @contextmanager
-def through(url: str, config: Config) -> Iterator[Verbs]:
+def through(url: str, config: Config) -> Iterator[Client]:
     """The verbs of a running server, with the first admin key that the configuration has, if any."""
     from recollect.client import Client  # its HTTP library takes a quarter of a second to import
 

@@ -21,7 +21,9 @@ from recollect.cli.options import (
     moment,
     scope_of,
 )
+from recollect.cli.passages import search_stores
 from recollect.cli.show import emit, hit_lines, say
+from recollect.knowledge.values import PassageQuery
 from recollect.memories import SearchFields
 from recollect.types import SearchResult
 
@@ -36,12 +38,17 @@ def search(
         list[str] | None,
         typer.Option(metavar="SCOPE", help="Several scopes, such as --scopes session:s1 --scopes global."),
     ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID|NAME", help="In this vector store instead of memories; repeat for more."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="How many to show [default: 10].")] = None,
     threshold: Annotated[float | None, typer.Option(help="Least similarity, 0 to 1; 0 is no floor.")] = None,
     kind: Kinds = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeated, with all.")] = None,
     filter_: Annotated[
-        str | None, typer.Option("--filter", metavar="JSON", help="Conditions on metadata, as over HTTP.")
+        str | None,
+        typer.Option("--filter", metavar="JSON", help="Conditions on metadata or attributes, as over HTTP."),
     ] = None,
     source: Annotated[
         str | None, typer.Option(help="Only from this source; a file's path for documents.")
@@ -58,6 +65,23 @@ def search(
 ) -> None:
     """Find the best memories for a text, by meaning and by words."""
     one = scope_of(scope, scope_id)
+    if store:
+        memories_only = {
+            "--scope": scope, "--scopes": scopes, "--kind": kind, "--tag": tag, "--source": source, "--as-of": as_of,
+        }  # fmt: skip
+        for flag, given in memories_only.items():
+            if given:
+                raise typer.BadParameter("is for memories; it does not go with --store", param_hint=flag)
+        asked = PassageQuery(
+            queries=[query],
+            limit=10 if limit is None else limit,
+            filters=json_object(filter_, "--filter"),
+            threshold=threshold,
+            mode=mode,
+            explain=explain,
+        )
+        search_stores(configured(data, config, settings), store, asked, as_json=as_json)
+        return
     if one is not None and scopes:
         raise typer.BadParameter("does not go with --scope; name all of them here", param_hint="--scopes")
     fields: SearchFields = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import typer
 
-from recollect.types import Highlight, Hit
+from recollect.types import Explanation, Highlight, Hit
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 SNIPPET = 240
@@ -65,14 +65,24 @@ def hit_lines(number: int, hit: Hit, query: str, *, colour: bool) -> Iterator[st
     memory = hit.memory
     similarity = "" if hit.similarity is None else f"  similarity {hit.similarity:.3f}"
     yield f"{number:>2}. score {hit.score:.3f}{similarity}  {origin(hit)}"
-    for snippet in hit.highlights or [_beginning(memory.content)]:
-        before = "…" if snippet.start else ""
-        after = "…" if snippet.end < len(memory.content) else ""
-        text = " ".join(plain(snippet.text).split())
-        yield f"    {before}{marked(text, query) if colour else text}{after}"
+    yield from snippet_lines(memory.content, hit.highlights, query, colour=colour)
     yield f"    {memory.id}"
-    if hit.explanation is not None:
-        for key, value in msgspec.to_builtins(hit.explanation).items():
+    yield from explanation_lines(hit.explanation)
+
+
+def snippet_lines(text: str, found: Sequence[Highlight], query: str, *, colour: bool) -> Iterator[str]:
+    """The snippets of a text, or its beginning where there are none."""
+    for snippet in found or [_beginning(text)]:
+        before = "…" if snippet.start else ""
+        after = "…" if snippet.end < len(text) else ""
+        shown = " ".join(plain(snippet.text).split())
+        yield f"    {before}{marked(shown, query) if colour else shown}{after}"
+
+
+def explanation_lines(explanation: Explanation | None) -> Iterator[str]:
+    """Every part of a score, a line each."""
+    if explanation is not None:
+        for key, value in msgspec.to_builtins(explanation).items():
             yield f"      {key:<17} {_part(value)}"
 
 
