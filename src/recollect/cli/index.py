@@ -38,7 +38,9 @@ def index(
     scope: Annotated[
         str | None,
         typer.Option(
-            "--scope", metavar="SCOPE", help="Remember texts in this scope instead; see `recollect add`."
+            "--scope",
+            metavar="SCOPE",
+            help="Make memories of plain texts instead: global, or session, channel, agent, user (--scope-id).",
         ),
     ] = None,
     scope_id: ScopeId = None,

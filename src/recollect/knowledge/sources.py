@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -60,7 +60,7 @@ def _open(path: Path) -> BinaryIO:
         raise InvalidInput("source", f"{path} cannot be read: {(exc.strerror or str(exc)).lower()}") from exc
 
 
-async def pieces_of(source: Source) -> AsyncIterator[bytes]:
+async def pieces_of(source: Source) -> AsyncGenerator[bytes, None]:
     """The bytes of a source, a megabyte at a time, read on a thread.
 
     Raises:
