@@ -250,7 +250,7 @@ def test_secrets_are_shown_nowhere() -> None:
         ("memory: {consolidation: {interval: daily}}", "memory.consolidation.interval", "a duration such as 24h"),
         ("uploadask: {memory: {topKMem: 3}}", "uploadask.memory.topKMem", "did you mean `uploadask.memory.topKMems`?"),
         ("builtins: {file_search: {chunking: {chunk_size: 50, chunk_overlap: 50}}}",
-         "builtins.file_search.chunking.chunk_overlap", "must be below .*chunk_size` \\(50\\), not 50"),
+         "builtins.file_search.chunking.chunk_overlap", "overlap \\(50\\) must be at most half of its size \\(50\\)"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_names_the_key_and_the_fix(text: str, field: str, says: str) -> None:

@@ -24,7 +24,9 @@ class Recollect:
     another subject.
     """
 
-    def __init__(self, config: Config, wired: Wired, moves: Moves, upkeep: Upkeep) -> None:
+    def __init__(
+        self, config: Config, wired: Wired, moves: Moves, upkeep: Upkeep, librarian: Librarian
+    ) -> None:
         self.config = config
         self.core = core = wired.core
         self.subject = Subject()
@@ -33,6 +35,7 @@ class Recollect:
         self._lock = wired.lock
         self._moves = moves
         self._upkeep = upkeep
+        self._librarian = librarian
         self._closed = False
 
     @classmethod
@@ -73,8 +76,8 @@ class Recollect:
             config.jobs.workers, config.knowledge.files_at_once if config.jobs.workers else 0
         )
         await upkeep.begin()
-        await librarian.begin()
-        return cls(config, wired, moves, upkeep)
+        librarian.begin()
+        return cls(config, wired, moves, upkeep, librarian)
 
     def acting_as(self, subject: Subject) -> Memories:
         """The memories as another subject sees them; nothing is copied or opened."""
@@ -96,7 +99,7 @@ class Recollect:
         self._closed = True
         self._upkeep.end()
         await self.core.jobs.stop()
-        await self.core.readers.close()
+        await self._librarian.end()
         try:
             # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
             await asyncio.to_thread(self.core.threads.close)

@@ -15,7 +15,7 @@ from recollect.db import Connection
 from recollect.types import Memory
 
 CHUNK = "chunk"
-"""The kind of a row that is a piece of a document in a vector store. It is no memory: only searches in stores see it."""
+"""The kind of a row that is a piece of a document in a vector store: no memory, only searches in stores see it."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NOWHERE = re.compile("[\x00\ud800-\udfff]")

@@ -127,7 +127,7 @@ def gather(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, ob
         values["data"] = os.path.expanduser(values["data"])
     reading.unknown_variables()
     check_urls(own, reading.problems)
-    check_together(own, theirs, reading.problems)
+    check_together(own, reading.problems)
     if reading.problems:
         raise together(reading.problems)
     return assembled(values, _sources(own, theirs), {key: _origin(given) for key, given in own.items()})

@@ -36,9 +36,7 @@ def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
             problems.append(ConfigError(own[key].written, says))
 
 
-def check_together(
-    own: Mapping[str, Given], theirs: Mapping[str, Given], problems: list[ConfigError]
-) -> None:
+def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
     """Adds a problem for each pair of values that cannot both hold."""
     default = Search()
     dense, words = (
@@ -61,14 +59,9 @@ def check_together(
         for name in ("chunk_size", "chunk_overlap")
     )
     if overlap > size // 2:
-        says = f"must be at most half of `knowledge.chunk_size`, {size // 2}, not {overlap}"
-        problems.append(ConfigError("knowledge.chunk_overlap", says))
-    chunking = "builtins.file_search.chunking"
-    size, overlap = (theirs.get(f"{chunking}.{name}") for name in ("chunk_size", "chunk_overlap"))
-    length = size.value if size else 512
-    if overlap and overlap.value >= length:
-        says = f"must be below `{chunking}.chunk_size` ({length}), not {overlap.value}"
-        problems.append(ConfigError(overlap.written, says))
+        wrong = own.get("knowledge.chunk_overlap") or own["knowledge.chunk_size"]
+        says = f"a chunk's overlap ({overlap}) must be at most half of its size ({size})"
+        problems.append(ConfigError(wrong.written, says))
 
 
 def server_keys(

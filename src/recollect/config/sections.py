@@ -150,14 +150,12 @@ class Knowledge(Section, frozen=True, kw_only=True):
 
 class Quotas(Section, frozen=True, kw_only=True):
     """What a tenant may hold unless an admin says otherwise: bytes of uploaded files, files in one store, bytes of one
-    file, vector stores, live facts, and after how many days unused memories are archived."""
+    file, vector stores."""
 
     max_storage_bytes: Size = 10 << 30
     max_files_per_store: Size = 1_000
     max_file_bytes: Size = 50 << 20
     max_stores: Size = 1_000
-    max_entries: Size = 10_000
-    auto_archive_days: Size = 180
 
 
 class ServerKey(Section, frozen=True, kw_only=True):

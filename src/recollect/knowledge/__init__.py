@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from recollect.knowledge.admin import Admin
-from recollect.knowledge.expiry import EXPIRE_JOB, Expiry
+from recollect.knowledge.expiry import Expiry
 from recollect.knowledge.files import Files, Staged
 from recollect.knowledge.pipeline import Pipeline
 from recollect.knowledge.removal import REMOVE_JOB, Removal
 from recollect.knowledge.stores import Stores
 from recollect.knowledge.uploads import Uploads
-from recollect.memories import HOUSE, Core
+from recollect.memories import Core
 from recollect.types import Subject
 
 __all__ = ["Admin", "Files", "Knowledge", "Librarian", "Staged", "Stores", "Uploads"]
@@ -34,8 +36,16 @@ class Librarian:
         self.removal = Removal(core)
         self.pipeline = Pipeline(core, self.removal)
         self.expiry = Expiry(core)
-        core.jobs.handlers |= {REMOVE_JOB: self.removal.remove, EXPIRE_JOB: self.expiry.expire}
+        core.jobs.handlers[REMOVE_JOB] = self.removal.remove
+        self._watch: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
-        """Has the clock looked at from here on; one job does it for all processes."""
-        await self.core.jobs.enqueue(HOUSE, EXPIRE_JOB, {}, dedup_key="clock")
+    def begin(self) -> None:
+        """Has the clock looked at from here on."""
+        self._watch = asyncio.create_task(self.expiry.watch(), name="knowledge-expiry")
+
+    async def end(self) -> None:
+        """Nothing expires from here on; ends the processes that read documents."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await self.core.readers.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import random
 from collections import defaultdict
 from typing import Any
 
 from recollect.db import Connection
-from recollect.jobs import Postponed, Run
+from recollect.errors import RecollectError
 from recollect.knowledge.files import remove_file
 from recollect.knowledge.records import listed
 from recollect.knowledge.removal import REMOVE_JOB, empty, queue
@@ -15,7 +17,6 @@ from recollect.memories import Core
 from recollect.rows import now_micros
 
 log = logging.getLogger("recollect.knowledge")
-EXPIRE_JOB = "knowledge.expire"
 EVERY = 30.0
 """Seconds between two looks."""
 SWEEP_EVERY = 3_600.0
@@ -25,14 +26,23 @@ AT_ONCE = 100
 
 
 class Expiry:
-    """The job that looks at the clock; one of it runs in the whole house, and it never ends."""
+    """Looks at the clock again and again. Every process may: what two of them find is taken away once."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self._swept_at = 0
 
-    async def expire(self, run: Run) -> dict[str, Any]:
-        """Takes away what has expired, then waits for the next look."""
+    async def watch(self) -> None:
+        """Looks every `EVERY` seconds, until it is cancelled."""
+        while True:
+            await asyncio.sleep(EVERY * random.uniform(0.8, 1.2))
+            try:
+                await self.look()
+            except RecollectError as exc:  # the next look may find the rows again
+                log.warning("what has expired stays for now: %s", exc)
+
+    async def look(self) -> None:
+        """Takes away what has expired by now."""
         now = now_micros()
         for tenant, id_ in await self._due("expired_files", now):
             await self._file(tenant, id_)
@@ -43,7 +53,6 @@ class Expiry:
         if self._swept_at + SWEEP_EVERY * 1_000_000 <= now:
             self._swept_at = now
             await self.sweep()
-        raise Postponed("waits for the next look", EVERY)
 
     async def _due(self, name: str, now: int) -> list[tuple[str, str]]:
         rows = await self.core.threads.run(self.core.store.db.read, lambda c: c.all(name, [now, AT_ONCE]))

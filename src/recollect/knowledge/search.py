@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -171,10 +171,7 @@ class Searching:
         for row in rows:
             if row.last_active_at + ACTIVE_WITHIN < now:
                 values = [now, row.tenant_id, row.id]
-                noted = self._core.store.db.write(
-                    lambda c, values=values: c.run("touch_store", values),
-                    tenant=row.tenant_id,  # type: ignore[misc]
-                )
+                noted = self._core.store.db.write(_run("touch_store", values), tenant=row.tenant_id)
                 await self._core.threads.result(noted)
 
     # --- from rows to passages ---------------------------------------------------------------------
@@ -210,7 +207,7 @@ class Searching:
         for tenant in {best.found.tenant for best in ranked}:
             seqs = [best.row.seq for best in ranked if best.found.tenant == tenant]
             key = [tenant, self._core.store.space, compact_json(seqs)]
-            rows = self._core.store.db.read(lambda c, key=key: c.all("part_vectors", key), tenant)  # type: ignore[misc]
+            rows = self._core.store.db.read(_all("part_vectors", key), tenant)
             for seq, blob in rows:
                 vectors[at[tenant, seq]] = np.frombuffer(blob, dtype="<f4")
         order = mmr(np.array([best.score for best in ranked]), vectors, query.limit, query.diversity)
@@ -220,11 +217,7 @@ class Searching:
         places: dict[tuple[str, int], Place] = {}
         for tenant in {one.found.tenant for one in best}:
             seqs = compact_json([one.row.seq for one in best if one.found.tenant == tenant])
-            rows = self._core.store.db.read(
-                lambda c, key=(tenant, seqs): c.all("places_of_chunks", key),
-                tenant,
-                late=True,  # type: ignore[misc]
-            )
+            rows = self._core.store.db.read(_all("places_of_chunks", [tenant, seqs]), tenant, late=True)
             places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
         return places
 
@@ -265,6 +258,14 @@ class Searching:
         if not near:
             return one.row.content, place.start, place.end
         return joined((row[1], row[5]) for row in near), near[0][1], near[-1][2]
+
+
+def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row]]:
+    return lambda c: c.all(name, params)
+
+
+def _run(name: str, params: Sequence[object]) -> Callable[[Connection], int]:
+    return lambda c: c.run(name, params)
 
 
 def _key(best: Best) -> tuple[str, int]:

@@ -1,0 +1,160 @@
+"""A process that reads one file after another for its parent, and may be killed at any moment.
+
+It speaks over standard input and output: a frame is four bytes of length, big-endian, and so many of MessagePack. It
+ends by itself when its parent is gone, when nothing was asked for a while, when it has read many files or has grown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+
+from recollect.readers.base import Document, Limits, Unreadable
+from recollect.text.splitting import Chunking, ChunkPlace, split
+
+IDLE_SECONDS = 60.0
+GROWN = 256 << 20
+"""Bytes over a fresh process after which a worker lets another one go on."""
+GRACE = 5.0
+"""Seconds beyond the deadline after which a worker ends itself, should its parent be gone."""
+NICE = 5
+"""How far reading stands back behind answering."""
+WRITES = 256 << 20
+"""The largest file that a reader's library may write."""
+
+
+class Request(msgspec.Struct, kw_only=True):
+    """A file to read, and how to split its text (None: not at all). `extra` are readers beside the known ones."""
+
+    path: str
+    filename: str
+    limits: Limits
+    chunking: Chunking | None
+    extra: dict[str, str] = {}
+
+
+class Parsed(msgspec.Struct, kw_only=True, tag="parsed"):
+    """The text of a file, and its pieces; with `semantic` chunking the pieces are sentences, to be grouped."""
+
+    document: Document
+    chunks: list[ChunkPlace]
+
+
+class Refusal(msgspec.Struct, kw_only=True, tag="refusal"):
+    """Why a file has no text."""
+
+    code: Literal["unsupported_file", "invalid_file", "server_error"]
+    message: str
+
+
+class Reply(msgspec.Struct, kw_only=True):
+    """What became of a request. With `last` the worker ends after it."""
+
+    outcome: Parsed | Refusal
+    last: bool = False
+
+
+def answer(request: Request) -> Parsed | Refusal:
+    """The file read and split, in this process."""
+    from recollect.readers.formats import read  # the formats of a request are loaded when it comes
+
+    try:
+        document = read(Path(request.path), request.filename, request.limits, request.extra)
+        pieces: list[ChunkPlace] = []
+        if request.chunking is not None:
+            pieces = split(document.text, document.pages, document.headings, request.chunking)
+        return Parsed(document=document, chunks=pieces)
+    except Unreadable as exc:
+        return Refusal(code=exc.code, message=str(exc))
+    except MemoryError:
+        return Refusal(code="invalid_file", message=too_much_memory(request.limits))
+    except RecursionError:
+        return Refusal(code="invalid_file", message="is nested too deeply to be read")
+    except Exception as exc:
+        says = f"broke its reader ({type(exc).__name__}: {exc})"
+        return Refusal(code="invalid_file", message=says[:500])
+
+
+def too_much_memory(limits: Limits) -> str:
+    """What a file says that needs more memory than it may."""
+    return f"needs more than {limits.memory_bytes >> 20} MiB of memory to read; split it, or raise readers.memory_bytes"
+
+
+def main() -> None:
+    """Answers until there is nothing more to answer."""
+    asked, told = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)  # what a native library prints is no answer
+    _confine()
+    decoder, encoder = msgspec.msgpack.Decoder(Request), msgspec.msgpack.Encoder()
+    files, fresh, most = 0, resident(os.getpid()), int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    while (frame := _next(asked)) is not None:
+        request = decoder.decode(frame)
+        signal.setitimer(signal.ITIMER_REAL, request.limits.seconds + GRACE)
+        outcome = answer(request)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        files += 1
+        last = files >= most or resident(os.getpid()) > fresh + GROWN
+        _write(told, encoder.encode(Reply(outcome=outcome, last=last)))
+        if last:
+            return
+
+
+def _confine() -> None:
+    """Stands back behind other processes, leaves no core file, writes no large one. An alarm ends the process."""
+    import resource
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    with contextlib.suppress(OSError):
+        os.nice(NICE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (WRITES, WRITES))
+
+
+def _next(asked: IO[bytes]) -> bytes | None:
+    ready, _, _ = select.select([asked], [], [], IDLE_SECONDS)
+    return read_frame(asked) if ready else None
+
+
+def read_frame(stream: IO[bytes]) -> bytes | None:
+    """The next frame; None at the end of the stream."""
+    head = _exactly(stream, 4)
+    return None if head is None else _exactly(stream, int.from_bytes(head, "big"))
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes | None:
+    held = bytearray()
+    while len(held) < size:
+        piece = stream.read(size - len(held))
+        if not piece:
+            return None
+        held += piece
+    return bytes(held)
+
+
+def _write(stream: IO[bytes], payload: bytes) -> None:
+    left = memoryview(len(payload).to_bytes(4, "big") + payload)
+    while left:
+        left = left[stream.write(left) :]
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where that is not told."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as facts:
+            return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Readers that misbehave, for the pool's tests: a file's text says how."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+
+from recollect.readers import Document, Limits, Unreadable
+
+
+def read(path: Path, limits: Limits) -> Document:
+    """Does what the file says."""
+    said = path.read_text()
+    match said.split():
+        case ["sleep", seconds]:
+            time.sleep(float(seconds))
+        case ["spin"]:
+            while True:
+                pass
+        case ["eat", mebibytes]:
+            held = [bytearray(os.urandom(1 << 10) * (1 << 10)) for _ in range(int(mebibytes))]
+            time.sleep(0.5)
+            assert held
+        case ["crash"]:
+            ctypes.string_at(0)
+        case ["exit", code]:
+            os._exit(int(code))
+        case ["raise"]:
+            raise ValueError("odd")
+        case ["refuse"]:
+            raise Unreadable("invalid_file", "is not to my taste")
+        case ["print"]:
+            os.write(1, b"\xff" * 100)
+            print("noise", flush=True)
+        case ["deep"]:
+            sys.setrecursionlimit(1_000)
+            _deeper()
+        case ["child"]:
+            if os.fork() == 0:
+                time.sleep(60)
+                os._exit(0)
+            time.sleep(60)
+    return Document(text=f"{os.getpid()}", media_type="text/plain")
+
+
+def _deeper() -> None:
+    _deeper()
