@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recollect.config import Config
+    from recollect.knowledge.values import NewStoreFile, Passage, PassageQuery
     from recollect.recollect import Recollect
     from recollect.sync import open
+    from recollect.text.splitting import Chunking
     from recollect.types import Hit, Memory, NewMemory, Query, SearchResult, Subject
 
-__all__ = ["Config", "Hit", "Memory", "NewMemory", "Query", "Recollect", "SearchResult", "Subject", "open"]
+__all__ = [
+    "Chunking", "Config", "Hit", "Memory", "NewMemory", "NewStoreFile", "Passage", "PassageQuery", "Query", "Recollect",
+    "SearchResult", "Subject", "open",
+]  # fmt: skip
 
-_PLACES = {"Config": "recollect.config", "Recollect": "recollect.recollect", "open": "recollect.sync"}
+_PLACES = {
+    "Chunking": "recollect.text.splitting",
+    "Config": "recollect.config",
+    "NewStoreFile": "recollect.knowledge.values",
+    "Passage": "recollect.knowledge.values",
+    "PassageQuery": "recollect.knowledge.values",
+    "Recollect": "recollect.recollect",
+    "open": "recollect.sync",
+}
 
 
 def __getattr__(name: str) -> Any:

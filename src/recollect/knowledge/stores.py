@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from typing_extensions import Unpack
 
 from recollect.db import Connection
 from recollect.errors import InvalidInput, NotFound
@@ -46,6 +47,7 @@ from recollect.knowledge.values import (
     FileState,
     Listed,
     NewStoreFile,
+    PassageFields,
     PassageQuery,
     Passages,
     Sharing,
@@ -55,6 +57,7 @@ from recollect.knowledge.values import (
 )
 from recollect.memories import Core
 from recollect.rows import compact_json, moment, nameable, now_micros
+from recollect.shapes import convert
 from recollect.text.splitting import Chunking
 from recollect.types import Subject
 
@@ -250,8 +253,10 @@ class Stores:
 
     # --- files in a store --------------------------------------------------------------------------
 
-    async def attach(self, store_id: str, files: Sequence[NewStoreFile]) -> Sequence[StoreFile]:
-        """Puts files into a store, where they are read, split and embedded in the background. A file that is there
+    async def attach(
+        self, store_id: str, files: Sequence[NewStoreFile | str]
+    ) -> Sequence[StoreFile]:
+        """Puts files (or those of these ids) into a store, where they are read, split and embedded in the background. A file that is there
         already stays as it is; one that failed or was cancelled begins again.
 
         Raises:
@@ -261,14 +266,15 @@ class Stores:
             InvalidInput: names the field and the fix.
         """
         must_write(self.subject)
-        _check_files(files, "files")
+        named = [NewStoreFile(file_id=one) if isinstance(one, str) else one for one in files]
+        _check_files(named, "files")
 
         def work(c: Connection) -> list[StoreFile]:
             row = self._alive(store_filled(c, self.subject, store_id))
             quotas = quotas_of(c, self._tenant, self._core.quotas)
-            attach(c, self._core, self.subject, row, files, quotas)
-            held = attached_of(c, self._tenant, store_id, [one.file_id for one in files])
-            return [attached_value(held[one.file_id]) for one in files]
+            attach(c, self._core, self.subject, row, named, quotas)
+            held = attached_of(c, self._tenant, store_id, [one.file_id for one in named])
+            return [attached_value(held[one.file_id]) for one in named]
 
         made = await self._write(work, store_id)
         self._core.jobs.wake(INDEX_JOB)
@@ -471,14 +477,25 @@ class Stores:
 
     # --- search ------------------------------------------------------------------------------------
 
-    async def search(self, store_ids: Sequence[str], query: PassageQuery) -> Passages:
-        """The best passages of these stores for one or several queries; see `PassageQuery`.
+    async def search(
+        self,
+        store_ids: str | Sequence[str],
+        query: str | Sequence[str] | PassageQuery,
+        **fields: Unpack[PassageFields],
+    ) -> Passages:
+        """The best passages of one or several stores for one or several texts; `fields` are those of `PassageQuery`.
 
         Raises:
             NotFound: a store is none of this subject's.
             InvalidInput: names the field and the fix.
             EmbedderUnavailable: only meaning was asked for, and the model is away.
         """
+        if not isinstance(query, PassageQuery):
+            texts = [query] if isinstance(query, str) else list(query)
+            query = convert({"queries": texts, **fields}, PassageQuery)
+        elif fields:
+            raise InvalidInput(next(iter(fields)), "goes inside the PassageQuery that is given, not beside it")
+        store_ids = [store_ids] if isinstance(store_ids, str) else store_ids
         return await self._searching.search(store_ids, query)
 
     # --- rows --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
 
@@ -158,7 +158,7 @@ class StoreChange(msgspec.Struct, kw_only=True):
     writers: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
-class PassageQuery(msgspec.Struct, kw_only=True):
+class PassageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A search in vector stores. Several queries are one search: a passage counts with its best.
 
     `threshold` is a floor on the calibrated similarity, 0 to 1 (0 or None: no floor). `weights` are those of the two
@@ -178,6 +178,22 @@ class PassageQuery(msgspec.Struct, kw_only=True):
     section: bool = False
     section_tokens: int = 2_000
     explain: bool = False
+
+
+class PassageFields(TypedDict, total=False):
+    """The fields of `PassageQuery` beside the queries, as keywords."""
+
+    limit: int
+    filters: dict[str, Any] | None
+    threshold: float | None
+    weights: dict[str, float] | None
+    mode: str
+    rewrite: bool
+    diversity: float
+    neighbours: int
+    section: bool
+    section_tokens: int
+    explain: bool
 
 
 class Passage(msgspec.Struct, kw_only=True):
