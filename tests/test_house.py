@@ -10,10 +10,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "recollect"
 
 FLOORS = [
     {"__main__", "cli"},
-    {"api", "client", "evals", "__init__"},
+    {"api", "client", "client_knowledge", "client_wire", "evals", "__init__"},
     {"sync"},
     {"recollect"},
-    {"wiring", "moves", "upkeep", "indexing", "telemetry", "knowledge"},
+    {"wiring", "moves", "upkeep", "indexing", "telemetry", "knowledge", "filing"},
     {"memories"},
     {"transfer", "duplicates"},
     {"ingest", "recall"},

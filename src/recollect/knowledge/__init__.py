@@ -24,7 +24,7 @@ class Knowledge:
         self.subject = subject
         self.files = Files(core, subject)
         self.uploads = Uploads(core, subject, self.files)
-        self.stores = Stores(core, subject)
+        self.stores = Stores(core, subject, self.files)
         self.admin = Admin(core, subject)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from recollect.errors import InvalidInput
 from recollect.filters import check_unicode
-from recollect.knowledge.values import Purpose, Sharing
+from recollect.knowledge.values import NewStoreFile, Purpose, Sharing
 from recollect.rows import compact_json
 from recollect.text.splitting import Chunking, Strategy
 
@@ -18,6 +18,7 @@ MAX_VALUE_CHARS = 512
 MAX_NAME_CHARS = 512
 MIN_CHUNK, MAX_CHUNK = 1, 8_192
 MAX_DAYS = 365
+MAX_BATCH = 2_000
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 SHARINGS: tuple[str, ...] = get_args(Sharing)
 
@@ -147,3 +148,33 @@ def sharing_of(value: Any) -> str:
     if value not in SHARINGS:
         raise InvalidInput("sharing", f"must be one of {', '.join(SHARINGS)}")
     return str(value)
+
+
+def people_of(writers: Any) -> list[str]:
+    """The users who may write to a store, each once.
+
+    Raises:
+        InvalidInput: it is no list of user ids.
+    """
+    if not isinstance(writers, list | tuple):
+        raise InvalidInput("writers", "must be a list of user ids")
+    named = [text_of(user, f"writers[{i}]", 256, empty=False) for i, user in enumerate(writers)]
+    return list(dict.fromkeys(named))
+
+
+def files_named(files: Sequence[NewStoreFile], where: str, *, empty: bool = False) -> None:
+    """Refuses a list of files to attach that is empty, too long, or holds one that is wrong.
+
+    Raises:
+        InvalidInput: names the file by its place, the field and the fix.
+    """
+    if not files and not empty:
+        raise InvalidInput(where, "must name at least one file")
+    if len(files) > MAX_BATCH:
+        raise InvalidInput(where, f"holds {len(files)} files, at most {MAX_BATCH} go at once")
+    for i, one in enumerate(files):
+        if not isinstance(one.file_id, str) or not one.file_id:
+            raise InvalidInput(f"{where}[{i}]", "must be the id of a file")
+        attributes_of(one.attributes, f"{where}[{i}].attributes" if len(files) > 1 else "attributes")
+        if one.chunking is not None:
+            chunking_checked(one.chunking)

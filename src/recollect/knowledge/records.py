@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from recollect.db import Connection, Row
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, NotFound
 from recollect.knowledge.values import (
+    Batch,
     FileCounts,
     FileError,
+    FileState,
     Listed,
     StoredFile,
     StoreFile,
@@ -313,3 +315,51 @@ def attached_of(c: Connection, tenant: str, store: str, ids: Iterable[str]) -> d
 def source_of(store_id: str, attached: int) -> str:
     """What the chunks of an attachment have as their source."""
     return f"{store_id}/{attached}"
+
+
+def attached_row(c: Connection, tenant: str, store_id: str, file_id: str) -> AttachedRow:
+    """A file in a store.
+
+    Raises:
+        NotFound: it is not in it.
+    """
+    row = attached_of(c, tenant, store_id, [file_id]).get(file_id)
+    if row is None:
+        raise NotFound(f"no file {file_id!r} in the vector store {store_id!r}")
+    return row
+
+
+def batch_row(c: Connection, tenant: str, store_id: str, batch_id: str) -> Row:
+    """A batch of a store: (id, store, cancelled, created_at).
+
+    Raises:
+        NotFound: the store has none of this id.
+    """
+    row = c.one("get_batch", [tenant, store_id, batch_id]) if nameable(batch_id) else None
+    if row is None:
+        raise NotFound(f"no batch {batch_id!r} in the vector store {store_id!r}")
+    return row
+
+
+def batch_value(c: Connection, tenant: str, store_id: str, batch_id: str) -> Batch:
+    """A batch as the caller sees it, with its counts.
+
+    Raises:
+        NotFound: the store has none of this id.
+    """
+    _, _, cancelled, created = batch_row(c, tenant, store_id, batch_id)
+    counts = FileCounts()
+    for status, count in c.all("counts_of_batch", [tenant, batch_id]):
+        setattr(counts, status, count)
+    state: FileState = "in_progress" if counts.in_progress else "completed"
+    if cancelled:
+        state = "cancelled"
+    elif not counts.in_progress and counts.failed and not counts.completed:
+        state = "failed"
+    return Batch(
+        id=batch_id,
+        vector_store_id=store_id,
+        status=state,
+        file_counts=counts,
+        created_at=moment(created),
+    )

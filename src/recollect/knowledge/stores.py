@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,15 +23,20 @@ from recollect.knowledge.access import (
     stores_seen,
 )
 from recollect.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB, attach
+from recollect.knowledge.files import Files, insert
 from recollect.knowledge.quotas import check_stores, quotas_of
 from recollect.knowledge.records import (
     ATTACHED_COLUMNS,
     STORE_COLUMNS,
     AttachedRow,
+    FileRow,
     StoreRow,
     as_page,
     attached_of,
+    attached_row,
     attached_value,
+    batch_row,
+    batch_value,
     check_page,
     cursors,
     new_id,
@@ -39,31 +45,31 @@ from recollect.knowledge.records import (
 )
 from recollect.knowledge.removal import REMOVE_JOB, detach, empty, hide
 from recollect.knowledge.search import Searching
+from recollect.knowledge.sources import Source, name_of, pieces_of
 from recollect.knowledge.text import joined
 from recollect.knowledge.values import (
     Attributes,
     Batch,
-    FileCounts,
     FileState,
     Listed,
     NewStoreFile,
     PassageFields,
     PassageQuery,
     Passages,
+    Purpose,
     Sharing,
     StoreChange,
     StoreFile,
     VectorStore,
 )
 from recollect.memories import Core
-from recollect.rows import compact_json, moment, nameable, now_micros
+from recollect.rows import compact_json, now_micros
 from recollect.shapes import convert
 from recollect.text.splitting import Chunking
 from recollect.types import Subject
 
 T = TypeVar("T")
 MAX_PAGE = 100
-MAX_BATCH = 2_000
 POLL = 0.1
 """Seconds between two looks at what is in progress."""
 STATES = ("in_progress", "completed", "failed", "cancelled")
@@ -72,10 +78,11 @@ STATES = ("in_progress", "completed", "failed", "cancelled")
 class Stores:
     """The vector stores that one subject sees."""
 
-    def __init__(self, core: Core, subject: Subject) -> None:
+    def __init__(self, core: Core, subject: Subject, files: Files) -> None:
         self._core = core
         self.subject = subject
         self._tenant = subject.tenant_id
+        self._files = files
         self._searching = Searching(core, subject)
 
     # --- stores ------------------------------------------------------------------------------------
@@ -119,9 +126,9 @@ class Stores:
             created_at=now,
             last_active_at=now,
         )
-        people = _people(writers)
+        people = checks.people_of(writers)
         files = [NewStoreFile(file_id=id_) for id_ in file_ids]
-        _check_files(files, "file_ids", empty=True)
+        checks.files_named(files, "file_ids", empty=True)
 
         def work(c: Connection) -> VectorStore:
             quotas = quotas_of(c, self._tenant, self._core.quotas)
@@ -215,7 +222,7 @@ class Stores:
             put["chunking"] = compact_json(checks.chunking_checked(given["chunking"]))
         if "sharing" in given:
             put["sharing"] = self._sharing(given["sharing"])
-        people = _people(given["writers"]) if "writers" in given else None
+        people = checks.people_of(given["writers"]) if "writers" in given else None
 
         def work(c: Connection) -> VectorStore:
             row = store_owned(c, self.subject, id)
@@ -253,11 +260,9 @@ class Stores:
 
     # --- files in a store --------------------------------------------------------------------------
 
-    async def attach(
-        self, store_id: str, files: Sequence[NewStoreFile | str]
-    ) -> Sequence[StoreFile]:
-        """Puts files (or those of these ids) into a store, where they are read, split and embedded in the background. A file that is there
-        already stays as it is; one that failed or was cancelled begins again.
+    async def attach(self, store_id: str, files: Sequence[NewStoreFile | str]) -> Sequence[StoreFile]:
+        """Puts files (or those of these ids) into a store, where they are read, split and embedded in the background.
+        A file that is there already stays as it is; one that failed or was cancelled begins again.
 
         Raises:
             NotFound: no such store or file for this subject; nothing was attached.
@@ -267,7 +272,7 @@ class Stores:
         """
         must_write(self.subject)
         named = [NewStoreFile(file_id=one) if isinstance(one, str) else one for one in files]
-        _check_files(named, "files")
+        checks.files_named(named, "files")
 
         def work(c: Connection) -> list[StoreFile]:
             row = self._alive(store_filled(c, self.subject, store_id))
@@ -280,6 +285,47 @@ class Stores:
         self._core.jobs.wake(INDEX_JOB)
         self._core.jobs.wake(REMOVE_JOB)
         return made
+
+    async def upload(
+        self,
+        store_id: str,
+        source: Source,
+        filename: str | None = None,
+        *,
+        attributes: Attributes | None = None,
+        chunking: Chunking | None = None,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+    ) -> StoreFile:
+        """Uploads a file into a store, both or neither; the source as `Files.upload` takes it.
+
+        Raises:
+            NotFound: no such store for this subject.
+            Forbidden: the subject may only read the store.
+            QuotaExceeded: the file is too large, or the store or the tenant has no room for it.
+            InvalidInput: names the field and the fix.
+        """
+        must_write(self.subject)
+        name = name_of(source, filename)
+        new = NewStoreFile(file_id="new", attributes=attributes, chunking=chunking)
+        checks.files_named([new], "file")
+        await self._read(lambda c: self._alive(store_filled(c, self.subject, store_id)))
+        async with aclosing(pieces_of(source)) as pieces:
+            staged = await self._files.stage(pieces)
+        row = self._files.row_of(staged, name, purpose, media_type, None)
+
+        def work(c: Connection) -> FileRow:
+            store = self._alive(store_filled(c, self.subject, store_id))
+            quotas = quotas_of(c, self._tenant, self._core.quotas)
+            held = insert(c, row, quotas)
+            attach(
+                c, self._core, self.subject, store, [msgspec.structs.replace(new, file_id=held.id)], quotas
+            )
+            return held
+
+        await self._files.keep(staged, work)
+        self._core.jobs.wake(INDEX_JOB)
+        return await self.file(store_id, row.id)
 
     async def files(
         self,
@@ -305,7 +351,7 @@ class Stores:
         def read(c: Connection) -> Listed[StoreFile]:
             row = store_seen(c, self.subject, store_id)
             if batch_id is not None:
-                _batch_row(c, row.tenant_id, store_id, batch_id)
+                batch_row(c, row.tenant_id, store_id, batch_id)
 
             def seq_of(id_: str) -> int | None:
                 held = attached_of(c, row.tenant_id, store_id, [id_]).get(id_)
@@ -339,7 +385,7 @@ class Stores:
 
         def read(c: Connection) -> StoreFile:
             row = store_seen(c, self.subject, store_id)
-            return attached_value(_attached(c, row.tenant_id, store_id, file_id))
+            return attached_value(attached_row(c, row.tenant_id, store_id, file_id))
 
         return await self._read(read)
 
@@ -356,7 +402,7 @@ class Stores:
 
         def work(c: Connection) -> str:
             row = self._alive(store_filled(c, self.subject, store_id))
-            one = _attached(c, row.tenant_id, store_id, file_id)
+            one = attached_row(c, row.tenant_id, store_id, file_id)
             c.run("set_attributes", [held, row.tenant_id, store_id, file_id])
             payload = {"store": store_id, "file": file_id, "attached": one.seq}
             return self._core.jobs.place(c, row.tenant_id, ATTRIBUTES_JOB, payload)
@@ -375,7 +421,7 @@ class Stores:
 
         def read(c: Connection) -> str:
             row = store_seen(c, self.subject, store_id)
-            one = _attached(c, row.tenant_id, store_id, file_id)
+            one = attached_row(c, row.tenant_id, store_id, file_id)
             if one.status != "completed":
                 return ""
             rows = c.all("chunks_between", [row.tenant_id, one.seq, 0, one.chunk_count])
@@ -394,7 +440,7 @@ class Stores:
 
         def work(c: Connection) -> None:
             row = store_filled(c, self.subject, store_id)
-            one = _attached(c, row.tenant_id, store_id, file_id)
+            one = attached_row(c, row.tenant_id, store_id, file_id)
             detach(c, self._core, row.tenant_id, store_id, file_id, one.seq)
 
         await self._write(work, store_id)
@@ -425,7 +471,7 @@ class Stores:
     async def create_batch(self, store_id: str, files: Sequence[NewStoreFile]) -> Batch:
         """Attaches files together, so that they can be watched and cancelled together. Errors as `attach`."""
         must_write(self.subject)
-        _check_files(files, "file_ids")
+        checks.files_named(files, "file_ids")
         id_, now = new_id("vsfb_"), now_micros()
 
         def work(c: Connection) -> Batch:
@@ -433,7 +479,7 @@ class Stores:
             c.run("add_batch", [self._tenant, id_, store_id, now])
             quotas = quotas_of(c, self._tenant, self._core.quotas)
             attach(c, self._core, self.subject, row, files, quotas, batch_id=id_)
-            return _batch(c, self._tenant, store_id, id_)
+            return batch_value(c, self._tenant, store_id, id_)
 
         made = await self._write(work, store_id)
         self._core.jobs.wake(INDEX_JOB)
@@ -449,7 +495,7 @@ class Stores:
 
         def read(c: Connection) -> Batch:
             row = store_seen(c, self.subject, store_id)
-            return _batch(c, row.tenant_id, store_id, batch_id)
+            return batch_value(c, row.tenant_id, store_id, batch_id)
 
         return await self._read(read)
 
@@ -464,12 +510,12 @@ class Stores:
 
         def work(c: Connection) -> Batch:
             row = store_filled(c, self.subject, store_id)
-            _batch_row(c, row.tenant_id, store_id, batch_id)
+            batch_row(c, row.tenant_id, store_id, batch_id)
             for (seq,) in c.all("writing_in_batch", [row.tenant_id, batch_id]):
                 hide(c, self._core, row.tenant_id, store_id, seq)
             if c.run("cancel_files", [row.tenant_id, batch_id]):
                 c.run("cancel_batch", [row.tenant_id, batch_id])
-            return _batch(c, row.tenant_id, store_id, batch_id)
+            return batch_value(c, row.tenant_id, store_id, batch_id)
 
         ended = await self._write(work, store_id)
         self._core.jobs.wake(REMOVE_JOB)
@@ -494,7 +540,9 @@ class Stores:
             texts = [query] if isinstance(query, str) else list(query)
             query = convert({"queries": texts, **fields}, PassageQuery)
         elif fields:
-            raise InvalidInput(next(iter(fields)), "goes inside the PassageQuery that is given, not beside it")
+            raise InvalidInput(
+                next(iter(fields)), "goes inside the PassageQuery that is given, not beside it"
+            )
         store_ids = [store_ids] if isinstance(store_ids, str) else store_ids
         return await self._searching.search(store_ids, query)
 
@@ -520,56 +568,3 @@ class Stores:
                 "vector_store_id", f"the vector store {row.id} has expired; create another one"
             )
         return row
-
-
-def _people(writers: Any) -> list[str]:
-    if not isinstance(writers, list | tuple):
-        raise InvalidInput("writers", "must be a list of user ids")
-    named = [checks.text_of(user, f"writers[{i}]", 256, empty=False) for i, user in enumerate(writers)]
-    return list(dict.fromkeys(named))
-
-
-def _check_files(files: Sequence[NewStoreFile], where: str, *, empty: bool = False) -> None:
-    if not files and not empty:
-        raise InvalidInput(where, "must name at least one file")
-    if len(files) > MAX_BATCH:
-        raise InvalidInput(where, f"holds {len(files)} files, at most {MAX_BATCH} go at once")
-    for i, one in enumerate(files):
-        if not isinstance(one.file_id, str) or not one.file_id:
-            raise InvalidInput(f"{where}[{i}]", "must be the id of a file")
-        checks.attributes_of(one.attributes, f"{where}[{i}].attributes" if len(files) > 1 else "attributes")
-        if one.chunking is not None:
-            checks.chunking_checked(one.chunking)
-
-
-def _attached(c: Connection, tenant: str, store_id: str, file_id: str) -> AttachedRow:
-    row = attached_of(c, tenant, store_id, [file_id]).get(file_id)
-    if row is None:
-        raise NotFound(f"no file {file_id!r} in the vector store {store_id!r}")
-    return row
-
-
-def _batch_row(c: Connection, tenant: str, store_id: str, batch_id: str) -> Any:
-    row = c.one("get_batch", [tenant, store_id, batch_id]) if nameable(batch_id) else None
-    if row is None:
-        raise NotFound(f"no batch {batch_id!r} in the vector store {store_id!r}")
-    return row
-
-
-def _batch(c: Connection, tenant: str, store_id: str, batch_id: str) -> Batch:
-    _, _, cancelled, created = _batch_row(c, tenant, store_id, batch_id)
-    counts = FileCounts()
-    for status, count in c.all("counts_of_batch", [tenant, batch_id]):
-        setattr(counts, status, count)
-    state: FileState = "in_progress" if counts.in_progress else "completed"
-    if cancelled:
-        state = "cancelled"
-    elif not counts.in_progress and counts.failed and not counts.completed:
-        state = "failed"
-    return Batch(
-        id=batch_id,
-        vector_store_id=store_id,
-        status=state,
-        file_counts=counts,
-        created_at=moment(created),
-    )
