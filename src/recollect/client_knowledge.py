@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
+from typing_extensions import Unpack
 
 from recollect.client_wire import Wire, query_of
+from recollect.knowledge.checks import passage_query
 from recollect.knowledge.sources import BlockingSource, name_of, opened
 from recollect.knowledge.values import (
     Attributes,
@@ -23,6 +25,7 @@ from recollect.knowledge.values import (
     Listed,
     NewStoreFile,
     Passage,
+    PassageFields,
     PassageQuery,
     Passages,
     Purpose,
@@ -163,10 +166,30 @@ class ClientStores:
 
     # --- files in a store --------------------------------------------------------------------------
 
-    def attach(self, store_id: str, files: Sequence[NewStoreFile]) -> Sequence[StoreFile]:
+    def attach(self, store_id: str, files: Sequence[NewStoreFile | str]) -> Sequence[StoreFile]:
         """See `Stores.attach`; over HTTP each file is a request of its own."""
         path = _path(STORES, store_id, "files")
         return [_value(self._wire.call("POST", path, body=_new(one)), StoreFile) for one in files]
+
+    def upload(
+        self,
+        store_id: str,
+        source: BlockingSource,
+        filename: str | None = None,
+        *,
+        attributes: Attributes | None = None,
+        chunking: Chunking | None = None,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+    ) -> StoreFile:
+        """See `Stores.upload`."""
+        given = {"attributes": attributes, "chunking_strategy": _strategy(chunking)}
+        fields = {name: msgspec.json.encode(value).decode() for name, value in given.items() if value}
+        fields["purpose"] = purpose
+        name = name_of(source, filename)
+        with opened(source) as file:
+            path = _path(STORES, store_id, "files")
+            return _value(self._wire.form(path, fields, name, file, media_type), StoreFile)
 
     def files(
         self,
@@ -234,11 +257,17 @@ class ClientStores:
 
     # --- search ------------------------------------------------------------------------------------
 
-    def search(self, store_ids: Sequence[str], query: PassageQuery) -> Passages:
+    def search(
+        self,
+        store_ids: str | Sequence[str],
+        query: str | Sequence[str] | PassageQuery,
+        **fields: Unpack[PassageFields],
+    ) -> Passages:
         """See `Stores.search`; at most 50 passages, and a section's budget is the server's. `query_time` counts the way
         there and back."""
         began = time.perf_counter()
-        body = {"vector_store_ids": list(store_ids), **_asked(query)}
+        ids = [store_ids] if isinstance(store_ids, str) else list(store_ids)
+        body = {"vector_store_ids": ids, **_asked(passage_query(query, fields))}
         told = msgspec.json.decode(self._wire.call("POST", f"{STORES}/search", body=body))
         return Passages(
             queries=told["search_query"],
@@ -305,7 +334,9 @@ def _expires(days: int | None) -> dict[str, Any] | None:
     return None if days is None else {"anchor": "last_active_at", "days": days}
 
 
-def _new(one: NewStoreFile) -> dict[str, Any]:
+def _new(one: NewStoreFile | str) -> dict[str, Any]:
+    if isinstance(one, str):
+        return {"file_id": one}
     return {
         "file_id": one.file_id,
         "attributes": one.attributes,

@@ -1,9 +1,9 @@
 """A folder's files in a vector store, kept in step: what is new comes in, what changed is replaced, the rest stays.
 
 A file is known by two of its attributes in the store, `path` and `sha256`. Files that have neither were put there by
-others and are left alone. Each file is attached as soon as it is uploaded, so that a break loses nothing and the next
-run goes on from what the store holds. What filing uploaded it also deletes: a version that was replaced, a file that
-is gone.
+others and are left alone. Each file is uploaded into the store in one step, so that a break leaves nothing half done
+and the next run goes on from what the store holds. What filing uploaded it also deletes: a version that was replaced,
+a file that is gone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recollect.errors import InvalidInput, NotFound, QuotaExceeded
 from recollect.indexing import below
 from recollect.knowledge.checks import MAX_VALUE_CHARS
 from recollect.knowledge.sources import BlockingSource
-from recollect.knowledge.values import Attributes, FileState, Listed, NewStoreFile, StoredFile, StoreFile
+from recollect.knowledge.values import Attributes, FileState, Listed, NewStoreFile, StoreFile
 from recollect.reading import Skipped
 from recollect.text.splitting import Chunking
 
@@ -34,9 +34,8 @@ OURS = ("path", "sha256")
 
 
 class Files(Protocol):
-    """The verbs of files that filing needs, of the library or of a running server."""
+    """The verb of files that filing needs, of the library or of a running server."""
 
-    def upload(self, source: BlockingSource, filename: str | None = ...) -> StoredFile: ...
     def delete(self, id: str) -> None: ...
 
 
@@ -44,6 +43,15 @@ class Stores(Protocol):
     """The verbs of vector stores that filing needs."""
 
     def attach(self, store_id: str, files: Sequence[NewStoreFile]) -> Sequence[StoreFile]: ...
+    def upload(
+        self,
+        store_id: str,
+        source: BlockingSource,
+        filename: str | None = ...,
+        *,
+        attributes: Attributes | None = ...,
+        chunking: Chunking | None = ...,
+    ) -> StoreFile: ...
     def files(
         self,
         store_id: str,
@@ -194,36 +202,30 @@ class Filing:
 
     def _bring(self, path: Path, key: str, digest: str, earlier: list[StoreFile]) -> None:
         """Uploads the file and attaches it."""
+        before = earlier[-1].attributes if earlier else {}
+        attributes: Attributes = {**before, **self._how.attributes, "path": key, "sha256": digest}
         try:
-            file = self._knowledge.files.upload(path, safe(path.name))
+            file = self._upload(path, attributes, earlier)
         except QuotaExceeded as exc:
             if exc.quota != "max_file_bytes":
                 raise
             self.done.failed.append(Failure(str(path), None, "file_too_large", str(exc)))
-            return
         except InvalidInput as exc:
             if exc.field != "source":
                 raise
             self.done.skipped.append(Skipped(path, "went away meanwhile", unreadable=True))
-            return
-        before = earlier[-1].attributes if earlier else {}
-        attributes: Attributes = {**before, **self._how.attributes, "path": key, "sha256": digest}
-        new = NewStoreFile(file_id=file.id, attributes=attributes, chunking=self._how.chunking)
-        try:
-            self._attach(new, earlier)
-        except BaseException:
-            self._knowledge.files.delete(file.id)
-            raise
-        self._following[file.id] = Following(key, earlier)
+        else:
+            self._following[file.id] = Following(key, earlier)
 
-    def _attach(self, new: NewStoreFile, earlier: Sequence[StoreFile]) -> None:
+    def _upload(self, path: Path, attributes: Attributes, earlier: Sequence[StoreFile]) -> StoreFile:
+        stores, name, how = self._knowledge.stores, safe(path.name), self._how
         try:
-            self._knowledge.stores.attach(self._store, [new])
+            return stores.upload(self._store, path, name, attributes=attributes, chunking=how.chunking)
         except QuotaExceeded as exc:
             if exc.quota != "max_files_per_store" or not earlier:
                 raise
             self._drop(earlier)  # a full store has no room for both
-            self._knowledge.stores.attach(self._store, [new])
+            return stores.upload(self._store, path, name, attributes=attributes, chunking=how.chunking)
 
     def _drop(self, files: Sequence[StoreFile]) -> None:
         for one in files:

@@ -100,6 +100,7 @@ class BlockingStores:
     update = blocking(Stores.update)
     delete = blocking(Stores.delete)
     attach = blocking(Stores.attach)
+    upload = blocking(Stores.upload)
     files = blocking(Stores.files)
     file = blocking(Stores.file)
     set_attributes = blocking(Stores.set_attributes)

@@ -14,6 +14,7 @@ from recollect import errors, sync
 from recollect.client import Client
 from recollect.knowledge.values import NewStoreFile, PassageQuery, StoreChange
 from recollect.text.splitting import Chunking
+from recollect.types import Subject
 
 
 @pytest.fixture
@@ -76,6 +77,11 @@ def story(knowledge: Any, folder: Path) -> list[Any]:
         PassageQuery(queries=["old"], mode="words", neighbours=1, weights={"dense": 0.5, "words": 0.5}),
     ):
         said.append(knowledge.stores.search([store.id], query))
+    said.append(knowledge.stores.search(store.id, "green", limit=1, mode="words"))
+    more = knowledge.stores.upload(
+        store.id, b"a third text", "c.txt", attributes={"n": 3.0, "t": "true"}, chunking=Chunking(size=100)
+    )
+    said += [more.attributes, more.chunking, knowledge.stores.wait(store.id).file_counts]
     changed = knowledge.stores.update(store.id, StoreChange(name="t", expires_after_days=None))
     said += [changed.name, changed.expires_after_days, changed.metadata]
     knowledge.stores.detach(store.id, raw.id)
@@ -98,6 +104,12 @@ FAILURES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (errors.InvalidInput, "filename: is required", lambda k: k.files.upload(b"bytes")),
     (errors.InvalidInput, "cannot be read: no such file", lambda k: k.files.upload("/no/such/file")),
     (errors.InvalidInput, "cannot be read: is a directory", lambda k: k.files.upload(Path("/"), "x.txt")),
+    (errors.NotFound, "no vector store 'vs_x'", lambda k: k.stores.upload("vs_x", b"x", "a.txt")),
+    (
+        errors.InvalidInput,
+        "limit: goes inside",
+        lambda k: k.stores.search("x", PassageQuery(queries=["x"]), limit=1),
+    ),
     (errors.InvalidInput, "512", lambda k: k.stores.create(name="x" * 513)),
     (errors.InvalidInput, "after", lambda k: k.files.list(after="nope")),
 ]
@@ -138,6 +150,22 @@ def test_sources_that_give_no_bytes(local: Any) -> None:
         with pytest.raises(errors.InvalidInput, match=says):
             local.knowledge.files.upload(source, "a.txt")
     assert local.knowledge.files.list().data == []
+
+
+def test_an_upload_into_a_store_is_whole_or_not_there(local: Any) -> None:
+    knowledge = local.knowledge
+    store = knowledge.stores.create(name="s")
+    for fields in ({"attributes": {"a": [1]}}, {"chunking": Chunking(size=0)}, {"purpose": "odd"}):
+        with pytest.raises(errors.InvalidInput):
+            knowledge.stores.upload(store.id, b"text", "a.txt", **fields)
+    reader = local.knowing_as(Subject(role="reader"))
+    with pytest.raises(errors.Forbidden):
+        reader.stores.upload(store.id, b"text", "a.txt")
+    knowledge.admin.set_quotas({"max_files_per_store": 0})
+    with pytest.raises(errors.QuotaExceeded, match="max_files_per_store"):
+        knowledge.stores.upload(store.id, b"text", "a.txt")
+    assert knowledge.files.list().data == []
+    assert knowledge.admin.usage().storage_bytes == 0
 
 
 def test_an_upload_by_parts(local: Any, tmp_path: Path) -> None:

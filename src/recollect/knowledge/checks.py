@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 from recollect.errors import InvalidInput
 from recollect.filters import check_unicode
-from recollect.knowledge.values import NewStoreFile, Purpose, Sharing
+from recollect.knowledge.values import NewStoreFile, PassageFields, PassageQuery, Purpose, Sharing
 from recollect.rows import compact_json
+from recollect.shapes import convert
 from recollect.text.splitting import Chunking, Strategy
 
 MAX_KEYS = 16
@@ -178,3 +179,17 @@ def files_named(files: Sequence[NewStoreFile], where: str, *, empty: bool = Fals
         attributes_of(one.attributes, f"{where}[{i}].attributes" if len(files) > 1 else "attributes")
         if one.chunking is not None:
             chunking_checked(one.chunking)
+
+
+def passage_query(query: str | Sequence[str] | PassageQuery, fields: PassageFields) -> PassageQuery:
+    """A search that was asked for by its texts and keywords, or as a whole.
+
+    Raises:
+        InvalidInput: a field is of the wrong type, or stands beside a whole query.
+    """
+    if not isinstance(query, PassageQuery):
+        texts = [query] if isinstance(query, str) else list(query)
+        return convert({"queries": texts, **fields}, PassageQuery)
+    if fields:
+        raise InvalidInput(next(iter(fields)), "goes inside the PassageQuery that is given, not beside it")
+    return query

@@ -64,7 +64,6 @@ from recollect.knowledge.values import (
 )
 from recollect.memories import Core
 from recollect.rows import compact_json, now_micros
-from recollect.shapes import convert
 from recollect.text.splitting import Chunking
 from recollect.types import Subject
 
@@ -536,15 +535,8 @@ class Stores:
             InvalidInput: names the field and the fix.
             EmbedderUnavailable: only meaning was asked for, and the model is away.
         """
-        if not isinstance(query, PassageQuery):
-            texts = [query] if isinstance(query, str) else list(query)
-            query = convert({"queries": texts, **fields}, PassageQuery)
-        elif fields:
-            raise InvalidInput(
-                next(iter(fields)), "goes inside the PassageQuery that is given, not beside it"
-            )
         store_ids = [store_ids] if isinstance(store_ids, str) else store_ids
-        return await self._searching.search(store_ids, query)
+        return await self._searching.search(store_ids, checks.passage_query(query, fields))
 
     # --- rows --------------------------------------------------------------------------------------
 
