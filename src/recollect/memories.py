@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
@@ -147,6 +148,8 @@ class Core:
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None
+    tally: Counter[str] = field(default_factory=Counter)
+    """What indexing did in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
 
 
 class Memories:

@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from recollect.embedders import CachedEmbedder
+from recollect.jobs import FILES_LANE
 from recollect.memories import Core
 from recollect.types import Added
 
@@ -106,6 +107,7 @@ class _State(Collector):
         yield from self._sizes()
         yield self._jobs()
         yield from self._embedding()
+        yield from self._indexing()
 
     def _sizes(self) -> Iterator[Metric]:
         store = self.core.store
@@ -133,6 +135,20 @@ class _State(Collector):
         for state in JOB_STATES:
             jobs.add_metric([state], held.get(state, 0))
         return jobs
+
+    def _indexing(self) -> Iterator[Metric]:
+        tally = self.core.tally.copy()
+        files = CounterMetricFamily("recollect_files_indexed", "Files indexed, by outcome.", labels=["outcome"])
+        for outcome in ("completed", "failed", "skipped"):
+            files.add_metric([outcome], tally[outcome])
+        yield files
+        yield CounterMetricFamily("recollect_chunks_indexed", "Chunks indexed.", value=tally["chunks"])
+        yield CounterMetricFamily(
+            "recollect_reading_seconds", "Seconds spent reading files.", value=tally["reading"]
+        )
+        row = self.core.store.db.read(lambda c: c.one("count_lane", [FILES_LANE]))
+        waiting = 0 if row is None else row[0]
+        yield GaugeMetricFamily("recollect_files_waiting", "Files waiting or being indexed.", value=waiting)
 
     def _embedding(self) -> Iterator[Metric]:
         embedder = self.core.embedder

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections import defaultdict
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from recollect.db import Connection
@@ -23,6 +24,8 @@ SWEEP_EVERY = 3_600.0
 LEFTOVER_AFTER = 2 * 3_600.0
 """Seconds after which bytes without a row are swept: longer than any upload takes to get its row."""
 AT_ONCE = 100
+ENDED_FOR = 86_400
+"""Seconds beyond its time for which an upload that has ended is known."""
 
 
 class Expiry:
@@ -36,23 +39,34 @@ class Expiry:
         """Looks every `EVERY` seconds, until it is cancelled."""
         while True:
             await asyncio.sleep(EVERY * random.uniform(0.8, 1.2))
-            try:
-                await self.look()
-            except RecollectError as exc:  # the next look may find the rows again
-                log.warning("what has expired stays for now: %s", exc)
+            await self.look()
 
     async def look(self) -> None:
-        """Takes away what has expired by now."""
+        """Takes away what has expired by now. What cannot be taken away is tried again at the next look, and keeps
+        nothing else."""
         now = now_micros()
-        for tenant, id_ in await self._due("expired_files", now):
-            await self._file(tenant, id_)
-        for tenant, id_ in await self._due("idle_stores", now):
-            await self._store(tenant, id_)
-        for tenant, id_ in await self._due("expired_uploads", now):
-            await end_upload(self.core, tenant, id_, "expired")
+        await self._each("expired_files", self._file, now)
+        await self._each("idle_stores", self._store, now)
+        await self._each("expired_uploads", self._upload, now)
+        await self._tried(self._forget(now))
         if self._swept_at + SWEEP_EVERY * 1_000_000 <= now:
             self._swept_at = now
-            await self.sweep()
+            await self._tried(self.sweep())
+
+    async def _each(self, name: str, end: Callable[[str, str], Coroutine[Any, Any, None]], now: int) -> None:
+        async def work() -> None:
+            for tenant, id_ in await self._due(name, now):
+                await self._tried(end(tenant, id_))
+
+        await self._tried(work())
+
+    async def _tried(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except RecollectError as exc:
+            log.warning("what has expired stays for now: %s", exc)
+        except Exception:  # whatever it is: the look must go on, and the next one come
+            log.exception("what has expired stays for now")
 
     async def _due(self, name: str, now: int) -> list[tuple[str, str]]:
         rows = await self.core.threads.run(self.core.store.db.read, lambda c: c.all(name, [now, AT_ONCE]))
@@ -71,6 +85,16 @@ class Expiry:
                 empty(c, self.core, tenant, id_)
 
         await self._write(tenant, work)
+
+    async def _upload(self, tenant: str, id_: str) -> None:
+        await end_upload(self.core, tenant, id_, "expired")
+
+    async def _forget(self, now: int) -> None:
+        """Uploads that have ended can be asked about for a day."""
+        until = now - ENDED_FOR * 1_000_000
+        await self.core.threads.result(
+            self.core.store.db.write(lambda c: c.run("drop_ended_uploads", [until]))
+        )
 
     async def _write(self, tenant: str, work: Any) -> None:
         await self.core.threads.result(self.core.store.db.write(work, tenant=tenant))

@@ -277,4 +277,5 @@ def remove_file(c: Connection, core: Core, tenant: str, id_: str) -> bool:
     commit, or with the next sweep."""
     for store_id, seq in c.all("places_of_file", [tenant, id_]):
         detach(c, core, tenant, store_id, id_, seq)
+    c.run("drop_upload_of", [tenant, id_])
     return bool(c.run("drop_file", [tenant, id_]))

@@ -7,6 +7,7 @@ its process begins again and finds what it had stored.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -64,7 +65,9 @@ class Pipeline:
         if row is None:
             return {"skipped": "it is no longer to be indexed"}
         try:
-            return {"chunks": await self._index(run, row)}
+            chunks = await self._index(run, row)
+            self.core.tally.update(completed=1, chunks=chunks)
+            return {"chunks": chunks}
         except Unreadable as exc:
             if exc.code == "server_error" and run.attempts < self.core.jobs.max_attempts:
                 raise
@@ -73,6 +76,7 @@ class Pipeline:
         except EmbedderUnavailable as exc:
             raise Postponed(str(exc), RETRY_AFTER) from exc
         except Gone:
+            self.core.tally["skipped"] += 1
             return {"skipped": "it was taken away meanwhile"}
         except Stale:
             await self.removal.clear(run.tenant, row.store_id, row.seq)
@@ -132,9 +136,11 @@ class Pipeline:
             path = await self.core.threads.run(held.__enter__)
         except NotFound as exc:
             raise Unreadable("server_error", "the file's bytes are not there; upload it again") from exc
+        began = time.perf_counter()
         try:
             return await self.core.readers.read(path, row.filename, chunking)
         finally:
+            self.core.tally["reading"] += time.perf_counter() - began  # type: ignore[assignment]
             await self.core.threads.run(held.__exit__, None, None, None)
 
     def _embedder(self) -> Filling:
@@ -252,6 +258,7 @@ class Pipeline:
     def _failed(self, c: Connection, run: Run, code: str, message: str) -> None:
         store_id, file_id, seq = run.payload["store"], run.payload["file"], run.payload["attached"]
         if c.run("fail_file", [code, message[:2_000], run.tenant, store_id, file_id, seq]):
+            self.core.tally["failed"] += 1
             hide(c, self.core, run.tenant, store_id, seq)
 
     def failed(self, c: Connection, run: Run, error: str) -> None:

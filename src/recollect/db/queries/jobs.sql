@@ -16,6 +16,9 @@ WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
 -- name: count_jobs
 SELECT state, count(*) FROM jobs GROUP BY state
 
+-- name: count_lane
+SELECT count(*) FROM jobs WHERE lane = ? AND state IN ('queued', 'running')
+
 -- name: claim_job
 UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, attempts = attempts + 1, updated_at = ?3
 WHERE (tenant_id, id) = (

@@ -36,6 +36,12 @@ UPDATE uploads SET status = ?, file_id = ? WHERE tenant_id = ? AND id = ? AND st
 -- name: expired_uploads
 SELECT tenant_id, id FROM uploads WHERE status = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?
 
+-- name: drop_ended_uploads
+DELETE FROM uploads WHERE status <> 'pending' AND expires_at <= ?
+
+-- name: drop_upload_of (the upload that a file came by)
+DELETE FROM uploads WHERE tenant_id = ? AND file_id = ?
+
 -- name: add_part
 INSERT INTO upload_parts (tenant_id, upload_id, id, bytes, created_at) VALUES (?, ?, ?, ?, ?)
 
