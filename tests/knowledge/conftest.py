@@ -17,9 +17,7 @@ from recollect.knowledge.values import NewStoreFile, PassageQuery, Passages, Sto
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
 
-UNDER_WAY = (
-    "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running') AND kind <> 'knowledge.expire'"
-)
+UNDER_WAY = "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running')"
 
 
 class Blocking:
@@ -47,6 +45,7 @@ class Shelf:
     def __init__(self, rc: BlockingRecollect, tenant: str = "default") -> None:
         self.rc = rc
         self.core = rc.inner.core
+        self.expiry = rc.inner._librarian.expiry
         self.tenant = tenant
         self.admin = self.by()
 
@@ -103,20 +102,9 @@ class Shelf:
         work = self.core.store.db.write(lambda c: c.select(f"{sql} RETURNING 1", list(params)))
         return len(work.result())
 
-    def hurry(self, kind: str) -> None:
-        """Lets jobs of a kind that wait for their time run now."""
-        self.change("UPDATE jobs SET run_at = 0 WHERE kind = ? AND state = 'queued'", kind)
-        self.rc.portal._loop.call_soon_threadsafe(self.core.jobs.wake, kind)
-
     def look_at_the_clock(self) -> None:
-        """One look of the job that expires things, and what follows from it."""
-        self.until(
-            lambda: self.rows("SELECT 1 FROM jobs WHERE kind = 'knowledge.expire' AND state = 'queued'")
-        )
-        key = "SELECT updated_at FROM jobs WHERE kind = 'knowledge.expire' AND state = 'queued'"
-        before = self.rows(key)
-        self.hurry("knowledge.expire")
-        self.until(lambda: (now := self.rows(key)) and now != before)
+        """Has expired what is to expire, and what follows from it."""
+        self.rc.portal.call(self.expiry.look())
         self.settle()
 
 

@@ -145,7 +145,7 @@ def test_whoever_is_cancelled_leaves_nothing_or_a_whole_file(shelf: Any) -> None
     for one in shelf.admin.files.list().data:
         assert bytes_of(shelf, one.id) == b"abcdef"
     # What was cut off between its bytes and its row is swept.
-    shelf.core.jobs.handlers["knowledge.expire"].__self__._sweep(-10.0)
+    shelf.expiry._sweep(-10.0)
     assert sorted(blobs(shelf)) == sorted(one.id for one in shelf.admin.files.list().data)
 
 
