@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
+from recollect.client import Client
 
 PROGRAM = [sys.executable, "-m", "recollect"]
 ENVIRONMENT = {**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}
@@ -83,6 +85,78 @@ def test_commands_go_through_the_server(server: str, tmp_path: Path) -> None:
     assert "all in both indexes" in looked.stdout
     alone = call("reindex", "--rebuild", folder=tmp_path)
     assert (alone.returncode, server in alone.stderr) == (1, True)
+
+
+def test_a_store_is_filled_and_searched_through_the_server(server: str, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"{number}.txt").write_text(f"the meter of house {number} is read in June")
+
+    def told(*words: str) -> Any:
+        answer = call(*words, "--json", folder=tmp_path)
+        assert answer.returncode == 0, answer.stderr
+        assert f"is served at {server}; going through it" in answer.stderr
+        return json.loads(answer.stdout)
+
+    assert told("index", "notes", "--meta", "team=red")["added"] == 5
+    (folder / "1.txt").write_text("the meter of house 1 is broken")
+    (folder / "2.txt").unlink()
+    again = told("index", "notes", "--prune")
+    assert (again["unchanged"], again["replaced"], again["removed"]) == (3, 1, 1)
+    (best,) = told("search", "broken meter", "--store", "documents", "--mode", "words", "--limit", "1")[
+        "data"
+    ]
+    assert best["attributes"]["path"] == str(folder / "1.txt")
+    assert best["attributes"]["team"] == "red"
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.7 no pdf")
+    failed = call("index", "notes", folder=tmp_path)
+    assert (failed.returncode, "bad.pdf: invalid_file: " in failed.stderr) == (1, True)
+    assert told("stores", "delete", "documents")["files_deleted"] == 5
+    with Client(server) as client:
+        assert client.knowledge.files.list().data == []
+
+
+def test_killed_while_indexing_the_next_run_goes_on(tmp_path: Path) -> None:
+    folder, data = tmp_path / "notes", tmp_path / "recollect-data"
+    folder.mkdir()
+    for number in range(60):
+        (folder / f"{number}.txt").write_text(f"note {number}. " + "word " * (number * 20))
+    for seconds in (0.0, 0.1, 0.3):
+        with subprocess.Popen([*PROGRAM, "index", "notes"], cwd=tmp_path, env=ENVIRONMENT) as process:
+            deadline = time.monotonic() + 60
+            while not (data / "recollect.db").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(seconds)
+            process.send_signal(signal.SIGKILL)
+    done = call("index", "notes", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with recollect.open(data, embedder={"url": "hash:64"}) as opened:
+        (store,) = opened.knowledge.stores.list().data
+        files = opened.knowledge.stores.files(store.id, limit=100).data
+        usage = opened.knowledge.admin.usage()
+    assert {one.status for one in files} == {"completed"}
+    assert {one.attributes["path"] for one in files} == {str(path) for path in folder.iterdir()}
+    assert len(files) == usage.files == 60
+    assert usage.chunks == sum(one.chunk_count for one in files)
+
+
+def test_ctrl_c_while_indexing_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(400):
+        (folder / f"{number}.txt").write_text(f"note {number}. " + "word " * 400)
+    with subprocess.Popen(
+        [*PROGRAM, "index", "notes"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    ) as process:
+        files, deadline = tmp_path / "recollect-data" / "files", time.monotonic() + 60
+        while not list(files.rglob("file-*")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in told
+    assert "Traceback" not in told
 
 
 def test_ctrl_c_ends_without_a_traceback(tmp_path: Path) -> None:
