@@ -37,6 +37,15 @@ def test_a_healthy_folder_is_ok(run: Any, tmp_path: Path) -> None:
     assert found["memories"]["found"] == "1, with 1 vectors, all in both indexes"
 
 
+def test_documents_are_counted_beside_memories(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a text")
+    run.json("index", "a.txt")
+    run.json("add", "one")
+    code, found, _ = findings(run)
+    assert (code, found["memories"]["state"]) == (0, "ok")
+    assert found["memories"]["found"] == "1 and 1 chunks of documents, with 2 vectors, all in both indexes"
+
+
 def test_a_folder_that_is_not_there_is_not_made(run: Any, tmp_path: Path) -> None:
     code, found, _ = findings(run)
     assert code == 0
@@ -73,7 +82,7 @@ def test_a_folder_that_is_a_file_is_found(run: Any, tmp_path: Path) -> None:
 
 def test_counts_that_disagree_are_found() -> None:
     told = {
-        "memories": 3, "vectors": 4, "indexed_vectors": 3, "indexed_words": 2, "unembedded": 1,
+        "memories": 2, "chunks": 1, "vectors": 4, "indexed_vectors": 3, "indexed_words": 2, "unembedded": 1,
         "behind": ["index"], "model": "m",
     }  # fmt: skip
     found = {one.name: one for one in checks.counts("default", told)}

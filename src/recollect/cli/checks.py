@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -176,21 +176,21 @@ def rows(store: Store) -> Iterator[Finding]:
         yield ok("memories", "none yet")
 
 
-def counts(tenant: str, told: dict[str, object]) -> Iterator[Finding]:
+def counts(tenant: str, told: dict[str, Any]) -> Iterator[Finding]:
     """Whether a tenant's counts agree: rows with words, vectors with the index, nothing owed."""
     where = "" if tenant == "default" else f" of {tenant}"
-    memories, vectors = told["memories"], told["vectors"]
+    memories, chunks, vectors = told["memories"], told["chunks"], told["vectors"]
     indexed, words, owed = told["indexed_vectors"], told["indexed_words"], told["unembedded"]
     rebuild = "recollect reindex --rebuild"
-    if (vectors, memories) == (indexed, words):
-        yield ok(f"memories{where}", f"{memories}, with {vectors} vectors, all in both indexes")
+    rows = memories + chunks
+    said = f"{memories} and {chunks} chunks of documents" if chunks else f"{memories}"
+    if (vectors, rows) == (indexed, words):
+        yield ok(f"memories{where}", f"{said}, with {vectors} vectors, all in both indexes")
     if vectors != indexed:
         yield broken(f"index{where}", f"{indexed} of {vectors} vectors", rebuild)
-    if memories != words:
-        yield broken(f"words{where}", f"{words} of {memories} memories", rebuild)
+    if rows != words:
+        yield broken(f"words{where}", f"{words} of {rows} rows", rebuild)
     if owed:
-        yield note(
-            f"vectors{where}", f"{owed} memories wait for vectors of {told['model']}", "recollect reindex"
-        )
+        yield note(f"vectors{where}", f"{owed} rows wait for vectors of {told['model']}", "recollect reindex")
     if behind := told["behind"]:
         yield broken(f"behind{where}", f"{behind} did not take the last changes", rebuild)

@@ -111,7 +111,7 @@ def show(result: SearchResult, query: str) -> None:
     for number, hit in enumerate(result.results, 1):
         typer.echo("\n".join(hit_lines(number, hit, query, colour=colour)))
     if not result.results:
-        say("nothing found")
+        say("nothing found; documents in vector stores are searched with --store NAME")
     if result.degraded:
         say(
             f"not the whole answer: {', '.join(result.degraded)} could not answer in full; see recollect doctor"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +53,8 @@ def into_store(
             say(
                 "this process indexes nothing itself (jobs.workers, knowledge.files_at_once): a worker must run"
             )
-        store = store_of(shelves, name) or shelves.stores.create(name=name, chunking=how.chunking)
+        there = store_of(shelves, name)
+        store = there or shelves.stores.create(name=name, chunking=how.chunking)
 
         def told(done: Filed) -> None:
             pace = done.chunks / max(1e-9, time.monotonic() - began)
@@ -75,6 +77,8 @@ def into_store(
         emit({**names, **summary(done), "gone_removed": how.prune, "seconds": round(seconds, 3)})
     else:
         tell(done, store, seconds, pruned=how.prune)
+        if there is None:
+            say(f'ask it: recollect search "your question" --store {shlex.quote(plain(name))}')
     if done.failed or done.stopped:
         raise typer.Exit(1)
 
