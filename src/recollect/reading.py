@@ -30,8 +30,6 @@ MARKS = (
 )
 """Byte order marks; UTF-32's little-endian one begins with UTF-16's, so it is asked first."""
 MAX_BYTES = 10_000_000
-HEAD = 8_192
-"""Bytes at the beginning of a file that tell what it is."""
 _CONTROLS = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 
 
@@ -137,32 +135,12 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
     return decoded(path, data)
 
 
-def documentary(path: Path, max_bytes: int | None = None) -> Path | Skipped:
-    """The file, if by its name or its first bytes it is a document or a text; else why it is left out."""
-    try:
-        held = path.stat()
-        if not stat.S_ISREG(held.st_mode):
-            return Skipped(path, "not a regular file")
-        if max_bytes is not None and held.st_size > max_bytes:
-            return Skipped(path, f"larger than {max_bytes} bytes")
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-    except OSError as exc:
-        return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
-    if not head:
-        return Skipped(path, "empty")
-    known = path.suffix.lower() in DOCUMENTS or b"%PDF-" in head[:1_024]
-    if known or any(head.startswith(mark) for mark, _ in MARKS) or not _binary(head):
-        return path
-    return Skipped(path, "binary")
-
-
 def decoded(path: Path, data: bytes) -> Text | Skipped:
     """The bytes of a file as text, see `read`."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _marked(path, data, encoding)
-    if _binary(data):
+    if b"\0" in data or _controls(data) > 0.05:
         return Skipped(path, "binary")
     for encoding in ("utf-8", "cp1252", "latin-1"):
         try:
@@ -180,11 +158,7 @@ def _marked(path: Path, data: bytes, encoding: str) -> Text | Skipped:
     return Skipped(path, "binary") if "\0" in text else Text(path, text, encoding)
 
 
-def _binary(data: bytes) -> bool:
-    return b"\0" in data or _controls(data) > 0.05
-
-
 def _controls(data: bytes) -> float:
-    """The share of control characters in the first bytes."""
-    head = data[:HEAD]
+    """The share of control characters in the first 8 192 bytes."""
+    head = data[:8192]
     return 1 - len(head.translate(None, _CONTROLS)) / len(head) if head else 0.0

@@ -164,16 +164,16 @@ def test_the_old_version_stays_when_the_new_one_fails(run: Any, write: Write) ->
 def test_what_is_left_out_is_told(run: Any, write: Write, tmp_path: Path) -> None:
     for name, content in {
         "d/read.txt": "read", "d/.env": "SECRET=1", "d/node_modules/y.js": "y", "d/image.png": b"\x89PNG\0\0",
-        "d/empty.txt": "", "d/large.txt": "x" * 2000, "d/skip.me": "text",
+        "d/empty.txt": "", "d/large.txt": "x" * 2000, "d/skip.me": "text", "d/wide.txt": "wide".encode("utf-16"),
     }.items():  # fmt: skip
         write(name, content)
     (tmp_path / "d" / "link.txt").symlink_to(tmp_path / "d" / "read.txt")
     told = run.json("index", "d", "--max-bytes", "1000", "--exclude", "*.me")
     assert {Path(one["path"]).name: one["reason"] for one in told["skipped"]} == {
-        ".env": "hidden", "node_modules": "a node_modules folder", "image.png": "binary", "empty.txt": "empty",
+        ".env": "hidden", "node_modules": "a node_modules folder", "image.png": "a PNG image", "empty.txt": "empty",
         "large.txt": "larger than 1000 bytes", "skip.me": "excluded", "link.txt": "a link",
     }  # fmt: skip
-    assert held(run).keys() == {"read.txt"}
+    assert held(run).keys() == {"read.txt", "wide.txt"}
     assert run("index", "d/image.png").exit_code == 1
 
 

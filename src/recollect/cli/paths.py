@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from recollect.cli.show import plain, short_path
 from recollect.errors import InvalidInput
+from recollect.readers import Unreadable
+from recollect.readers.detect import media_type
 from recollect.reading import Skipped, walk
 
 NAMED = 3
@@ -32,6 +35,37 @@ def found(
             else:
                 files[one] = None
     return list(files), list(skipped.values())
+
+
+def documents(
+    files: Sequence[Path], roots: Sequence[Path], max_bytes: int | None, skipped: list[Skipped]
+) -> Iterator[Path]:
+    """The files that are documents or texts, by their first bytes; the rest goes to `skipped`. Those that were named
+    are taken whatever they are."""
+    for path in files:
+        one = path if path in roots else _document(path, max_bytes)
+        if isinstance(one, Skipped):
+            skipped.append(one)
+        else:
+            yield one
+
+
+def _document(path: Path, max_bytes: int | None) -> Path | Skipped:
+    try:
+        held = path.stat()
+        if not stat.S_ISREG(held.st_mode):
+            return Skipped(path, "not a regular file")
+        if not held.st_size:
+            return Skipped(path, "empty")
+        if max_bytes is not None and held.st_size > max_bytes:
+            return Skipped(path, f"larger than {max_bytes} bytes")
+        media_type(path, path.name)
+    except OSError as exc:
+        return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
+    except Unreadable as exc:
+        if exc.code == "unsupported_file":
+            return Skipped(path, str(exc).partition(";")[0].removeprefix("is "))
+    return path  # what is damaged or locked fails in the store, where it can be looked up
 
 
 def left_out(skipped: Sequence[Skipped]) -> Iterator[str]:

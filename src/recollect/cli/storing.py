@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from recollect.cli.opening import Shelves, knowledge
-from recollect.cli.paths import left_out
+from recollect.cli.paths import documents, left_out
 from recollect.cli.progress import bar
 from recollect.cli.show import emit, plain, say, short_path
 from recollect.config import Config
 from recollect.errors import InvalidInput, NotFound
 from recollect.filing import Filed, Filing, How, summary
+from recollect.knowledge.attaching import INDEX_JOB
 from recollect.knowledge.checks import chunking_checked
 from recollect.knowledge.values import VectorStore
-from recollect.reading import Skipped, documentary
+from recollect.reading import Skipped
 from recollect.sync import BlockingKnowledge
 from recollect.text.splitting import Chunking
 
@@ -65,8 +68,9 @@ def into_store(
 
         filing = Filing(shelves, store.id, how, told)
         try:
-            wanted = _documents(files, roots, max_bytes, filing.done)
-            done = filing.run(wanted, roots, [one.path for one in skipped if one.unreadable])
+            wanted = list(documents(files, roots, max_bytes, filing.done.skipped))
+            with _told_once():
+                done = filing.run(wanted, roots, [one.path for one in skipped if one.unreadable])
         except KeyboardInterrupt:
             say(f"stopped with {filing.done.working} files in progress; the same command goes on")
             raise
@@ -144,18 +148,19 @@ def chunking_of(size: int | None, overlap: int | None, config: Config) -> Chunki
         raise InvalidInput(flag, str(exc).removeprefix(f"{exc.field}: ")) from exc
 
 
-def _documents(
-    files: Sequence[Path], roots: Sequence[Path], max_bytes: int | None, done: Filed
-) -> list[Path]:
-    """The files that are documents or texts; those that were named are taken whatever they are."""
-    wanted = []
-    for path in files:
-        one = path if path in roots else documentary(path, max_bytes)
-        if isinstance(one, Skipped):
-            done.skipped.append(one)
-        else:
-            wanted.append(one)
-    return wanted
+@contextmanager
+def _told_once() -> Iterator[None]:
+    """Keeps from the log that a file failed: the list at the end says it, with the reason."""
+    log = logging.getLogger("recollect.jobs")
+
+    def others(record: logging.LogRecord) -> bool:
+        return not (isinstance(record.args, tuple) and INDEX_JOB in record.args)
+
+    log.addFilter(others)
+    try:
+        yield
+    finally:
+        log.removeFilter(others)
 
 
 def tell(done: Filed, store: VectorStore, seconds: float, *, pruned: bool) -> None:
@@ -177,7 +182,7 @@ def tell(done: Filed, store: VectorStore, seconds: float, *, pruned: bool) -> No
         say(f"{len(done.gone)} files are gone or left out now; {fate}")
     if done.failed:
         say(f"{len(done.failed)} failed:")
-    for one in done.failed:
+    for one in sorted(done.failed, key=lambda one: one.path):
         say(plain(f"  {short_path(one.path)}: {one.code}: {one.message}"))
     if done.stopped:
         say(f"stopped before the rest: {done.stopped}")
