@@ -1,4 +1,4 @@
-"""Reading documents in processes of their own: a file that hangs, crashes or eats memory costs its reader, nothing else.
+"""Reading documents in processes of their own: a file that hangs, crashes or eats memory costs its reader alone.
 
 The processes are started by command line and not by `multiprocessing`, which would run the caller's main module again.
 """
@@ -28,6 +28,7 @@ from recollect.text.splitting import Chunking
 
 LOOK_EVERY = 0.05
 """Seconds between two looks at how much memory a worker holds."""
+START_SECONDS = 30.0
 ROOT = str(Path(__file__).resolve().parents[2])
 START = "import sys; sys.path.append(sys.argv.pop(1)); from recollect.readers.worker import main; main()"
 _decoder = msgspec.msgpack.Decoder(Reply)
@@ -121,11 +122,13 @@ class Readers:
         """Ends every process. Idempotent."""
         with self._lock:
             self._closed = True
-            left = list(self._all)
+            idle, busy = list(self._idle), self._all - set(self._idle)
             self._idle.clear()
-        for worker in left:
-            worker.kill()
+        for worker in busy:
+            worker.end()
         await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+        for worker in idle:
+            self._drop(worker)
 
     def pids(self) -> list[int]:
         """The processes that there are now."""
@@ -159,6 +162,7 @@ class Worker:
             self._said.close()
             raise Unreadable("server_error", f"a process to read it cannot be started: {exc}") from exc
         self._fresh = 0
+        self._ready = False
 
     def ask(self, request: Request, given_up: threading.Event) -> Reply:
         """The worker's reply within the request's limits.
@@ -167,16 +171,25 @@ class Worker:
             Ended: the process had ended before it was asked.
             Unreadable: it broke, or had to be killed.
         """
-        began = time.monotonic()
-        self._fresh = resident(self.process.pid)
         payload = _encoder.encode(request)
+        if not self._ready:  # starting is not the file's time
+            self._start(request.limits, given_up)
         try:
             _send(self.process.stdin, len(payload).to_bytes(4, "big") + payload)
         except (BrokenPipeError, ValueError) as exc:
             raise Ended from exc
-        return self._answer(request, began, given_up)
+        return _decoder.decode(self._answer(request.limits, given_up))
 
-    def _answer(self, request: Request, began: float, given_up: threading.Event) -> Reply:
+    def _start(self, limits: Limits, given_up: threading.Event) -> None:
+        try:
+            self._answer(msgspec.structs.replace(limits, seconds=START_SECONDS), given_up)
+        except Unreadable as exc:
+            raise Unreadable("server_error", f"its reader did not start: it {exc}") from exc
+        self._ready = True
+
+    def _answer(self, limits: Limits, given_up: threading.Event) -> memoryview:
+        """The next frame from the process, within limits."""
+        began, self._fresh = time.monotonic(), resident(self.process.pid)
         assert self.process.stdout is not None
         frame = Frame()
         with selectors.DefaultSelector() as ready:
@@ -188,14 +201,13 @@ class Worker:
                     except (OSError, ValueError):
                         piece = b""
                     if not piece:
-                        raise self._broken(request, frame)
+                        raise self._broken(limits, frame)
                     frame.add(piece)
-                self._check(request, began, given_up)
-        return _decoder.decode(frame.payload)
+                self._check(limits, began, given_up)
+        return frame.payload
 
-    def _check(self, request: Request, began: float, given_up: threading.Event) -> None:
+    def _check(self, limits: Limits, began: float, given_up: threading.Event) -> None:
         """Kills the process when it has had what it may have."""
-        limits = request.limits
         if given_up.is_set():
             self.kill()
             raise Unreadable("server_error", "nobody waits for it any more")
@@ -207,7 +219,7 @@ class Worker:
             self.kill()
             raise Unreadable("invalid_file", too_much_memory(limits))
 
-    def _broken(self, request: Request, frame: Frame) -> Exception:
+    def _broken(self, limits: Limits, frame: Frame) -> Exception:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
         code = self.process.returncode
@@ -215,9 +227,9 @@ class Worker:
             return Ended()
         if code is not None and code < 0:
             if -code == signal.SIGALRM:
-                return Unreadable(
-                    "invalid_file", f"took longer than {request.limits.seconds:g} seconds to read"
-                )
+                return Unreadable("invalid_file", f"took longer than {limits.seconds:g} seconds to read")
+            if -code in (signal.SIGKILL, signal.SIGTERM):  # nothing says that it was the file's fault
+                return Unreadable("server_error", f"its reader was killed (signal {-code})")
             return Unreadable("invalid_file", f"broke its reader (signal {-code})")
         return Unreadable("server_error", f"its reader ended with {code}: {self._last_words()}")
 
@@ -229,11 +241,15 @@ class Worker:
             return ""
         return lines[-1][:300] if lines else ""
 
-    def kill(self) -> None:
-        """Ends the process and what it started. Idempotent."""
+    def end(self) -> None:
+        """Ends the process and what it started; for any thread. The one that waits for it sees its output end."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if self.process.poll() is None:
                 os.killpg(self.process.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """Ends the process and lets go of its pipes. Idempotent."""
+        self.end()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self._said):
             if stream is not None:
@@ -258,9 +274,9 @@ class Frame:
         return len(self._held) >= 4 and len(self._held) >= 4 + int.from_bytes(self._held[:4], "big")
 
     @property
-    def payload(self) -> bytes:
+    def payload(self) -> memoryview:
         """What was sent."""
-        return bytes(self._held[4:])
+        return memoryview(self._held)[4:]
 
     def add(self, piece: bytes) -> None:
         """Takes what came next."""

@@ -1,7 +1,8 @@
 """A process that reads one file after another for its parent, and may be killed at any moment.
 
-It speaks over standard input and output: a frame is four bytes of length, big-endian, and so many of MessagePack. It
-ends by itself when its parent is gone, when nothing was asked for a while, when it has read many files or has grown.
+It speaks over standard input and output: a frame is four bytes of length, big-endian, and so many of MessagePack. The
+first one, empty, says that it is ready. It ends by itself when its parent is gone, when nothing was asked for a while,
+when it has read many files or has grown.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from recollect.text.splitting import Chunking, ChunkPlace, split
 IDLE_SECONDS = 60.0
 GROWN = 256 << 20
 """Bytes over a fresh process after which a worker lets another one go on."""
-GRACE = 5.0
+GRACE = 2.0
 """Seconds beyond the deadline after which a worker ends itself, should its parent be gone."""
 NICE = 5
 """How far reading stands back behind answering."""
@@ -94,6 +95,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)  # what a native library prints is no answer
     _confine()
+    _write(told, b"")  # ready
     decoder, encoder = msgspec.msgpack.Decoder(Request), msgspec.msgpack.Encoder()
     files, fresh, most = 0, resident(os.getpid()), int(sys.argv[1]) if len(sys.argv) > 1 else 200
     while (frame := _next(asked)) is not None:

@@ -73,7 +73,7 @@ def split(
         InvalidInput: `size` is below 1 or `overlap` not in [0, size).
     """
     size, overlap = chunking.size, chunking.overlap
-    heads = [heading.start for heading in headings]
+    heads = [_line_start(text, heading.start) for heading in headings]
     if chunking.strategy == "fixed":
         chunks = fixed(text, size, overlap)
     elif chunking.strategy == "recursive":
@@ -81,6 +81,12 @@ def split(
     else:
         chunks = pieces(text, size, headings=heads)
     return _placed(text, chunks, pages, headings)
+
+
+def _line_start(text: str, heading: int) -> int:
+    """Where the line of a heading begins, if nothing but marks (`## `) stands before it there, else the heading."""
+    start = text.rfind("\n", 0, heading) + 1
+    return heading if any(letter.isalnum() for letter in text[start:heading]) else start
 
 
 def _placed(
