@@ -25,9 +25,8 @@ from pathlib import Path
 
 import pypdfium2
 
-from recollect.readers import pdf
+from recollect.readers import Readers, pdf
 from recollect.readers.base import Document, Limits, Unreadable
-from recollect.readers.pool import Readers
 
 PAGE = 3_000
 ROUNDS = 7
@@ -118,8 +117,9 @@ def reason_of(error: Unreadable) -> str:
 
 
 async def fare(folder: Path) -> Tally:
-    """Reads every file of a folder, one after the other."""
-    tally, readers = Tally(), Readers(workers=1)
+    """Reads every file of a folder, one after the other, by a worker that has started."""
+    tally, readers = Tally(), Readers(workers=1, recycle_after=10_000)
+    await readers.read(Path(__file__), "started.py")
     with Memory() as memory:
         for path in sorted(folder.iterdir()):
             tally.files += 1

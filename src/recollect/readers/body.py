@@ -86,12 +86,6 @@ class Body:
         if start is not None:
             self.headings.append(Heading(start, max(1, level), words))
 
-    def include(self, text: str, headings: Iterable[Heading]) -> None:
-        """Adds a text that is tidy and stripped already, with the headings in it."""
-        start = self.put(text)
-        if start is not None:
-            self.headings.extend(Heading(start + one.start, one.level, one.text) for one in headings)
-
     def rows(self, rows: Iterable[Sequence[str]]) -> None:
         """Adds a table: a line for each row that holds something, cells separated by ` | `."""
         lines: list[str] = []
