@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import itertools
 import time
@@ -14,6 +15,7 @@ from recollect.embedders.base import Embedded, Embedder, Span, Task
 from recollect.embedders.hash import HashEmbedder
 from recollect.errors import EmbedderUnavailable
 from recollect.knowledge.values import NewStoreFile, PassageQuery, Passages, StoredFile, VectorStore
+from recollect.readers import Readers
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
 
@@ -135,10 +137,30 @@ class Fragile(Embedder):
         self.inner.close()
 
 
+class Kept(Readers):
+    """Readers whose processes outlive the products that use them: starting one takes longer than most tests."""
+
+    async def close(self) -> None:
+        pass
+
+    def end(self) -> None:
+        """Ends the processes."""
+        asyncio.run(super().close())
+
+
+@pytest.fixture(scope="session")
+def readers() -> Iterator[Kept]:
+    """The readers of all products."""
+    held = Kept(2)
+    yield held
+    held.end()
+
+
 @pytest.fixture(scope="module")
-def house(lasting_home: Any) -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any, readers: Kept) -> Iterator[BlockingRecollect]:
     """One product for a file of tests; each takes a tenant of its own."""
     with lasting_home.empty() as opened:
+        opened.inner.core.readers = readers
         yield opened
 
 
@@ -161,8 +183,9 @@ def shelves(house: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Sh
 
 
 @pytest.fixture
-def lone(rc: BlockingRecollect) -> Shelf:
+def lone(rc: BlockingRecollect, readers: Kept) -> Shelf:
     """The house's own tenant, in a product that no other test uses."""
+    rc.inner.core.readers = readers
     return Shelf(rc)
 
 

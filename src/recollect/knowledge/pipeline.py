@@ -268,20 +268,23 @@ class Pipeline:
     # --- attributes --------------------------------------------------------------------------------
 
     async def reattribute(self, run: Run) -> dict[str, Any]:
-        """Gives the chunks of a file the attributes that its row has now."""
-        row = await self.core.threads.run(self._attributes, run)
-        if row is None:
-            return {"chunks": 0}
+        """Gives the chunks of a file the attributes that its row has; those it has once they are all written, where
+        another job wrote meanwhile."""
+        done, given = 0, None
+        while (row := await self.core.threads.run(self._attributes, run)) and row.attributes != given:
+            given = row.attributes
+            done += await self._reattribute(run, row)
+        return {"chunks": done}
+
+    async def _reattribute(self, run: Run, row: AttachedRow) -> int:
         done, after = 0, -1
-        while True:
-            seqs = await self.core.threads.run(self._seqs, run.tenant, row.seq, after)
-            if not seqs:
-                return {"chunks": done}
+        while seqs := await self.core.threads.run(self._seqs, run.tenant, row.seq, after):
             change = partial(_with_metadata, row.attributes)
             await self.core.threads.result(self.core.store.rewrite(run.tenant, seqs, change))
             done += len(seqs)
             after = seqs[-1]
             await run.report(done)
+        return done
 
     def _attributes(self, run: Run) -> AttachedRow | None:
         file_id, store_id = str(run.payload["file"]), str(run.payload["store"])

@@ -11,7 +11,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from recollect.db import Connection
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, StorageError
 from recollect.knowledge import checks
 from recollect.knowledge.access import (
     must_write,
@@ -395,6 +395,7 @@ class Stores:
             NotFound: no such store, or no such file in it, for this subject.
             Forbidden: the subject may only read the store.
             InvalidInput: names the key.
+            StorageError: they did not reach every chunk.
         """
         must_write(self.subject)
         held = checks.attributes_of(attributes)
@@ -408,11 +409,15 @@ class Stores:
 
         job = await self._write(work, store_id)
         self._core.jobs.wake(ATTRIBUTES_JOB)
-        await self._core.jobs.wait(self._tenant, job)
+        ended = await self._core.jobs.wait(self._tenant, job)
+        if ended.state != "completed":
+            raise StorageError(
+                f"some chunks may have the attributes of before; set them again: {ended.error}"
+            )
         return await self.file(store_id, file_id)
 
     async def text(self, store_id: str, file_id: str) -> str:
-        """The text of a file in a store, as its chunks hold it.
+        """The text of a file in a store, as its chunks hold it: their characters stand where they say.
 
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
@@ -424,7 +429,7 @@ class Stores:
             if one.status != "completed":
                 return ""
             rows = c.all("chunks_between", [row.tenant_id, one.seq, 0, one.chunk_count])
-            return joined((start, content) for _, start, _, _, _, content in rows)
+            return joined([(0, ""), *((start, content) for _, start, _, _, _, content in rows)])
 
         return await self._read(read)
 

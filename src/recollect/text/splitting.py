@@ -80,7 +80,7 @@ def split(
         chunks = recursive(text, size, overlap, heads, [page.start for page in pages])
     else:
         chunks = pieces(text, size, headings=heads)
-    return _placed(text, chunks, pages, headings)
+    return _placed(text, chunks, pages, headings, heads)
 
 
 def _line_start(text: str, heading: int) -> int:
@@ -90,11 +90,15 @@ def _line_start(text: str, heading: int) -> int:
 
 
 def _placed(
-    text: str, chunks: Sequence[Chunk], pages: Sequence[PageStart], headings: Sequence[HeadingStart]
+    text: str,
+    chunks: Sequence[Chunk],
+    pages: Sequence[PageStart],
+    headings: Sequence[HeadingStart],
+    heading_starts: Sequence[int],
 ) -> list[ChunkPlace]:
-    """The chunks that hold something visible, with the page and the headings they stand under."""
+    """The chunks that hold something visible, with the page and the headings they stand under; these begin at
+    `heading_starts`, their marks included."""
     page_starts = [page.start for page in pages]
-    heading_starts = [heading.start for heading in headings]
     paths = heading_paths(headings)
     places: list[ChunkPlace] = []
     for chunk in chunks:
