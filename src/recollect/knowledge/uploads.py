@@ -184,6 +184,17 @@ class Uploads:
         )
         if row.status == "completed":
             return await self.get(upload_id)
+        try:
+            return await self._completed(row, part_ids, sizes, md5)
+        except (InvalidInput, NotFound, Conflict):
+            if (now := await self.get(upload_id)).status == "completed":
+                return now  # by another call, meanwhile
+            raise
+
+    async def _completed(
+        self, row: UploadRow, part_ids: Sequence[str], sizes: dict[str, int], md5: str | None
+    ) -> Upload:
+        upload_id = row.id
         _check_parts(part_ids, sizes, row.bytes)
         staged = await self._core.threads.run(self._together, list(part_ids), md5)
         file = self._files.row_of(staged, row.filename, row.purpose, row.media_type, row.expires_seconds)
