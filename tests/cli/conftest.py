@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from recollect.cli import app
+from recollect.client import Client
 
 
 class Calls:
@@ -30,6 +36,37 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RECOLLECT_EMBEDDER__URL", "hash:64")
     return Calls()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server for a module's tests: its URL, and its folder."""
+    folder = tmp_path_factory.mktemp("served") / "data"
+    log = folder.with_suffix(".log")  # a pipe that nobody reads would fill, and stop the server
+    with log.open("wb") as said, subprocess.Popen(
+        [sys.executable, "-m", "recollect", "serve", "--port", "0", "--data", str(folder)],
+        env={**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}, stderr=said,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 60
+        while "\n" not in log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield log.read_text().splitlines()[0].split()[-1], folder
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0, log.read_text()
+
+
+@pytest.fixture
+def served(run: Calls, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+    """Calls of commands that go through a server, which holds nothing before and after."""
+    url, folder = server
+    monkeypatch.setenv("RECOLLECT_DATA", str(folder))
+    yield run
+    with Client(url) as client:
+        for store in client.knowledge.stores.list(limit=100).data:
+            client.knowledge.stores.delete(store.id)
+        for file in client.knowledge.files.list().data:
+            client.knowledge.files.delete(file.id)
+        client.forget(scopes=["all"])
 
 
 @pytest.fixture

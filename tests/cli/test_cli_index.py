@@ -43,22 +43,22 @@ def found(run: Any, query: str, *words: str) -> list[str]:
     return sorted(one["text"] for one in passages)
 
 
-def test_a_folder_comes_into_the_store_and_is_found(run: Any, write: Write) -> None:
+def test_a_folder_comes_into_the_store_and_is_found(served: Any, write: Write) -> None:
     path = write("docs/long.md", f"# The numbers\n\n{LONG}")
     write("docs/sub/other.txt", "The meter is read in June.")
-    told = run.json("index", "docs", "--chunk-size", "100", "--chunk-overlap", "10")
+    told = served.json("index", "docs", "--chunk-size", "100", "--chunk-overlap", "10")
     assert (counts(told), told["files"], told["failed"], told["store"]) == ((2, 0, 0, 0), 2, [], "documents")
-    assert told["chunks"] == sum(one["chunk_count"] for one in held(run).values()) > 20
-    (store,) = run.json("stores")
+    assert told["chunks"] == sum(one["chunk_count"] for one in held(served).values()) > 20
+    (store,) = served.json("stores")
     assert store["chunking"]["size"] == 100
-    (best,) = run.json("search", "when is the meter read?", "--store", store["id"], "--limit", "1")["data"]
+    (best,) = served.json("search", "when is the meter read?", "--store", store["id"], "--limit", "1")["data"]
     assert best["attributes"]["path"] == str(path.parent / "sub" / "other.txt")
-    (best,) = run.json("search", "number 77", "--store", "documents", "--mode", "words", "--limit", "1")[
+    (best,) = served.json("search", "number 77", "--store", "documents", "--mode", "words", "--limit", "1")[
         "data"
     ]
     assert path.read_text()[best["start"] : best["end"]] == best["text"]
     assert "Paragraph 77 " in best["text"]
-    shown = run("search", "meter", "--store", "documents", "--explain").stdout
+    shown = served("search", "meter", "--store", "documents", "--explain").stdout
     assert "docs/sub/other.txt" in shown
     assert "      cosine" in shown
 
@@ -72,109 +72,109 @@ def test_indexing_again_changes_nothing(run: Any, write: Write) -> None:
     assert run.json("stores", "files", "documents") == before
 
 
-def test_a_changed_file_takes_the_place_of_the_old(run: Any, write: Write) -> None:
+def test_a_changed_file_takes_the_place_of_the_old(served: Any, write: Write) -> None:
     write("a.txt", "the old text")
     write("b.txt", "stays as it is")
-    run.json("index", "a.txt", "b.txt", "--meta", "team=red")
-    first = held(run)
+    served.json("index", "a.txt", "b.txt", "--meta", "team=red")
+    first = held(served)
     write("a.txt", "the new text")
-    assert counts(run.json("index", "a.txt", "b.txt")) == (0, 1, 1, 0)
-    assert (found(run, "old"), found(run, "new")) == ([], ["the new text"])
-    now = held(run)
+    assert counts(served.json("index", "a.txt", "b.txt")) == (0, 1, 1, 0)
+    assert (found(served, "old"), found(served, "new")) == ([], ["the new text"])
+    now = held(served)
     assert now["a.txt"]["attributes"]["team"] == "red"
     assert now["a.txt"]["id"] != first["a.txt"]["id"]
     assert now["b.txt"] == first["b.txt"]
-    assert run.json("stores")[0]["file_counts"]["completed"] == 2
+    assert served.json("stores")[0]["file_counts"]["completed"] == 2
 
 
-def test_another_size_of_chunks_splits_again(run: Any, write: Write) -> None:
+def test_another_size_of_chunks_splits_again(served: Any, write: Write) -> None:
     write("a.txt", LONG)
     words = ("index", "a.txt", "--chunk-overlap", "0", "--chunk-size")
-    run.json(*words, "200")
-    assert counts(run.json(*words, "200")) == (0, 0, 1, 0)
-    assert counts(run.json(*words, "50")) == (0, 1, 0, 0)
-    assert counts(run.json("index", "a.txt")) == (0, 0, 1, 0)
-    (one,) = held(run).values()
+    served.json(*words, "200")
+    assert counts(served.json(*words, "200")) == (0, 0, 1, 0)
+    assert counts(served.json(*words, "50")) == (0, 1, 0, 0)
+    assert counts(served.json("index", "a.txt")) == (0, 0, 1, 0)
+    (one,) = held(served).values()
     assert (one["chunking"]["size"], one["chunk_count"] > 50) == (50, True)
 
 
-def test_attributes_are_filtered_by_and_can_change(run: Any, write: Write) -> None:
+def test_attributes_are_filtered_by_and_can_change(served: Any, write: Write) -> None:
     write("a.txt", "red apple")
     write("b.txt", "green apple")
-    run.json("index", "a.txt", "--meta", "level=1")
-    run.json("index", "b.txt", "--meta", "level=2")
+    served.json("index", "a.txt", "--meta", "level=1")
+    served.json("index", "b.txt", "--meta", "level=2")
 
     def at(level: int) -> list[str]:
-        return found(run, "apple", "--filter", f'{{"type": "eq", "key": "level", "value": {level}}}')
+        return found(served, "apple", "--filter", f'{{"type": "eq", "key": "level", "value": {level}}}')
 
     assert (at(1), at(2)) == (["red apple"], ["green apple"])
-    assert counts(run.json("index", "b.txt", "--meta", "level=1")) == (0, 0, 1, 0)
+    assert counts(served.json("index", "b.txt", "--meta", "level=1")) == (0, 0, 1, 0)
     assert (at(1), at(2)) == (["green apple", "red apple"], [])
 
 
-def test_files_that_are_gone_stay_until_pruned(run: Any, write: Write) -> None:
+def test_files_that_are_gone_stay_until_pruned(served: Any, write: Write) -> None:
     path = write("d/a.txt", "first")
     write("d/b.txt", "second")
     write("e/c.txt", "elsewhere")
-    run.json("index", "d", "e")
+    served.json("index", "d", "e")
     path.unlink()
-    told = run.json("index", "d")
-    assert (told["gone"], counts(told), len(held(run))) == ([str(path)], (0, 0, 1, 0), 3)
-    assert "--prune takes them out" in run("index", "d").stderr
-    assert counts(run.json("index", "d", "--prune")) == (0, 0, 1, 1)
-    assert held(run).keys() == {"b.txt", "c.txt"}
+    told = served.json("index", "d")
+    assert (told["gone"], counts(told), len(held(served))) == ([str(path)], (0, 0, 1, 0), 3)
+    assert "--prune takes them out" in served("index", "d").stderr
+    assert counts(served.json("index", "d", "--prune")) == (0, 0, 1, 1)
+    assert held(served).keys() == {"b.txt", "c.txt"}
     shutil.rmtree(path.parent)
-    assert run("index", "d").exit_code == 2
-    assert run.json("index", "d", "--prune")["removed"] == 1
-    assert held(run).keys() == {"c.txt"}
-    assert run.json("stores")[0]["file_counts"]["completed"] == 1
+    assert served("index", "d").exit_code == 2
+    assert served.json("index", "d", "--prune")["removed"] == 1
+    assert held(served).keys() == {"c.txt"}
+    assert served.json("stores")[0]["file_counts"]["completed"] == 1
 
 
-def test_what_failed_is_told_and_tried_again(run: Any, write: Write) -> None:
+def test_what_failed_is_told_and_tried_again(served: Any, write: Write) -> None:
     write("d/good.txt", "good")
     path = write("d/bad.pdf", BROKEN)
-    result = run("index", "d")
+    result = served("index", "d")
     assert result.exit_code == 1
     assert "1 added, 0 replaced, 0 unchanged, 0 removed, 1 failed" in result.stdout
     assert "d/bad.pdf: invalid_file: " in result.stderr
-    before = held(run)["bad.pdf"]
+    before = held(served)["bad.pdf"]
     assert before["last_error"]["code"] == "invalid_file"
-    assert run("index", "d").exit_code == 1
-    (failed,) = run.json("stores", "files", "documents", "--state", "failed")
+    assert served("index", "d").exit_code == 1
+    (failed,) = served.json("stores", "files", "documents", "--state", "failed")
     assert failed["id"] == before["id"]
     path.write_text("no pdf at all")
     path.rename(path.with_suffix(".txt"))
-    assert counts(run.json("index", "d", "--prune")) == (1, 0, 1, 1)
+    assert counts(served.json("index", "d", "--prune")) == (1, 0, 1, 1)
 
 
-def test_the_old_version_stays_when_the_new_one_fails(run: Any, write: Write) -> None:
+def test_the_old_version_stays_when_the_new_one_fails(served: Any, write: Write) -> None:
     write("a.pdf", pdf("the old text"))
-    run.json("index", "a.pdf")
+    served.json("index", "a.pdf")
     for number in range(2):
         write("a.pdf", BROKEN + bytes([number]))
-        assert run("index", "a.pdf").exit_code == 1
-        assert [text.strip() for text in found(run, "old")] == ["the old text"]
-        states = [one["status"] for one in run.json("stores", "files", "documents")]
+        assert served("index", "a.pdf").exit_code == 1
+        assert [text.strip() for text in found(served, "old")] == ["the old text"]
+        states = [one["status"] for one in served.json("stores", "files", "documents")]
         assert states == ["completed", "failed"]
     write("a.pdf", pdf("the old text"))
-    assert counts(run.json("index", "a.pdf")) == (0, 0, 1, 0)
-    assert [one["status"] for one in run.json("stores", "files", "documents")] == ["completed"]
+    assert counts(served.json("index", "a.pdf")) == (0, 0, 1, 0)
+    assert [one["status"] for one in served.json("stores", "files", "documents")] == ["completed"]
 
 
-def test_what_is_left_out_is_told(run: Any, write: Write, tmp_path: Path) -> None:
+def test_what_is_left_out_is_told(served: Any, write: Write, tmp_path: Path) -> None:
     for name, content in {
         "d/read.txt": "read", "d/.env": "SECRET=1", "d/node_modules/y.js": "y", "d/image.png": b"\x89PNG\0\0",
         "d/empty.txt": "", "d/large.txt": "x" * 2000, "d/skip.me": "text", "d/wide.txt": "wide".encode("utf-16"),
     }.items():  # fmt: skip
         write(name, content)
     (tmp_path / "d" / "link.txt").symlink_to(tmp_path / "d" / "read.txt")
-    told = run.json("index", "d", "--max-bytes", "1000", "--exclude", "*.me")
+    told = served.json("index", "d", "--max-bytes", "1000", "--exclude", "*.me")
     assert {Path(one["path"]).name: one["reason"] for one in told["skipped"]} == {
         ".env": "hidden", "node_modules": "a node_modules folder", "image.png": "a PNG image", "empty.txt": "empty",
         "large.txt": "larger than 1000 bytes", "skip.me": "excluded", "link.txt": "a link",
     }  # fmt: skip
-    assert held(run).keys() == {"read.txt", "wide.txt"}
-    assert run("index", "d/image.png").exit_code == 1
+    assert held(served).keys() == {"read.txt", "wide.txt"}
+    assert served("index", "d/image.png").exit_code == 1
 
 
 def test_stores_by_id_and_name_are_apart(run: Any, write: Write) -> None:
@@ -193,14 +193,14 @@ def test_stores_by_id_and_name_are_apart(run: Any, write: Write) -> None:
     assert run.json("stores") == []
 
 
-def test_memories_and_stores_do_not_mix(run: Any, write: Write) -> None:
+def test_memories_and_stores_do_not_mix(served: Any, write: Write) -> None:
     write("a.txt", "the meter is read in June")
-    run.json("add", "the meter is red")
-    run.json("index", "a.txt")
-    assert [one["memory"]["content"] for one in run.json("search", "meter")["results"]] == [
+    served.json("add", "the meter is red")
+    served.json("index", "a.txt")
+    assert [one["memory"]["content"] for one in served.json("search", "meter")["results"]] == [
         "the meter is red"
     ]
-    assert found(run, "meter") == ["the meter is read in June"]
+    assert found(served, "meter") == ["the meter is read in June"]
 
 
 def test_quotas_stop_it_and_say_so(run: Any, write: Write) -> None:
@@ -223,10 +223,10 @@ def test_quotas_stop_it_and_say_so(run: Any, write: Write) -> None:
 @pytest.mark.parametrize(
     "name", [b"caf\xe9.txt", b"x" * 200 + b"/" + b"y" * 200 + b"/" + b"z" * 200 + b".txt"]
 )
-def test_names_that_no_attribute_can_hold(run: Any, tmp_path: Path, name: bytes) -> None:
+def test_names_that_no_attribute_can_hold(served: Any, tmp_path: Path, name: bytes) -> None:
     path = Path(os.fsdecode(bytes(tmp_path / "d") + b"/" + name))
     path.parent.mkdir(parents=True)
     path.write_text("the text")
-    assert run.json("index", "d")["added"] == 1
-    told = run.json("index", "d")
+    assert served.json("index", "d")["added"] == 1
+    told = served.json("index", "d")
     assert (told["unchanged"], told["gone"]) == (1, [])
