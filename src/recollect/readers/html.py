@@ -187,7 +187,7 @@ class Flow:
         if token["close"]:
             self._close(name)
             return at
-        empty = self._xml and self._text.endswith("/>", 0, at)
+        empty = self._is_empty(at)
         if name in _RAW:
             return at if empty else self._raw(name, at)
         if name in self._unseen and not empty:
@@ -196,6 +196,10 @@ class Flow:
         if empty:
             self._close(name)
         return at
+
+    def _is_empty(self, end: int) -> bool:
+        """Whether a tag that ends there is an element without content, as XHTML has them."""
+        return self._xml and self._text.endswith("/>", 0, end)
 
     def _raw(self, name: str, at: int) -> int:
         """Past an element in which nothing is a tag; a title that is not closed ends at the next tag."""
@@ -236,10 +240,8 @@ class Flow:
                 depth += -1 if token["close"] else 1
                 if not depth:
                     return here
-            elif (
-                inner in _RAW and not token["close"] and (end := self._end_of(inner).search(self._text, here))
-            ):
-                here = end.start()
+            elif inner in _RAW and not token["close"] and not self._is_empty(here):
+                here = self._end_of(inner, here) or here
         self._unseen.discard(name)
         return at
 

@@ -18,6 +18,8 @@ MARKS = (
 """Byte order marks; UTF-32's little-endian one begins with UTF-16's, so it is asked first."""
 MOST_CONTROLS = 0.05
 """The share of control characters above which bytes are no text."""
+MOST_ZEROS = 0.01
+"""The same share where NULs are among them: a text may hold one by accident."""
 SAMPLE = 65_536
 OTHERS = [
     *("cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1251", "koi8_r", "cp866"),
@@ -71,24 +73,24 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
     """The bytes as text. `declared` is the encoding that a header or a tag names: valid UTF-8 weighs more.
 
     Raises:
-        NotText: they hold NULs or many control characters, or are not what their mark says.
+        NotText: they hold more than a few NULs, many control characters, or are not what their mark says.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _marked(data, encoding)
     if wide := _wide(data):
         return _marked(data, wide)
-    if b"\0" in data:
-        raise NotText("binary")
-    if _controls(data[:HEAD]) > MOST_CONTROLS:
+    if _controls(data[:HEAD]) > (MOST_ZEROS if b"\0" in data else MOST_CONTROLS):
         raise NotText("binary")
     named = _codec(declared)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        if _controls(data) > MOST_CONTROLS:
+        if b"\0" in data or _controls(data) > MOST_CONTROLS:
             raise NotText("binary") from None
         return _as(data, named) if named else _guess(data)
+    if "\0" in text and _controls(data) > MOST_ZEROS:
+        raise NotText("binary")
     if named and named.startswith(_SEVEN_BITS) and data.isascii():
         return _as(data, named)
     return Decoded(text, "utf-8")
@@ -97,7 +99,7 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
 def is_text(head: bytes) -> bool:
     """Whether a file that begins with these bytes may be a text."""
     marked = any(head.startswith(mark) for mark, _ in MARKS) or _wide(head) is not None
-    return marked or (b"\0" not in head and _controls(head) <= MOST_CONTROLS)
+    return marked or _controls(head) <= (MOST_ZEROS if b"\0" in head else MOST_CONTROLS)
 
 
 def _marked(data: bytes, encoding: str) -> Decoded:
