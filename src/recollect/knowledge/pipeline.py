@@ -277,12 +277,11 @@ class Pipeline:
         return {"chunks": done}
 
     async def _reattribute(self, run: Run, row: AttachedRow) -> int:
-        done, after = 0, -1
-        while seqs := await self.core.threads.run(self._seqs, run.tenant, row.seq, after):
+        done = 0
+        while seqs := await self.core.threads.run(self._seqs, run.tenant, row.seq, done):
             change = partial(_with_metadata, row.attributes)
             await self.core.threads.result(self.core.store.rewrite(run.tenant, seqs, change))
             done += len(seqs)
-            after = seqs[-1]
             await run.report(done)
         return done
 
@@ -292,9 +291,9 @@ class Pipeline:
             lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
         ).get(file_id)
 
-    def _seqs(self, tenant: str, attached: int, after: int) -> list[int]:
+    def _seqs(self, tenant: str, attached: int, first: int) -> list[int]:
         rows = self.core.store.db.read(
-            lambda c: c.all("chunks_after", [tenant, attached, after, STEP]), tenant
+            lambda c: c.all("chunks_from", [tenant, attached, first, STEP]), tenant
         )
         return [int(seq) for (seq,) in rows]
 

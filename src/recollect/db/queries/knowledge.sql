@@ -182,8 +182,8 @@ DELETE FROM removing WHERE tenant_id = ? AND store_id = ? AND attached = ?
 -- name: chunks_of_attachment
 SELECT seq FROM chunks WHERE tenant_id = ? AND attached = ? ORDER BY idx LIMIT ?
 
--- name: chunks_after
-SELECT seq FROM chunks WHERE tenant_id = ? AND attached = ? AND seq > ? ORDER BY seq LIMIT ?
+-- name: chunks_from
+SELECT seq FROM chunks WHERE tenant_id = ? AND attached = ? AND idx >= ? ORDER BY idx LIMIT ?
 
 -- name: count_attached
 SELECT count(*) FROM chunks WHERE tenant_id = ? AND attached = ?

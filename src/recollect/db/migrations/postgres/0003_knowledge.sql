@@ -124,6 +124,7 @@ CREATE TABLE file_batches (
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, store_id) REFERENCES vector_stores (tenant_id, id) ON DELETE CASCADE
 );
+CREATE INDEX file_batches_store ON file_batches (tenant_id, store_id);
 
 -- Where a chunk stands: the number of its file's attachment, its place there, its characters of the extracted text.
 CREATE TABLE chunks (

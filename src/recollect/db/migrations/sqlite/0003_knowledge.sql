@@ -124,6 +124,7 @@ CREATE TABLE file_batches (
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, store_id) REFERENCES vector_stores (tenant_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
+CREATE INDEX file_batches_store ON file_batches (tenant_id, store_id);
 
 -- Where a chunk stands: the number of its file's attachment, its place there, its characters of the extracted text.
 CREATE TABLE chunks (
@@ -176,3 +177,21 @@ CREATE TABLE blob_pieces (
     PRIMARY KEY (tenant_id, id, piece),
     FOREIGN KEY (tenant_id, id) REFERENCES blobs (tenant_id, id)
 );
+
+-- What the planner should expect of a large tenant, as for memories.
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('files', 'files', '100000 100000 1'),
+    ('files', 'files_order', '100000 100000 1'),
+    ('files', 'files_bytes', '100000 100000 2'),
+    ('store_files', 'store_files', '100000 100000 1000 1'),
+    ('store_files', 'store_files_order', '100000 100000 1000 1'),
+    ('store_files', 'store_files_seq', '100000 100000 1'),
+    ('store_files', 'store_files_status', '100000 100000 1000 500 2'),
+    ('store_files', 'store_files_file', '100000 100000 2'),
+    ('store_files', 'store_files_batch', '100000 100000 100 50'),
+    ('store_files', 'store_files_writing', '10 10 2'),
+    ('file_batches', 'file_batches', '100000 100000 1'),
+    ('file_batches', 'file_batches_store', '100000 100000 100'),
+    ('chunks', 'chunks', '1000000 1000000 1'),
+    ('chunks', 'chunks_place', '1000000 1000000 20 1');
+ANALYZE sqlite_schema;
