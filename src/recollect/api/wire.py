@@ -209,6 +209,7 @@ class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.
     memories: int
     characters: int
     by_kind: dict[str, int]
+    chunks: int
     vectors: int
     indexed_vectors: int
     indexed_words: int
