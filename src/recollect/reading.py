@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import fnmatch
 import os
 import stat
@@ -10,6 +9,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from recollect.text.decoding import NotText, decoded
 
 JUNK = frozenset(
     ["node_modules", "__pycache__", "venv", "env", "site-packages", "target", "dist", "build", "vendor"]
@@ -21,16 +22,7 @@ DOCUMENTS = frozenset(
     + [".odt", ".ods", ".odp", ".epub", ".rtf", ".msg", ".eml"]
 )
 """Documents that need a reader of their own: vector stores have them, memories take plain texts."""
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-"""Byte order marks; UTF-32's little-endian one begins with UTF-16's, so it is asked first."""
 MAX_BYTES = 10_000_000
-_CONTROLS = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +109,7 @@ def git_ignored(root: Path) -> set[Path]:
 
 
 def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
-    """The file's text: by its byte order mark, else as UTF-8, else as Windows-1252 or Latin-1.
+    """The file's text: by its byte order mark, else as UTF-8, else as what it looks like.
 
     Offsets into the text count characters after decoding; line ends stay as they are.
     """
@@ -132,33 +124,16 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
         return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
     if path.suffix.lower() in DOCUMENTS or data.startswith(b"%PDF-"):
         return Skipped(path, f"{path.suffix.lower() or 'pdf'} is no plain text; index it into a store")
-    return decoded(path, data)
+    return _text(path, data)
 
 
-def decoded(path: Path, data: bytes) -> Text | Skipped:
-    """The bytes of a file as text, see `read`."""
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            return _marked(path, data, encoding)
-    if b"\0" in data or _controls(data) > 0.05:
-        return Skipped(path, "binary")
-    for encoding in ("utf-8", "cp1252", "latin-1"):
-        try:
-            return Text(path, data.decode(encoding), encoding, guessed=encoding != "utf-8")
-        except UnicodeDecodeError:
-            continue
-    raise AssertionError("latin-1 decodes any bytes")
-
-
-def _marked(path: Path, data: bytes, encoding: str) -> Text | Skipped:
+def _text(path: Path, data: bytes) -> Text | Skipped:
     try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError:
-        return Skipped(path, f"begins with a {encoding} mark but is not {encoding}")
-    return Skipped(path, "binary") if "\0" in text else Text(path, text, encoding)
-
-
-def _controls(data: bytes) -> float:
-    """The share of control characters in the first 8 192 bytes."""
-    head = data[:8192]
-    return 1 - len(head.translate(None, _CONTROLS)) / len(head) if head else 0.0
+        found = decoded(data)
+    except NotText as exc:
+        return Skipped(path, str(exc))
+    if "\0" in found.text:
+        return Skipped(path, "binary")
+    if found.replaced and not found.guessed:
+        return Skipped(path, f"begins with a {found.encoding} mark but is not {found.encoding}")
+    return Text(path, found.text, found.encoding, found.guessed)
