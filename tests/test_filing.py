@@ -136,5 +136,11 @@ def test_more_files_than_go_at_once(
     assert (done.added, done.chunks, len(done.failed)) == (16, 16, 4)
     assert {one.code for one in done.failed} == {"invalid_file"}
     assert done.settled == 20
-    again = filed(knowledge, store.id, tmp_path)
-    assert (again.unchanged, len(again.failed)) == (16, 4)
+    for retry in (False, True):
+        calls: list[int] = []
+        how = How(retry=retry)
+        again = Filing(knowledge, store.id, how, lambda done: calls.append(done.working)).run(  # noqa: B023
+            sorted(tmp_path.iterdir()), [tmp_path]
+        )
+        assert (again.unchanged, [one.code for one in again.failed]) == (16, ["invalid_file"] * 4)
+        assert (max(calls) > 0) == retry

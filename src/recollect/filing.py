@@ -31,6 +31,8 @@ AHEAD = 100
 SOONEST, LATEST = 0.02, 0.25
 """Seconds between two looks at the files in progress, growing while nothing happens."""
 OURS = ("path", "sha256")
+UNREADABLE = ("unsupported_file", "invalid_file")
+"""Codes of failures that the same bytes would meet again."""
 
 
 class Files(Protocol):
@@ -110,11 +112,12 @@ class Filed:
 @dataclass(frozen=True, slots=True)
 class How:
     """How files go into a store: `attributes` beside their path and hash; `chunking` other than the store's own;
-    whether files that are gone go from the store as well."""
+    whether files that are gone go from the store as well; whether files that could not be read are tried again."""
 
     attributes: Attributes = field(default_factory=dict)
     chunking: Chunking | None = None
     prune: bool = False
+    retry: bool = False
 
 
 @dataclass(slots=True)
@@ -194,6 +197,9 @@ class Filing:
         if one.status == "completed":
             self.done.unchanged += 1
             self._drop(earlier)
+            return
+        if not self._how.retry and one.last_error is not None and one.last_error.code in UNREADABLE:
+            self._ended(one, Following(key, earlier))
             return
         if one.status != "in_progress":
             new = NewStoreFile(file_id=one.id, attributes=wanted, chunking=one.chunking)

@@ -139,7 +139,9 @@ def test_what_failed_is_told_and_tried_again(served: Any, write: Write) -> None:
     assert "d/bad.pdf: invalid_file: " in result.stderr
     before = held(served)["bad.pdf"]
     assert before["last_error"]["code"] == "invalid_file"
-    assert served("index", "d").exit_code == 1
+    assert served("index", "d").stderr.count("d/bad.pdf: invalid_file: ") == 1
+    result = served("index", "d", "--retry")
+    assert (result.exit_code, "0 added, 0 replaced, 1 unchanged" in result.stdout) == (1, True)
     (failed,) = served.json("stores", "files", "documents", "--state", "failed")
     assert failed["id"] == before["id"]
     path.write_text("no pdf at all")

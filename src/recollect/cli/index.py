@@ -46,6 +46,9 @@ def index(
     scope_id: ScopeId = None,
     tag: Annotated[list[str] | None, typer.Option(help="With --scope, a tag for new chunks.")] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Take out files that are gone.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try files again that could not be read before.")
+    ] = False,
     exclude: Annotated[
         list[str] | None,
         typer.Option(metavar="GLOB", help="Leave out names or paths like this; repeat for more."),
@@ -63,7 +66,7 @@ def index(
 ) -> None:
     """Index files of every format into a vector store. Doing it again changes nothing; stopped, it goes on."""
     place = scope_of(scope, scope_id, everything=False)
-    for flag, given in (("--store", store), ("--meta", meta)):
+    for flag, given in (("--store", store), ("--meta", meta), ("--retry", retry)):
         if place is not None and given:
             raise typer.BadParameter("does not go with --scope, which makes memories", param_hint=flag)
     if place is None and tag:
@@ -71,7 +74,7 @@ def index(
     force = configured(data, config, settings)
     roots = [path.expanduser().resolve() for path in paths]
     if place is None:
-        how = How(pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, force), prune)
+        how = How(pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, force), prune, retry)
         files, skipped = found(roots, exclude or [], hidden, prune)
         into_store(force, store or STORE, how, files, roots, skipped, max_bytes, as_json=as_json)
         return
