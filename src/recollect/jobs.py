@@ -128,9 +128,7 @@ class Jobs:
         def work(c: Connection) -> str:
             return self.place(c, tenant, kind, payload, dedup_key=dedup_key, delay=delay)
 
-        held = await self.threads.result(self.db.write(work, tenant=tenant))
-        self.wake(kind)
-        return held
+        return await self.threads.result(self.db.write(work, self.woken(kind), tenant))
 
     def place(
         self,
@@ -142,8 +140,8 @@ class Jobs:
         dedup_key: str | None = None,
         delay: float = 0.0,
     ) -> str:
-        """As `enqueue`, in the transaction of `c`, so that the job is there exactly when what it is about is. Call
-        `wake` once that is committed."""
+        """As `enqueue`, in the transaction of `c`, so that the job is there exactly when what it is about is. Give
+        `woken` to the write, or call `wake` once that is committed."""
         if kind not in self.handlers:
             raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
         id_ = f"job_{secrets.token_hex(12)}"
@@ -188,6 +186,18 @@ class Jobs:
     def wake(self, kind: str) -> None:
         """Lets the workers of a kind look for jobs now."""
         self._wake[self.lanes.get(kind, HOUSE_LANE)].set()
+
+    def woken(self, *kinds: str) -> Callable[[object], None]:
+        """As `wake`, to be called on the writing thread after the commit: it happens though whoever asked for the write
+        is cancelled meanwhile."""
+        loop = asyncio.get_running_loop()
+
+        def then(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+                for kind in kinds:
+                    loop.call_soon_threadsafe(self.wake, kind)
+
+        return then
 
     async def get(self, tenant: str, id_: str) -> Job:
         """The job as it stands.
@@ -312,7 +322,7 @@ class Jobs:
             if run.lost:
                 log.warning("job %s went to another worker", run.id)
                 return
-            await asyncio.shield(self._end(run, "queued", None, None))
+            await asyncio.shield(self._postpone(run, Postponed("its process was asked to end", 0.0)))
             raise
         except Exception as exc:
             await self._failed(run, exc)
@@ -348,7 +358,7 @@ class Jobs:
         now = now_micros()
         due = now + int(why.seconds * SECOND)
         values = [str(why), due, now, run.tenant, run.id, run.lease]
-        await self.threads.result(self.db.write(lambda c: c.run("postpone_job", values), tenant=run.tenant))
+        await self._insist(lambda c: c.run("postpone_job", values), now + self.lease)
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"

@@ -30,7 +30,10 @@ LOOK_EVERY = 0.05
 """Seconds between two looks at how much memory a worker holds."""
 START_SECONDS = 30.0
 ROOT = str(Path(__file__).resolve().parents[2])
-START = "import sys; sys.path.append(sys.argv.pop(1)); from recollect.readers.worker import main; main()"
+START = (
+    "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); sys.path.append(sys.argv.pop(1));"
+    " from recollect.readers.worker import main; main()"
+)
 _decoder = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
 

@@ -8,6 +8,7 @@ when it has read many files or has grown.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -101,7 +102,9 @@ def main() -> None:
     while (frame := _next(asked)) is not None:
         request = decoder.decode(frame)
         signal.setitimer(signal.ITIMER_REAL, request.limits.seconds + GRACE)
+        _watch(asked, True)
         outcome = answer(request)
+        _watch(asked, False)
         signal.setitimer(signal.ITIMER_REAL, 0)
         files += 1
         last = files >= most or resident(os.getpid()) > fresh + GROWN
@@ -111,15 +114,25 @@ def main() -> None:
 
 
 def _confine() -> None:
-    """Stands back behind other processes, leaves no core file, writes no large one. An alarm ends the process."""
+    """Stands back behind other processes, leaves no core file, writes no large one. An alarm ends the process; who
+    asks a whole service to end means its server, which ends this one when it has done what is left."""
     import resource
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     with contextlib.suppress(OSError):
         os.nice(NICE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (WRITES, WRITES))
+
+
+def _watch(asked: IO[bytes], on: bool) -> None:
+    """While it is on, the process ends when its parent does: nothing else happens to the pipe while a file is read."""
+    flags = fcntl.fcntl(asked, fcntl.F_GETFL)
+    with contextlib.suppress(OSError):  # where a pipe gives no signals, the alarm ends it
+        fcntl.fcntl(asked, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(asked, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
 
 
 def _next(asked: IO[bytes]) -> bytes | None:

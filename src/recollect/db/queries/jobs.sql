@@ -42,8 +42,8 @@ WHERE lane = ? AND state IN ('queued', 'running')
 UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1) AND state = 'running'
 
 -- name: give_back_jobs
-UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1) AND state = 'running'
-    AND lease_owner LIKE ?
+UPDATE jobs SET state = 'queued', attempts = attempts - 1, lease_owner = NULL, lease_until = NULL
+WHERE lane IN (0, 1) AND state = 'running' AND lease_owner LIKE ?
 
 -- name: renew_job
 UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
