@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded, StorageError
 from recollect.knowledge.values import NewStoreFile, StoredFile
+from recollect.text.splitting import Chunking
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 
@@ -422,3 +423,35 @@ def test_a_path_is_a_file_too(shelf: Any, tmp_path: Path) -> None:
         shelf.admin.files.upload(b"x")
     with pytest.raises(InvalidInput, match="cannot be read"):
         shelf.admin.files.upload(tmp_path / "missing.txt")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"filename": "a\x00"},
+        {"filename": " "},
+        {"purpose": "fun"},
+        {"media_type": "\x00"},
+        {"attributes": {"k": []}},
+    ],
+)
+def test_a_file_that_goes_straight_into_a_store_is_in_both_or_neither(
+    shelf: Any, wrong: dict[str, Any]
+) -> None:
+    made = shelf.admin.stores.create().id
+    with pytest.raises(InvalidInput):
+        shelf.admin.stores.upload(made, b"the heron", **{"filename": "a.txt", **wrong})
+    bound(shelf, max_files_per_store=0)
+    with pytest.raises(QuotaExceeded, match="max_files_per_store"):
+        shelf.admin.stores.upload(made, b"the heron", "a.txt")
+    with pytest.raises(NotFound):
+        shelf.admin.stores.upload("vs_unknown", b"the heron", "a.txt")
+    assert nothing(shelf)
+    assert shelf.admin.stores.get(made).file_counts.total == 0
+    bound(shelf, max_files_per_store=1)
+    held = shelf.admin.stores.upload(
+        made, b"the heron", "a.txt", attributes={"n": 1}, chunking=Chunking(size=7, overlap=0)
+    )
+    assert (held.status, held.attributes, held.chunking.size) == ("in_progress", {"n": 1}, 7)
+    shelf.settle()
+    assert [hit.file_id for hit in shelf.search(made, "heron").data] == [held.id]

@@ -327,6 +327,22 @@ def test_a_memory_with_the_id_of_a_chunk_stops_no_file(shelf: Any) -> None:
     assert shelf.admin.stores.file(store, file).status == "completed"
 
 
+def test_a_model_that_writes_during_its_work_does_not_deadlock(lone: Any, fragile: Any) -> None:
+    """No model is asked inside a transaction, nor on the thread that writes."""
+    names = set()
+
+    def refuse(texts: Sequence[str]) -> None:
+        names.add(threading.current_thread().name)
+        lone.core.store.db.write(lambda c: c.run("set_meta", ["probe", "x"])).result(10)
+
+    fragile.refuse = refuse
+    store, file = begun(lone, words(40), Chunking(strategy="semantic", size=12, overlap=0))
+    lone.settle()
+    whole(lone, store, file, words(40))
+    assert names
+    assert "recollect-writer" not in names
+
+
 # --- one batch from several files ----------------------------------------------------------------------
 
 

@@ -34,8 +34,8 @@ def attach(
     *,
     batch_id: str | None = None,
 ) -> None:
-    """Puts files into a store of the subject's tenant and queues their indexing; call `jobs.wake(INDEX_JOB)` once
-    committed. One that is there and in progress or done is left alone; one that failed begins again.
+    """Puts files into a store of the subject's tenant and queues their indexing; give `jobs.woken(INDEX_JOB)` to
+    the write. One that is there and in progress or done is left alone; one that failed begins again.
 
     Raises:
         NotFound: a file is none of the subject's.

@@ -126,12 +126,13 @@ class Files:
             raise
         return file_value(await self.keep(staged, lambda c: insert(c, row, quotas)))
 
-    async def keep(self, staged: Staged, work: Callable[[Connection], FileRow]) -> FileRow:
-        """Writes the row of staged bytes; they are dropped when it is refused. Not when the caller is cancelled: the
-        row may be written all the same, and bytes without one are swept."""
+    async def keep(self, staged: Staged, work: Callable[[Connection], FileRow], *jobs: str) -> FileRow:
+        """Writes the row of staged bytes, and lets jobs of these kinds begin; the bytes are dropped when it is refused.
+        Not when the caller is cancelled: the row may be written all the same, and bytes without one are swept."""
         try:
+            then = self._core.jobs.woken(*jobs)
             return await self._core.threads.result(
-                self._core.store.db.write(work, tenant=self.subject.tenant_id)
+                self._core.store.db.write(work, then, self.subject.tenant_id)
             )
         except Exception:
             await self.drop(staged)
@@ -245,10 +246,10 @@ class Files:
         def work(c: Connection) -> bool:
             return remove_file(c, self._core, row.tenant_id, row.id)
 
-        gone = await self._core.threads.result(self._core.store.db.write(work, tenant=row.tenant_id))
+        then = self._core.jobs.woken(REMOVE_JOB)
+        gone = await self._core.threads.result(self._core.store.db.write(work, then, row.tenant_id))
         if not gone:
             raise NotFound(f"no file {id!r}")
-        self._core.jobs.wake(REMOVE_JOB)
         await self._core.threads.run(self._core.blobs.delete, row.tenant_id, row.id)
 
 

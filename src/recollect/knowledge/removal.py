@@ -17,7 +17,7 @@ STEP = 1_000
 
 
 def detach(c: Connection, core: Core, tenant: str, store_id: str, file_id: str, attached: int) -> None:
-    """Takes a file out of a store: no search shows it from here on. Call `jobs.wake(REMOVE_JOB)` once committed."""
+    """Takes a file out of a store: no search shows it from here on. Give `jobs.woken(REMOVE_JOB)` to the write."""
     c.run("drop_store_file", [tenant, store_id, file_id])
     hide(c, core, tenant, store_id, attached)
 

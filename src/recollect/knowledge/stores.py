@@ -141,9 +141,7 @@ class Stores:
             attach(c, self._core, self.subject, placed, files, quotas)
             return store_values(c, self._tenant, [placed])[0]
 
-        made = await self._write(work)
-        self._core.jobs.wake(INDEX_JOB)
-        return made
+        return await self._write(work, None, INDEX_JOB)
 
     def _sharing(self, sharing: Any) -> str:
         chosen = checks.sharing_of(sharing)
@@ -254,8 +252,7 @@ class Stores:
             empty(c, self._core, row.tenant_id, id)
             c.run("drop_store", [row.tenant_id, id])
 
-        await self._write(work, id)
-        self._core.jobs.wake(REMOVE_JOB)
+        await self._write(work, id, REMOVE_JOB)
 
     # --- files in a store --------------------------------------------------------------------------
 
@@ -280,10 +277,7 @@ class Stores:
             held = attached_of(c, self._tenant, store_id, [one.file_id for one in named])
             return [attached_value(held[one.file_id]) for one in named]
 
-        made = await self._write(work, store_id)
-        self._core.jobs.wake(INDEX_JOB)
-        self._core.jobs.wake(REMOVE_JOB)
-        return made
+        return await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
 
     async def upload(
         self,
@@ -311,7 +305,11 @@ class Stores:
         await self._read(lambda c: self._alive(store_filled(c, self.subject, store_id)))
         async with aclosing(pieces_of(source)) as pieces:
             staged = await self._files.stage(pieces)
-        row = self._files.row_of(staged, name, purpose, media_type, None)
+        try:
+            row = self._files.row_of(staged, name, purpose, media_type, None)
+        except BaseException:
+            await self._files.drop(staged)
+            raise
 
         def work(c: Connection) -> FileRow:
             store = self._alive(store_filled(c, self.subject, store_id))
@@ -322,8 +320,7 @@ class Stores:
             )
             return held
 
-        await self._files.keep(staged, work)
-        self._core.jobs.wake(INDEX_JOB)
+        await self._files.keep(staged, work, INDEX_JOB)
         return await self.file(store_id, row.id)
 
     async def files(
@@ -407,8 +404,7 @@ class Stores:
             payload = {"store": store_id, "file": file_id, "attached": one.seq}
             return self._core.jobs.place(c, row.tenant_id, ATTRIBUTES_JOB, payload)
 
-        job = await self._write(work, store_id)
-        self._core.jobs.wake(ATTRIBUTES_JOB)
+        job = await self._write(work, store_id, ATTRIBUTES_JOB)
         ended = await self._core.jobs.wait(self._tenant, job)
         if ended.state != "completed":
             raise StorageError(
@@ -447,8 +443,7 @@ class Stores:
             one = attached_row(c, row.tenant_id, store_id, file_id)
             detach(c, self._core, row.tenant_id, store_id, file_id, one.seq)
 
-        await self._write(work, store_id)
-        self._core.jobs.wake(REMOVE_JOB)
+        await self._write(work, store_id, REMOVE_JOB)
 
     async def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
         """The store once none of its files is in progress, asked about `every` so many seconds.
@@ -485,10 +480,7 @@ class Stores:
             attach(c, self._core, self.subject, row, files, quotas, batch_id=id_)
             return batch_value(c, self._tenant, store_id, id_)
 
-        made = await self._write(work, store_id)
-        self._core.jobs.wake(INDEX_JOB)
-        self._core.jobs.wake(REMOVE_JOB)
-        return made
+        return await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
 
     async def batch(self, store_id: str, batch_id: str) -> Batch:
         """A batch as it stands.
@@ -521,9 +513,7 @@ class Stores:
                 c.run("cancel_batch", [row.tenant_id, batch_id])
             return batch_value(c, row.tenant_id, store_id, batch_id)
 
-        ended = await self._write(work, store_id)
-        self._core.jobs.wake(REMOVE_JOB)
-        return ended
+        return await self._write(work, store_id, REMOVE_JOB)
 
     # --- search ------------------------------------------------------------------------------------
 
@@ -549,11 +539,12 @@ class Stores:
         """Reads; not bound to the tenant where a store of another one may be meant."""
         return await self._core.threads.run(self._core.store.db.read, work, tenant)
 
-    async def _write(self, work: Callable[[Connection], T], store_id: str | None = None) -> T:
-        """Writes in the tenant. The store it is about may be another tenant's, shared to be read, which a transaction
-        that is bound to one tenant does not see."""
+    async def _write(self, work: Callable[[Connection], T], store_id: str | None, *jobs: str) -> T:
+        """Writes in the tenant, and lets jobs of these kinds begin. The store it is about may be another tenant's,
+        shared to be read, which a transaction that is bound to one tenant does not see."""
         try:
-            return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+            then = self._core.jobs.woken(*jobs)
+            return await self._core.threads.result(self._core.store.db.write(work, then, self._tenant))
         except NotFound:
             if store_id is not None:
                 await self._read(lambda c: store_local(c, self.subject, store_id))
