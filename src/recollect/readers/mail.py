@@ -69,7 +69,7 @@ def _word(found: re.Match[str]) -> str:
             data = binascii.a2b_qp(found["word"].encode(), header=True)
     except binascii.Error:
         return found[0]
-    return _text_of(data, found["charset"].partition("*")[0]) if data else ""
+    return _text_of(data, found["charset"].partition("*")[0]) or (found[0] if found["word"] else "")
 
 
 def _text_of(data: bytes, charset: str | None = None) -> str:

@@ -43,7 +43,8 @@ def markdown(path: Path, limits: Limits) -> Document:
     front = _FRONT.match(text)
     found = list(headings(text, front.end() if front else 0))
     told = _TITLE.search(front["front"]) if front else None
-    title = _unquoted(told["title"]) if told else next((one.text for one in found if one.level == 1), None)
+    title = _unquoted(told["title"]) if told else ""
+    title = title or next((one.text for one in found if one.level == 1), "")
     return Document(text=text, media_type=MARKDOWN, title=title or None, headings=found, notes=notes)
 
 

@@ -1,0 +1,211 @@
+"""The text of HTML as a reader sees it, whatever its markup looks like."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.readers import html
+from recollect.readers.base import Document, Limits, Unreadable
+from recollect.readers.body import Body
+
+DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
+
+
+def document(markup: str | bytes, declared: str | None = None) -> Document:
+    body = Body(Limits())
+    title = html.fill(body, markup.encode() if isinstance(markup, str) else markup, declared)
+    return body.document(html.MEDIA_TYPE, title)
+
+
+def text(markup: str | bytes) -> str:
+    try:
+        return document(markup).text
+    except Unreadable as refused:
+        assert str(refused) == "holds no text"
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<p>one<p>two", "one\n\ntwo"),
+        ("<div>one</div><div>two</div>", "one\ntwo"),
+        ("<p>one<br>two<br/>three", "one\ntwo\nthree"),
+        ("a <b>b</b><i>c</i>\n  d", "a bc d"),
+        ("<a>one</a><a>two</a>", "onetwo"),
+        ("&lt;b&gt; &amp; &eacute;&#233;&#xe9; &nbsp; x &unknown; & y", "<b> & ééé x &unknown; & y"),
+        ("1 < 2 and <3", "1 < 2 and <3"),
+        ("<p class='a>b' title=\"c>d\" e=f>g", "g"),
+        ("<p title=it's>a</p><p>b's", "a\n\nb's"),
+        ("a<!-- <p>b --> c<!-->d<!--->e<!---->f", "a cdef"),
+        ("a<![if !mso]>b<![endif]>c<?php echo '>' ?>d</ e>f</>g", "abc' ?>dfg"),
+        ("a<script>if (a<b) '</p>'</script>b<style>p{}</style >c<SCRIPT>x</script>d", "abcd"),
+        ("a<nav>b<nav>c</nav>d</nav>e<template><p>f</template>g<noscript>h</noscript>i", "aegi"),
+        ("a<nav>never closed <p>b</p> c", "anever closed\n\nb\n\nc"),
+        ("a<nav><script>'</nav>'</script>b<!--</nav>-->c</nav>d", "ad"),
+        ("a<script>never closed <p>b", "a"),
+        ("<svg><title>t</title><text>s</text></svg>a", "a"),
+        ("<pre>\n  a\n\tb  \n\n  c</pre>d", "  a\n\tb\n\n  c\n\nd"),
+        ("<pre><div>a</div><div>b</div></pre>", "a\nb"),
+        ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>e", "- a\n- b\n- c\n- d\n\ne"),
+        ("<ol><li>a</li><li><p>b</p></li><li>c</li></ol>", "1. a\n\n2. b\n\n3. c"),
+        ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\nb\nc\nd"),
+        ("<textarea>a <b></textarea>", "a <b>"),
+        ("<p>a\0b</p>" + "<p>words</p>" * 30, "ab" + "\n\nwords" * 30),
+        ("漢<ruby>字<rp>(</rp><rt>ji</rt><rp>)</rp></ruby>", "漢字(ji)"),
+        ("no markup at all", "no markup at all"),
+        ("<p>unfinished <b", "unfinished"),
+        ("<h1></h1><p> &nbsp; </p>", ""),
+    ],
+)
+def test_what_is_seen(markup: str, expected: str) -> None:
+    assert text(markup) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>c", "a | b\n1 | 2\n\nc"),
+        ("<table><tr><td> a\n b </td><td></td><td>c</td><td></td></tr></table>", "a b | c"),
+        ("<table><caption>d</caption><tr><td><p>a</p><p>b</p></td><td>c</td></tr></table>", "d\na b | c"),
+        (
+            "<table><tr><td>a<table><tr><td>b<td>c<tr><td>d</table></td><td>e</td></tr></table>",
+            "a\n\nb | c\nd\n\ne",
+        ),
+        ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "a\n\nb\n\nc"),
+        ("<table><tr><td>a</td></tr>", "a"),
+        ("</td></tr></table><p>a</table>b", "a\n\nb"),
+        ("<td>a<td>b", "a\nb"),
+    ],
+)
+def test_tables(markup: str, expected: str) -> None:
+    assert text(markup) == expected
+
+
+def test_a_table_that_only_places_things_is_no_row() -> None:
+    long = "<p>" + "word " * 100 + "</p>"
+    assert text(f"<table><tr><td>menu</td><td>{long}{long}</td></tr></table>").split("\n\n")[0] == "menu"
+
+
+def test_headings_and_title() -> None:
+    found = document(
+        "<html><head><title> A\n <b>&amp; </title></head><body>x<h1>One <i>two</i></h1><h2><div>Three</div>four</h2>"
+        "<p>y<h3>open<p>z<h4></h4><svg><title>no</title></svg><h6>Six</h6>"
+    )
+    assert found.title == "A <b>&"
+    assert [(one.level, one.text) for one in found.headings] == [
+        (1, "One two"), (2, "Three four"), (3, "open"), (6, "Six"),
+    ]  # fmt: skip
+    for one in found.headings:
+        assert found.text.startswith(one.text, one.start)
+
+
+def test_a_file_takes_its_title_from_its_first_heading(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<h2>Small</h2><h1>Large</h1>")
+    assert html.read(path, Limits()).title == "Large"
+    path.write_text("<title>x</title><h1>Large</h1>")
+    assert html.read(path, Limits()).title == "x"
+
+
+def test_a_file_of_navigation_only_is_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<nav><ul><li>Home</ul></nav>")
+    assert html.read(path, Limits()).text == "- Home"
+    path.write_text("<title>x</title><script>y</script>")
+    with pytest.raises(Unreadable, match="holds no text"):
+        html.read(path, Limits())
+    with pytest.raises(Unreadable, match="is larger than"):
+        html.read(path, Limits(unpacked_bytes=10))
+
+
+def test_xhtml_has_elements_without_content() -> None:
+    markup = (
+        "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title/><script src='a'/></head>"
+        "<body><nav/><p>a</p><h1/><table><tr><td/><td>b</td></tr></table><![CDATA[c < <d>]]></body></html>"
+    )
+    assert text(markup) == "a\n\nb\n\nc < <d>"
+    assert text("<p>a<script/>b<p>c") == "a"
+
+
+@pytest.mark.parametrize(
+    ("data", "declared"),
+    [
+        ("<meta charset=koi8-r><p>Привет".encode("koi8-r"), None),
+        (
+            "<meta http-equiv=Content-Type content='text/html; charset=windows-1251'>Привет".encode("cp1251"),
+            None,
+        ),
+        ("<?xml version='1.0' encoding='iso-8859-5'?><p>Привет</p>".encode("iso-8859-5"), None),
+        ("<p>Привет".encode("koi8-r"), "koi8-r"),
+        ("<meta charset=iso-8859-1><p>Привет".encode(), None),
+        ("<meta charset=koi8-r><p>Привет".encode("utf-8-sig"), None),
+        ("<meta charset=utf-16><p>Привет".encode(), None),
+        ("<meta charset=utf-8><p>Привет".encode("utf-16"), None),
+        ("<p>Привет".encode("utf-16-le") + b"\n\0" * 20, None),
+    ],
+)
+def test_encodings(data: bytes, declared: str | None) -> None:
+    found = document(data, declared)
+    assert found.text == "Привет"
+    assert found.notes == []
+
+
+PIECES = st.sampled_from(
+    ["<p>", "</p>", "<div>", "<h1>", "</h1>", "<h3>", "a", " b ", "&amp;", "\n", "<br>", "<table>", "</table>", "<tr>",
+     "<td>", "</td>", "<pre>", "</pre>", "<ul>", "<li>", "</ul>", "<nav>", "</nav>", "<script>", "</script>", "<!--",
+     "-->", "<", ">", "'", "<a b='", "<title>", "</title>", "<svg>", "é", "\x85", "\u00ad", "&#0;", "&#xd800;", "]]>"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40))
+def test_any_markup_is_read_and_headings_stand_where_they_say(pieces: list[str]) -> None:
+    try:
+        found = document("".join(pieces))
+    except Unreadable as refused:
+        assert str(refused) == "holds no text"
+        return
+    assert found.text.strip() and found.text.encode()
+    for one in found.headings:
+        assert one.text and one.text == found.text[one.start : one.start + len(one.text)]
+    assert [one.start for one in found.headings] == sorted(one.start for one in found.headings)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["<div>" * 1_000_000 + "x", "<table><tr><td>" * 100_000 + "x", "<ul><li>" * 100_000 + "x", "<h1>" * 100_000 + "x",
+     "<nav>" * 100_000 + "x", "<title>" * 100_000 + "x", "<template><script>" * 100_000 + "x", "<!--" * 100_000,
+     "<script>" * 100_000, "<a" * 300_000, "<" * 300_000 + "x", "<a b='" * 100_000, "<a b= " * 100_000,
+     "<a " + " ".join(f"a{i}=1" for i in range(300_000)) + ">x</a>", "&" * 300_000, "&#" + "1" * 300_000 + "x"],
+    ids=lambda markup: markup[:12],
+)  # fmt: skip
+def test_no_markup_takes_more_than_its_length(markup: str) -> None:
+    began = time.perf_counter()
+    text(markup)
+    assert time.perf_counter() - began < 15
+
+
+def test_much_text_is_read_quickly() -> None:
+    began = time.perf_counter()
+    assert len(text("<p>" + "hello world " * 1_000_000)) == 12_000_000 - 1
+    assert time.perf_counter() - began < 10
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the folder shared/data/docs is not beside the checkout")
+def test_real_pages() -> None:
+    found = {path.name: html.read(path, Limits()) for path in sorted((DOCS / "html").iterdir())}
+    assert len(found) == 20
+    for name, one in found.items():
+        assert "</" not in one.text.replace("</p>'", ""), name
+        for heading in one.headings:
+            assert heading.text == one.text[heading.start : heading.start + len(heading.text)], name
+    assert found["markitdown__test_wikipedia.html"].title == "Microsoft - Wikipedia"
+    assert "Year | Freshwater Ducks\n2019 | 120" in found["docling__odf_table_with_title_01.ods.html"].text
+    assert "وأعرب الاتحاد الجزائري" in found["tika__testHTMLNoisyMetaEncoding_3.html"].text
+    assert "Предлагаем Вам" in found["tika__resume.html"].text
+    assert "日本語" in found["unstructured__example-steelJIS-datasheet-utf-16.html"].text
