@@ -28,8 +28,8 @@ from recollect.text.splitting import Chunking
 PAGE = 100
 AHEAD = 100
 """So many files at most are uploaded and not yet indexed."""
-SOONEST, LATEST = 0.02, 0.25
-"""Seconds between two looks at the files in progress, growing while nothing happens."""
+SOONEST, LATEST, FEW = 0.02, 0.25, 4
+"""Seconds between two looks at the files in progress, growing while more than a few are left or nothing happens."""
 OURS = ("path", "sha256")
 UNREADABLE = ("unsupported_file", "invalid_file")
 """Codes of failures that the same bytes would meet again."""
@@ -158,7 +158,7 @@ class Filing:
             try:
                 self._take(path)
             except QuotaExceeded as exc:
-                self.done.stopped = str(exc)
+                self.done.stopped = str(exc).removeprefix(f"{exc.field}: ")
                 break
             self._look(AHEAD)
         self._look(0)
@@ -246,7 +246,8 @@ class Filing:
             if time.monotonic() - self._looked >= self._wait:
                 before = len(self._following)
                 self._settle()
-                self._wait = SOONEST if len(self._following) < before else min(LATEST, 2 * self._wait)
+                ending = len(self._following) < min(before, FEW)
+                self._wait = SOONEST if ending else min(LATEST, 2 * self._wait)
                 self._looked = time.monotonic()
             self.done.working = len(self._following)
             self._told(self.done)

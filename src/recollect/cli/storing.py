@@ -186,3 +186,4 @@ def tell(done: Filed, store: VectorStore, seconds: float, *, pruned: bool) -> No
         say(plain(f"  {short_path(one.path)}: {one.code}: {one.message}"))
     if done.stopped:
         say(f"stopped before the rest: {done.stopped}")
+        say("quotas are part of the configuration: --set quotas.NAME=NUMBER raises one")
