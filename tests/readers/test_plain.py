@@ -65,7 +65,8 @@ def test_a_declared_encoding_counts_where_the_bytes_are_not_utf_8() -> None:
     assert decoded("Grüße".encode("cp1252"), "no-such-charset").text == "Grüße"
     assert decoded(b"abc", "base64").text == "abc"
     broken = decoded("日本語".encode("euc_jp") * 100 + b"\xff", "euc-jp")
-    assert broken.replaced and broken.text.startswith("日本語")
+    assert broken.replaced
+    assert broken.text.startswith("日本語")
 
 
 @given(st.binary(max_size=300))
@@ -107,7 +108,8 @@ def test_what_was_guessed_and_taken_away_is_noted(tmp_path: Path) -> None:
     assert document.notes == ["2 characters that no text can hold (NUL, half a surrogate pair) are left out"]
     half = "a line\n".encode("utf-16-le") * 100
     document = plain.read(written(tmp_path, b"\xff\xfe" + half + b"\x00\xd8" + half), Limits())
-    assert document.text.startswith("a line\n") and document.text.isprintable() is False
+    assert document.text.startswith("a line\n")
+    assert document.text.isprintable() is False
     assert "some bytes are not utf-16" in document.notes[0]
     assert document.text.encode()
 
@@ -223,7 +225,9 @@ def test_headings_stand_where_they_say(lines: list[str]) -> None:
     found = list(plain.headings(text))
     for one in found:
         assert one.text == text[one.start : one.start + len(one.text)]
-        assert one.text and one.text == one.text.strip() and "\n" not in one.text
+        assert one.text
+        assert one.text == one.text.strip()
+        assert "\n" not in one.text
         assert 1 <= one.level <= 6
     assert [one.start for one in found] == sorted({one.start for one in found})
 
@@ -243,7 +247,9 @@ def test_no_text_takes_more_than_its_length(tmp_path: Path, text: str) -> None:
 def test_real_texts() -> None:
     for path in sorted([*(DOCS / "md").iterdir(), *(DOCS / "txt").iterdir()]):
         document = plain.markdown(path, Limits())
-        assert document.text.strip() and "\r" not in document.text and document.text.encode()
+        assert document.text.strip()
+        assert "\r" not in document.text
+        assert document.text.encode()
         for one in document.headings:
             assert one.text == document.text[one.start : one.start + len(one.text)], path.name
     ducks = plain.markdown(DOCS / "md" / "docling__wiki_duck.html.md", Limits())
