@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from recollect.api.multipart import FilePart, read_form, unflatten
+from recollect.api.limits import announced
+from recollect.api.multipart import BESIDE, FilePart, read_form, unflatten
 from recollect.api.route import Call, Form
 from recollect.errors import InvalidInput
 from recollect.knowledge.files import Files, Staged
@@ -61,6 +62,7 @@ async def arrived(call: Call[Any, Any], form: Form) -> AsyncIterator[Arrived]:
     files = call.knowledge.files
 
     async def take(part: FilePart) -> Arrived:
+        await files.expect(announced(call.request.headers) - BESIDE)
         return Arrived(files, part, await files.stage(part.pieces))
 
     filled = await read_form(

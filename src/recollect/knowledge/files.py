@@ -81,6 +81,14 @@ class Files:
             expires_after_seconds=expires_after_seconds,
         )
 
+    async def expect(self, size: int) -> None:
+        """Refuses a file of so many bytes before they come.
+
+        Raises:
+            QuotaExceeded: it is larger than a file may be.
+        """
+        check_file(size, await self._quotas())
+
     async def stage(self, pieces: AsyncIterable[bytes]) -> Staged:
         """Takes the bytes of a file in, before its name is known; `adopt` or `drop` follows. What is never adopted is
         swept.
