@@ -75,6 +75,7 @@ def test_a_file_is_its_makers(shelf: Any) -> None:
     assert shelf.file("x", by=shelf.by("cat", "service")).user_id == "cat"
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
@@ -100,6 +101,7 @@ def test_what_is_refused_leaves_nothing(shelf: Any, fields: dict[str, Any], name
     assert nothing(shelf)
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_every_purpose_is_kept_and_listed_by(shelf: Any, purpose: str) -> None:
     for one in PURPOSES:
@@ -107,6 +109,7 @@ def test_every_purpose_is_kept_and_listed_by(shelf: Any, purpose: str) -> None:
     assert [one.purpose for one in shelf.admin.files.list(purpose=purpose).data] == [purpose]
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize("seconds", [3_600, 2_592_000])
 def test_a_file_that_expires_says_when(shelf: Any, seconds: int) -> None:
     made = shelf.file("x", expires_after_seconds=seconds)
@@ -333,6 +336,7 @@ def test_quotas_are_set_by_the_operator_and_seen_by_the_tenants_admin(shelf: Any
 # --- lists ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("fields", "named"),
     [

@@ -90,6 +90,7 @@ def test_a_store_is_created_with_files_or_not_at_all(shelf: Any) -> None:
     ]
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
@@ -295,6 +296,7 @@ def test_a_store_that_is_searched_stays(shelf: Any) -> None:
 # --- attributes ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("given", "named"),
     [
@@ -479,6 +481,7 @@ def test_a_files_own_strategy_goes_before_the_stores(shelf: Any) -> None:
     assert files[own].chunk_count > files[as_store].chunk_count
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(("size", "overlap"), [(1, 0), (7, 0), (7, 3), (512, 50)])
 def test_as_many_chunks_as_the_arithmetic_says(shelf: Any, size: int, overlap: int) -> None:
     words = 50
@@ -610,6 +613,7 @@ def test_a_passage_counts_with_its_best_query(wide: tuple[Any, str]) -> None:
     assert both.similarity == alone.similarity
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("fields", "named"),
     [

@@ -114,6 +114,7 @@ def test_a_file_of_parts_belongs_to_who_announced_it(shelf: Any) -> None:
     assert shelf.admin.uploads.complete(upload.id, [id_]).file.user_id == "ann"
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
