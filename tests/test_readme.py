@@ -19,11 +19,11 @@ PORT = "8377"
 
 
 def test_every_block_is_of_a_kind_that_this_file_runs() -> None:
-    assert [kind for kind, _ in BLOCKS] == ["sh", "python", "sh", "sh"]
+    assert [kind for kind, _ in BLOCKS] == ["sh", "python", "sh", "sh", "python"]
 
 
 def test_it_is_a_page() -> None:
-    assert len(README.splitlines()) <= 70
+    assert len(README.splitlines()) <= 80
 
 
 @pytest.mark.parametrize("name", re.findall(r"\]\(([^)#]+)\)", README))
@@ -60,7 +60,7 @@ def test_the_command_line_block(tmp_path: Path) -> None:
     assert (tmp_path / "memories.jsonl").exists()
 
 
-def test_the_http_block(tmp_path: Path) -> None:
+def test_the_http_blocks(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "recollect", "serve", "--port", "0"],
         cwd=tmp_path,
@@ -72,11 +72,16 @@ def test_the_http_block(tmp_path: Path) -> None:
         told = shell(
             BLOCKS[3][1].replace(f"http://127.0.0.1:{PORT}", url).replace("curl -s", "curl -sf"), tmp_path
         )
+        (tmp_path / "README.md").write_text(README)
+        program = BLOCKS[4][1].replace(f"http://127.0.0.1:{PORT}", url)
+        asked = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
         server.send_signal(signal.SIGINT)
         server.stderr.read()
     assert told.returncode == 0, told.stderr
     (answer,) = [line for line in told.stdout.replace("}{", "}\n{").splitlines() if '"results"' in line]
     assert json.loads(answer)["results"][0]["memory"]["content"] == "The meter is read in June."
+    assert asked.returncode == 0, asked.stderr
+    assert " README.md '" in asked.stdout
 
 
 def program(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
