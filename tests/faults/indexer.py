@@ -43,7 +43,7 @@ SETTINGS: dict[str, Any] = {
     "readers": {"seconds": 20},
     "jobs": {"max_attempts": 1_000},
 }
-TEXT_SECONDS = 0.0004
+TEXT_SECONDS = float(os.environ.get("INDEXER_TEXT_SECONDS", "0.0004"))
 DAMAGED = b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << >>\nstartxref\n9\n%%EOF"
 UNDER_WAY = "SELECT kind, state, error FROM jobs WHERE state IN ('queued', 'running')"
 CHUNKS = (
