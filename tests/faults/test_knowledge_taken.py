@@ -1,4 +1,4 @@
-"""What is taken away while it is indexed: the answers of a real server, and nothing left in any table, index or file."""
+"""What is taken away while it is indexed: the answers of a real server, and nothing left in table, index or file."""
 
 from __future__ import annotations
 

@@ -53,6 +53,26 @@ def test_a_quarter_dead_is_compacted_away() -> None:
 
 
 @pytest.mark.parametrize("name", ["turbovec", "numkong"])
+def test_texts_that_are_all_the_same_are_taken(name: str) -> None:
+    """A document of one line, thousands of times; and others after it."""
+    if name == "numkong":
+        pytest.importorskip("numkong")
+    index, same = filled(0, f"memory:?engine={name}"), np.ones((9000, DIM), np.float32)
+    for start in (0, 4500):
+        seqs = np.arange(start, start + 4500)
+        index.put(
+            "t", VectorBatch(seqs, np.zeros(4500, np.int32), same[:4500], [{"$seq": int(n)} for n in seqs])
+        )
+    assert index.health()["quantised_vectors"] == 9000
+    others = np.random.default_rng(0).standard_normal((9000, DIM), np.float32)
+    seqs = np.arange(9000, 18_000)
+    index.put("t", VectorBatch(seqs, np.zeros(9000, np.int32), others, [{"$seq": int(n)} for n in seqs]))
+    assert index.search("t", same[0], 3).scores.tolist() == pytest.approx([1.0] * 3, abs=1e-3)
+    assert index.search("t", others[7], 1).seqs.tolist() == [9007]
+    index.close()
+
+
+@pytest.mark.parametrize("name", ["turbovec", "numkong"])
 def test_blocks_split_and_cover_every_row(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "numkong":
         pytest.importorskip("numkong")
