@@ -1,7 +1,7 @@
 """Files and vector stores of a server, blocking: what `sync` gives for a folder, for a URL.
 
-Values come back as the library has them. What the server's wire does not tell is empty: a file's `sha256`, `media_type`
-and `user_id`, and the `batch_id` of a file in a store.
+Values come back as the library has them. What the server's wire does not tell is empty: a file's `user_id`, and the
+`batch_id` of a file in a store.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ POLL = 0.25
 """Seconds between two looks at what is in progress."""
 TIMES = ("created_at", "expires_at", "last_active_at")
 UNTOLD: dict[type[Any], dict[str, Any]] = {
-    StoredFile: {"sha256": "", "media_type": None, "user_id": None, "expires_at": None},
+    StoredFile: {"user_id": None, "expires_at": None},
     StoreFile: {"batch_id": None},
 }
 

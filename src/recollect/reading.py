@@ -18,8 +18,10 @@ JUNK = frozenset(
 """Folders that hold what others wrote or a program made."""
 GENERATED = ("*.min.js", "*.min.css", "*.map", "*.lock", "package-lock.json")
 DOCUMENTS = frozenset(
-    [".pdf", ".docx", ".docm", ".doc", ".pptx", ".pptm", ".ppt", ".xlsx", ".xlsm", ".xls"]
-    + [".odt", ".ods", ".odp", ".epub", ".rtf", ".msg", ".eml"]
+    (
+        *(".pdf", ".docx", ".docm", ".doc", ".pptx", ".pptm", ".ppt", ".xlsx", ".xlsm", ".xls"),
+        *(".odt", ".ods", ".odp", ".epub", ".rtf", ".msg", ".eml"),
+    )
 )
 """Documents that need a reader of their own: vector stores have them, memories take plain texts."""
 MAX_BYTES = 10_000_000

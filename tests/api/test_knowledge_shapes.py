@@ -31,7 +31,9 @@ def post(house: Any, path: str, body: Any, status: int = 200, **options: Any) ->
 
 def test_a_file(lasting: Any, ids: dict[str, str]) -> None:
     file = get(lasting, f"files/{ids['file_id']}")
-    assert list(file) == ["object", "id", "bytes", "created_at", "filename", "purpose", "status"]
+    assert list(file) == [
+        "object", "id", "bytes", "created_at", "filename", "purpose", "status", "sha256", "media_type",
+    ]  # fmt: skip
     assert isinstance(file["created_at"], int)
     page = get(lasting, "files", limit=1)
     assert list(page) == ["object", "data", "first_id", "last_id", "has_more"]

@@ -273,10 +273,12 @@ def test_while_the_embedder_is_away_a_file_waits(lone: Any, fragile: Any) -> Non
         lone.until(
             lambda was=before: lone.rows("SELECT updated_at FROM jobs WHERE kind = 'knowledge.index'") != was
         )
-    assert lone.admin.stores.file(store, file).status == "in_progress"
+    held = lone.admin.stores.file(store, file)
+    assert (held.status, held.notes) == ("in_progress", ["waits for the embedding model, which does not answer"])
     fragile.away = False
     lone.settle()
     whole(lone, store, file, text)
+    assert lone.admin.stores.file(store, file).notes == []
 
 
 @pytest.mark.parametrize("how", ["detach", "delete the file", "delete the store", "cancel"])

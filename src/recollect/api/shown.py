@@ -48,6 +48,8 @@ def stored_file(file: StoredFile) -> wire.FileObject:
         expires_at=UNSET if file.expires_at is None else seconds(file.expires_at),
         filename=file.filename,
         purpose=file.purpose,
+        sha256=file.sha256,
+        media_type=file.media_type,
     )
 
 

@@ -116,7 +116,7 @@ class FilesQuery(msgspec.Struct, kw_only=True):
 
 
 class FileObject(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
-    """An uploaded file."""
+    """An uploaded file. `sha256` (hex) and `media_type` are ours."""
 
     id: str
     bytes: int
@@ -125,6 +125,8 @@ class FileObject(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
     filename: str
     purpose: Purpose
     status: Literal["uploaded", "processed", "error"] = "processed"
+    sha256: str = ""
+    media_type: str | None = None
 
 
 class FilePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):

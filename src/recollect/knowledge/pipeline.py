@@ -35,6 +35,8 @@ BATCH = 1_000
 """Chunks of one file that share a transaction."""
 STEP = 1_000
 RETRY_AFTER = 5.0
+"""Seconds until a file whose embedding model is away is tried again, and no other is read meanwhile."""
+AWAY = "waits for the embedding model, which does not answer"
 PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
 
 
@@ -53,6 +55,7 @@ class Pipeline:
         self.core = core
         self.removal = removal
         self._filling: Filling | None = None
+        self._away_until = 0.0
         core.jobs.handlers |= {INDEX_JOB: self.index, ATTRIBUTES_JOB: self.reattribute}
         core.jobs.lanes[INDEX_JOB] = FILES_LANE
         core.jobs.endings[INDEX_JOB] = self.failed
@@ -64,6 +67,8 @@ class Pipeline:
         row = await self.core.threads.run(self._row, run)
         if row is None:
             return {"skipped": "it is no longer to be indexed"}
+        if time.monotonic() < self._away_until:
+            raise Postponed(AWAY, RETRY_AFTER)
         try:
             chunks = await self._index(run, row)
             self.core.tally.update(completed=1, chunks=chunks)
@@ -74,6 +79,8 @@ class Pipeline:
             await self._fail(run, exc.code, str(exc))
             return {"failed": exc.code}
         except EmbedderUnavailable as exc:
+            self._away_until = time.monotonic() + RETRY_AFTER
+            await self._note(run, row, AWAY)
             raise Postponed(str(exc), RETRY_AFTER) from exc
         except Gone:
             self.core.tally["skipped"] += 1
@@ -245,6 +252,14 @@ class Pipeline:
         usage = held + 4 * self.core.store.index.dim * len(places)
         title = None if document.title is None else document.title[:512]
         c.run("complete_file", [len(places), usage, title, compact_json(document.notes[:20]), *key])
+
+    async def _note(self, run: Run, row: AttachedRow, says: str) -> None:
+        """Lets a file that waits say what for."""
+        notes = compact_json([says])
+        if row.notes != notes:
+            key = [notes, run.tenant, row.store_id, row.file_id, row.seq]
+            noted = self.core.store.db.write(lambda c: c.run("note_file", key), tenant=run.tenant)
+            await self.core.threads.result(noted)
 
     # --- how it ends -------------------------------------------------------------------------------
 

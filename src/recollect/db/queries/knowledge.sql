@@ -133,6 +133,9 @@ UPDATE store_files SET writing = 1 WHERE tenant_id = ? AND store_id = ? AND file
 UPDATE store_files SET status = 'completed', writing = 0, chunk_count = ?, usage_bytes = ?, title = ?, notes = ?
 WHERE tenant_id = ? AND store_id = ? AND file_id = ? AND seq = ?
 
+-- name: note_file
+UPDATE store_files SET notes = ? WHERE tenant_id = ? AND store_id = ? AND file_id = ? AND seq = ? AND status = 'in_progress'
+
 -- name: fail_file
 UPDATE store_files SET status = 'failed', error_code = ?, error_message = ?
 WHERE tenant_id = ? AND store_id = ? AND file_id = ? AND seq = ? AND status = 'in_progress'
