@@ -18,7 +18,7 @@ from recollect.changes import Outcome
 from recollect.db import Connection
 from recollect.drafts import Draft
 from recollect.embedders.base import Embedder
-from recollect.errors import EmbedderUnavailable, NotFound, RecollectError
+from recollect.errors import EmbedderUnavailable, NotFound, RecollectError, StorageError
 from recollect.jobs import FILES_LANE, Postponed, Run
 from recollect.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
 from recollect.knowledge.filling import Filling
@@ -143,6 +143,8 @@ class Pipeline:
             path = await self.core.threads.run(held.__enter__)
         except NotFound as exc:
             raise Unreadable("server_error", "the file's bytes are not there; upload it again") from exc
+        except StorageError as exc:
+            raise Postponed(str(exc), RETRY_AFTER) from exc
         began = time.perf_counter()
         try:
             return await self.core.readers.read(path, row.filename, chunking)
