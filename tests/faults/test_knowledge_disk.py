@@ -118,7 +118,7 @@ def test_a_disk_that_fills_while_files_are_indexed(
     store = http.post("/v1/vector_stores", json={"file_ids": ids}).json()["id"]
     path = f"/v1/vector_stores/{store}"
     until(lambda: http.get(path).json()["file_counts"]["completed"] > 3)
-    end = time.monotonic() + 6.0
+    end = time.monotonic() + 3.0
     while time.monotonic() < end:
         fill(small_disk)
         time.sleep(0.05)

@@ -25,12 +25,13 @@ assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)
 sys.modules[_spec.name] = indexer
 _spec.loader.exec_module(indexer)
-FILES = 24
+FILES = 16
 
 
 def settings(folder: Path, **more: Any) -> str:
     """What the server is told."""
-    return json.dumps({**indexer.SETTINGS, "data": str(folder), "server": {"port": 0}, "jobs": {}, **more})
+    given = {**indexer.SETTINGS, "data": str(folder), "server": {"port": 0}, "jobs": {}, **more}
+    return json.dumps(given)
 
 
 def text(number: int) -> str:
@@ -78,8 +79,10 @@ def asked_to_end(life: Any, everybody: bool) -> float:
 def test_ends_within_seconds_and_goes_on_after(tmp_path: Path) -> None:
     """More often than a job has attempts."""
     folder, store = tmp_path / "data", ""
-    for everybody in [False, True] * 3:
-        with indexer.living(tmp_path / "said.log", "serve", settings(folder)) as life:
+    for everybody in (False, True, False):
+        with indexer.living(
+            tmp_path / "said.log", "serve", settings(folder, jobs={"max_attempts": 2})
+        ) as life:
             url = life.ready()
             store = store or filled(url)
             before = counts(url, store)

@@ -24,8 +24,7 @@ indexer: Any = module_from_spec(_spec)
 sys.modules[_spec.name] = indexer
 _spec.loader.exec_module(indexer)
 DOCS = Path(__file__).resolve().parents[3] / "shared" / "data" / "docs"
-SECONDS = 10
-LIMITS = {"seconds": SECONDS, "memory_bytes": 300 << 20, "unpacked_bytes": 64 << 20}
+LIMITS = {"seconds": 5, "memory_bytes": 300 << 20, "unpacked_bytes": 64 << 20}
 GROWTH = 400 << 20
 """Bytes that the server itself may grow by."""
 ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))

@@ -35,23 +35,29 @@ EMPTY = (
 STARTED = "SELECT count(*) FROM chunks"
 
 
-@pytest.fixture
-def slow(tmp_path: Path) -> Iterator[Any]:
-    """A server with the slow model, whose library is empty when it has ended."""
-    folder = tmp_path / "data"
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server with a model that takes a millisecond a text, whose library is empty when it has ended."""
+    folder = tmp_path_factory.mktemp("taken") / "data"
     settings = {**indexer.SETTINGS, "data": str(folder), "server": {"port": 0}, "jobs": {}}
-    with indexer.living(tmp_path / "said.log", "serve", json.dumps(settings)) as life:
+    words, log = ("serve", json.dumps(settings)), folder.with_name("said.log")
+    with indexer.living(log, *words, INDEXER_TEXT_SECONDS="0.001") as life:
         with httpx.Client(base_url=life.ready(), timeout=20) as http:
             yield Slow(http, folder)
         assert life.end(15) == 0
-        said = life.log.read_text()
-    assert "Traceback" not in said
+    assert "Traceback" not in log.read_text()
     with recollect.open(folder, **indexer.SETTINGS) as opened:
         indexer.settle(opened)
         indexer.check_nothing_else(opened, "none")
-        for table in EMPTY:
-            assert indexer.rows(opened, f"SELECT * FROM {table}") == [], table
-        assert indexer.rows(opened, "SELECT 1 FROM memories") == []
+
+
+@pytest.fixture
+def slow(served: Any) -> Iterator[Any]:
+    """The server; nothing may be left in its tables when the work that a test caused is done."""
+    yield served
+    served.until(lambda: not served.count("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"))
+    for table in EMPTY:
+        assert served.count(f"SELECT count(*) FROM {table}") == 0, table
 
 
 class Slow:
@@ -114,12 +120,6 @@ class Slow:
 
 LARGE = 50_000
 """Words of a file that is stored in two steps."""
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The slow model is slower here: a step of a large file takes a second."""
-    monkeypatch.setenv("INDEXER_TEXT_SECONDS", "0.001")
 
 
 def test_a_file_that_is_deleted(slow: Any) -> None:

@@ -7,6 +7,7 @@ import json
 import socket
 import sqlite3
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +19,7 @@ import httpx
 import pytest
 
 QUOTA = 1 << 20
+SMALL = {"quotas": {"max_file_bytes": QUOTA}, "server": {"request_timeout": 1}}
 HEAD = (
     b'--cut\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     b'--cut\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
@@ -28,9 +30,9 @@ TYPE = "multipart/form-data; boundary=cut"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A server that takes files of a megabyte."""
+    """A server that takes files of a megabyte, and waits a second for what does not come."""
     process: Any = request.getfixturevalue("server")
-    made = type(process)(tmp_path_factory.mktemp("small") / "data", {"quotas": {"max_file_bytes": QUOTA}})
+    made = type(process)(tmp_path_factory.mktemp("small") / "data", SMALL)
     yield made
     made.end()
 
@@ -174,14 +176,14 @@ def test_more_than_was_told(small: Any) -> None:
     assert in_step(small) == before
 
 
-def test_less_than_was_told(served: Any) -> None:
+def test_less_than_was_told(small: Any) -> None:
     """Nobody waits for ever for what does not come."""
-    process = served(server={"request_timeout": 0.5})
-    with opened(process) as door:
-        door.sendall(head(process, "/v1/files", "Content-Length: 100000") + HEAD + b"x" * 1_000)
+    before = in_step(small)
+    with opened(small) as door:
+        door.sendall(head(small, "/v1/files", "Content-Length: 100000") + HEAD + b"x" * 1_000)
         status, said = answer(door)
         assert (status, said["error"]["code"]) == (408, "request_timeout")
-    assert in_step(process) == []
+    assert in_step(small) == before
 
 
 def test_half_a_gigabyte_is_refused_before_it_is_sent(server: Any) -> None:
@@ -326,3 +328,31 @@ def test_attaching_twice_is_attaching_once(server: Any) -> None:
         assert len(known(server.folder, "seq", "chunks")) == 1
         http.delete(path)
         http.delete(f"/v1/files/{file['id']}")
+
+
+def test_a_file_sent_into_a_store_is_never_seen_outside_it(server: Any) -> None:
+    """Both in one transaction: a server that is killed between the two would leave a file that nobody asked for."""
+    alone = "SELECT count(*) FROM files WHERE id NOT IN (SELECT file_id FROM store_files)"
+    seen, ended = set[int](), threading.Event()
+
+    def look() -> None:
+        with closing(sqlite3.connect(server.folder / "recollect.db")) as raw:
+            while not ended.is_set():
+                seen.update(raw.execute(alone).fetchone())
+
+    with httpx.Client(base_url=server.url) as http:
+        path = f"/v1/vector_stores/{http.post('/v1/vector_stores', json={}).json()['id']}"
+        looking = threading.Thread(target=look)
+        looking.start()
+        sent = [
+            http.post(f"{path}/files", content=HEAD + b"text" + TAIL, headers={"content-type": TYPE})
+            for _ in range(40)
+        ]
+        ended.set()
+        looking.join()
+        assert {one.status_code for one in sent} == {200}
+        assert seen == {0}
+        for one in sent:
+            http.delete(f"/v1/files/{one.json()['id']}")
+        http.delete(path)
+    assert in_step(server) == []

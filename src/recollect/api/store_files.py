@@ -10,8 +10,6 @@ from recollect.api import asked, shown
 from recollect.api import wire_knowledge as wire
 from recollect.api.received import arrived
 from recollect.api.route import Call, Form, Route
-from recollect.errors import RecollectError
-from recollect.knowledge.values import NewStoreFile
 
 
 async def attach(call: Call[wire.AttachBody | None, None]) -> wire.StoreFileObject:
@@ -20,20 +18,19 @@ async def attach(call: Call[wire.AttachBody | None, None]) -> wire.StoreFileObje
     if call.body is not None:
         (file,) = await stores.attach(store_id, [asked.new_file(call.body)])
         return shown.store_file(file)
-    new = await _uploaded(call)
-    try:
-        (file,) = await stores.attach(store_id, [new])
-    except RecollectError:
-        await call.knowledge.files.delete(new.file_id)
-        raise
-    return shown.store_file(file)
-
-
-async def _uploaded(call: Call[Any, None]) -> NewStoreFile:
     async with arrived(call, FORM) as form:
-        held, split = form.fields.attributes, asked.chunking(form.fields.chunking_strategy)
-        file = await form.adopt(form.fields.purpose)
-    return NewStoreFile(file_id=file.id, attributes=held, chunking=split)
+        fields, split = form.fields, asked.chunking(form.fields.chunking_strategy)
+        form.adopted = True
+        file = await stores.adopt(
+            store_id,
+            form.staged,
+            filename=form.part.filename,
+            attributes=fields.attributes,
+            chunking=split,
+            purpose=fields.purpose,
+            media_type=form.part.media_type,
+        )
+    return shown.store_file(file)
 
 
 async def page(call: Call[None, wire.StoreFilesQuery]) -> wire.StoreFilePage:

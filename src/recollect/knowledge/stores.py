@@ -23,7 +23,7 @@ from recollect.knowledge.access import (
     stores_seen,
 )
 from recollect.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB, attach
-from recollect.knowledge.files import Files, insert
+from recollect.knowledge.files import Files, Staged, insert
 from recollect.knowledge.quotas import check_stores, quotas_of
 from recollect.knowledge.records import (
     ATTACHED_COLUMNS,
@@ -300,13 +300,36 @@ class Stores:
         """
         must_write(self.subject)
         name = name_of(source, filename)
-        new = NewStoreFile(file_id="new", attributes=attributes, chunking=chunking)
-        checks.files_named([new], "file")
+        checks.files_named([NewStoreFile(file_id="new", attributes=attributes, chunking=chunking)], "file")
         await self._read(lambda c: self._alive(store_filled(c, self.subject, store_id)))
         async with aclosing(pieces_of(source)) as pieces:
             staged = await self._files.stage(pieces)
+        return await self.adopt(
+            store_id,
+            staged,
+            filename=name,
+            attributes=attributes,
+            chunking=chunking,
+            purpose=purpose,
+            media_type=media_type,
+        )
+
+    async def adopt(
+        self,
+        store_id: str,
+        staged: Staged,
+        *,
+        filename: str,
+        attributes: Attributes | None = None,
+        chunking: Chunking | None = None,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+    ) -> StoreFile:
+        """Makes staged bytes a file of a store, both or neither; what is refused is dropped. Errors as `upload`."""
         try:
-            row = self._files.row_of(staged, name, purpose, media_type, None)
+            new = NewStoreFile(file_id=staged.id, attributes=attributes, chunking=chunking)
+            checks.files_named([new], "file")
+            row = self._files.row_of(staged, filename, purpose, media_type, None)
         except BaseException:
             await self._files.drop(staged)
             raise
@@ -315,9 +338,7 @@ class Stores:
             store = self._alive(store_filled(c, self.subject, store_id))
             quotas = quotas_of(c, self._tenant, self._core.quotas)
             held = insert(c, row, quotas)
-            attach(
-                c, self._core, self.subject, store, [msgspec.structs.replace(new, file_id=held.id)], quotas
-            )
+            attach(c, self._core, self.subject, store, [new], quotas)
             return held
 
         await self._files.keep(staged, work, INDEX_JOB)
