@@ -108,7 +108,8 @@ class Pipeline:
             places = await self._grouped(document.text, places, chunking, embedder)
         if not places:
             raise Unreadable("invalid_file", "holds no text")
-        await run.report(0, len(places))
+        if len(places) > BATCH:  # a smaller one is done in one step, with nothing to report between
+            await run.report(0, len(places))
         if row.writing and await self.core.threads.run(
             self._others, run.tenant, row.seq, document.text, places
         ):
@@ -117,7 +118,8 @@ class Pipeline:
             drafts = self._drafts(run.tenant, row, document, places[at : at + BATCH], at, chunking)
             along = partial(self._along, run, row, document, places, at)
             await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
-            await run.report(min(len(places), at + BATCH), len(places))
+            if len(places) > BATCH:
+                await run.report(min(len(places), at + BATCH), len(places))
         return len(places)
 
     def _others(self, tenant: str, attached: int, text: str, places: Sequence[ChunkPlace]) -> bool:
