@@ -138,7 +138,9 @@ class _State(Collector):
 
     def _indexing(self) -> Iterator[Metric]:
         tally = self.core.tally.copy()
-        files = CounterMetricFamily("recollect_files_indexed", "Files indexed, by outcome.", labels=["outcome"])
+        files = CounterMetricFamily(
+            "recollect_files_indexed", "Files indexed, by outcome.", labels=["outcome"]
+        )
         for outcome in ("completed", "failed", "skipped"):
             files.add_metric([outcome], tally[outcome])
         yield files
