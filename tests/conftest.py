@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import recollect
 from recollect.db import Database, open_database
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import Subject
+
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")  # a busy machine is no fault of a test
 
 QUICK = {"url": "hash:64"}
 ROWS = ("sqlite", "postgresql")
