@@ -17,7 +17,7 @@ from recollect.db import Database, open_database
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import Subject
 
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", settings.default, deadline=None)
 settings.load_profile("house")  # a busy machine is no fault of a test
 
 QUICK = {"url": "hash:64"}
