@@ -82,3 +82,19 @@ def test_a_query_of_many_terms_finds_by_any():
     words.compact()
     assert list(words.search("t", query, 5).seqs) == [1]
     words.close()
+
+
+def test_a_document_analysed_as_it_comes_is_found_like_one_analysed_when_asked():
+    rng = random.Random(6)
+    texts = [" ".join(rng.choices(VOCABULARY, k=rng.randint(1, 30))) for _ in range(200)]
+    searched, unasked = TantivyWords("", None), TantivyWords("", None)
+    assert len(searched.search("t", "amber", 10).seqs) == 0, "from here on it reads what comes"
+    for words in (searched, unasked):
+        words.put("t", [WordDoc(i, text, {}) for i, text in enumerate(texts)])
+        words.put("t", [WordDoc(7, "birch alone", {})])
+    for query in ("amber", "birch cedar", "delta ember amber"):
+        one, other = searched.search("t", query, 300), unasked.search("t", query, 300)
+        assert one.seqs.tolist() == other.seqs.tolist()
+        assert one.scores.tolist() == other.scores.tolist()
+    searched.close()
+    unasked.close()

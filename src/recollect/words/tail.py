@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class TailDoc:
 class Tail:
     """The changes since a commit: documents put and keys removed. Not thread-safe; its owner holds a lock.
 
-    Texts are analysed when the first search asks, once each. A slot is a document's place in the order of
+    Texts are analysed once each, when a search asks if not before. A slot is a document's place in the order of
     putting; a slot that its key no longer points to is dead.
     """
 
@@ -45,8 +45,9 @@ class Tail:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def put(self, doc: TailDoc) -> None:
-        """Take the document; an earlier one of its key is replaced."""
+    def put(self, doc: TailDoc, words: Sequence[str] | None = None) -> None:
+        """Take the document; an earlier one of its key is replaced. With `words`, the terms of its text, it is analysed
+        now."""
         key = (doc.tenant, doc.seq)
         slot = self._slots.get(key)
         if slot is None:
@@ -55,6 +56,8 @@ class Tail:
             self._hidden.setdefault(doc.tenant, set()).add(doc.seq)
         self._slots[key] = len(self._docs)
         self._docs.append(doc)
+        if words is not None:
+            self._analyse(words)
 
     def remove(self, key: Key) -> None:
         """Note that the key is gone, here and in what is committed."""
@@ -124,10 +127,11 @@ class Tail:
         doc = self._docs[slot]
         return doc.seq not in hidden and self._slots[doc.tenant, doc.seq] == slot
 
-    def _analyse(self) -> None:
+    def _analyse(self, last: Sequence[str] | None = None) -> None:
+        """Reads what was not read yet; `last` are the terms of the latest document."""
         for slot in range(len(self._lengths), len(self._docs)):
             doc = self._docs[slot]
-            words = terms(doc.text)
+            words = last if last is not None and slot == len(self._docs) - 1 else terms(doc.text)
             self._tokens += len(words)
             self._lengths.append(stored_length(len(words)))
             for term, count in Counter(words).items():

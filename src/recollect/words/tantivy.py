@@ -13,7 +13,7 @@ import numpy as np
 
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
-from recollect.text.terms import query_terms
+from recollect.text.terms import query_terms, terms
 from recollect.words.attributes import plain
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
 from recollect.words.bm25 import idf, rounded
@@ -23,7 +23,8 @@ from recollect.words.view import View
 
 logger = logging.getLogger(__name__)
 
-PUT_CHUNK = 512
+PUT_CHUNK = 64
+"""Documents taken under the lock at once: a search that waits for it waits for milliseconds."""
 
 
 class TantivyWords(Words):
@@ -43,6 +44,8 @@ class TantivyWords(Words):
     commit_docs = 512
     commit_seconds = 1.0
     max_tail = 8_192
+    searched_seconds = 5.0
+    """For so long after a search, documents are analysed as they come: the next one need not wait for it."""
     segments_type = Segments
 
     def __init__(self, url: str, folder: Path | None) -> None:
@@ -61,6 +64,7 @@ class TantivyWords(Words):
         self._frozen = Tail()
         self._frozen_rev = self._rev = self._segments.watermark
         self._since: float | None = None
+        self._searched = float("-inf")
         self._careful = False
         self._failure: IndexUnavailable | None = None
         self._closed = False
@@ -75,13 +79,20 @@ class TantivyWords(Words):
 
     def put(self, tenant: str, docs: Sequence[WordDoc]) -> None:
         for start in range(0, len(docs), PUT_CHUNK):
-            chunk = [(doc, plain(doc.attributes)) for doc in docs[start : start + PUT_CHUNK]]
+            chunk = [
+                (doc, plain(doc.attributes), self._read_now(doc.text))
+                for doc in docs[start : start + PUT_CHUNK]
+            ]
             with self._lock:
                 self._await_room()
-                for doc, attributes in chunk:
+                for doc, attributes, words in chunk:
                     fresh = self._is_fresh(tenant, doc.seq)
-                    self._active.put(TailDoc(tenant, doc.seq, doc.text, attributes, fresh))
+                    self._active.put(TailDoc(tenant, doc.seq, doc.text, attributes, fresh), words)
                 self._note_change()
+
+    def _read_now(self, text: str) -> list[str] | None:
+        """The terms of a text, while there are searches that would ask for them."""
+        return terms(text) if time.monotonic() < self._searched + self.searched_seconds else None
 
     def _is_fresh(self, tenant: str, seq: int) -> bool:
         top = self._top.get(tenant, self._highest)
@@ -118,6 +129,7 @@ class TantivyWords(Words):
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
         words = query_terms(query)
+        self._searched = time.monotonic()
         with self._lock:
             self._check_open()
             if limit <= 0 or not words:
