@@ -255,7 +255,7 @@ async def indexed(folder: Path, paths: Sequence[Path], embedder: str) -> tuple[l
         files, stores = rc.knowledge.files, rc.knowledge.stores
         await rc.core.embedder.embed(["warm"])
         first = await stores.create(name="warm")
-        await stores.upload(first.id, b"warm", "warm.txt")
+        await asyncio.gather(*(stores.upload(first.id, b"warm", f"{i}.txt") for i in range(4)))
         await stores.wait(first.id)
         store = await stores.create(name="documents")
         held = [NewStoreFile(file_id=(await files.upload(path)).id) for path in paths]
