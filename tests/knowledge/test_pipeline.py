@@ -274,7 +274,10 @@ def test_while_the_embedder_is_away_a_file_waits(lone: Any, fragile: Any) -> Non
             lambda was=before: lone.rows("SELECT updated_at FROM jobs WHERE kind = 'knowledge.index'") != was
         )
     held = lone.admin.stores.file(store, file)
-    assert (held.status, held.notes) == ("in_progress", ["waits for the embedding model, which does not answer"])
+    assert (held.status, held.notes) == (
+        "in_progress",
+        ["waits for the embedding model, which does not answer"],
+    )
     fragile.away = False
     lone.settle()
     whole(lone, store, file, text)

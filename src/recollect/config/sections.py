@@ -141,7 +141,7 @@ class Knowledge(Section, frozen=True, kw_only=True):
     """How documents are indexed: how many at once (0: left to the processes of `recollect worker`), and how they are
     split when neither store nor upload says it; sizes in tokens, overlap at most half of the size."""
 
-    files_at_once: Size = 4
+    files_at_once: Size = 8
     chunking: Literal["fixed", "recursive", "semantic"] = "fixed"
     chunk_size: Count = 512
     chunk_overlap: Size = 50

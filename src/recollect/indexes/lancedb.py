@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
+from recollect.folder import bytes_in
 from recollect.indexes.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
 from recollect.indexes.checks import batch_vectors, unit_query
 from recollect.indexes.floats import unit
@@ -387,11 +388,7 @@ class LanceIndex(Index):
     def _bytes_on_disk(self, version: Version) -> int:
         if self._table.path is None:
             return version.nbytes
-        total = 0
-        for path in self._table.path.rglob("*"):
-            with suppress(FileNotFoundError):  # dropped with an old version meanwhile
-                total += path.stat().st_size if path.is_file() else 0
-        return total
+        return bytes_in(self._table.path)
 
     def close(self) -> None:
         with self._lock:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from recollect.errors import ConfigError, IndexUnavailable
+from recollect.folder import bytes_in
 
 try:
     import grpc
@@ -229,8 +230,7 @@ class Link:
         """Of the engine in this process; None for a server, which does not tell."""
         if not self.local:
             return None
-        files = self._folder.rglob("*") if self._folder is not None else ()
-        return sum(path.stat().st_size for path in files if path.is_file())
+        return 0 if self._folder is None else bytes_in(self._folder)
 
     def _opened(self) -> QdrantClient:
         try:

@@ -118,9 +118,7 @@ class Uploads:
 
     def _pending(self, c: Connection, id_: str) -> UploadRow:
         row = self._row(c, id_)
-        status = "expired" if row.status == "pending" and row.expires_at <= now_micros() else row.status
-        if status != "pending":
-            raise InvalidInput("upload_id", f"the upload {id_} is {status}; begin another one")
+        _must_be_pending(row)
         return row
 
     async def add_part(self, upload_id: str, pieces: AsyncIterable[bytes]) -> UploadPart:
@@ -216,7 +214,7 @@ class Uploads:
     def _begun(self, c: Connection, id_: str) -> tuple[UploadRow, dict[str, int]]:
         row = self._row(c, id_)
         if row.status != "completed":
-            row = self._pending(c, id_)
+            _must_be_pending(row)
         return row, {part: size for part, size, _ in c.all("parts_of", [self._tenant, id_])}
 
     def _together(self, part_ids: Sequence[str], wanted: str | None) -> Staged:
@@ -253,6 +251,12 @@ class Uploads:
 
     async def _write(self, work: Any) -> Any:
         return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+
+
+def _must_be_pending(row: UploadRow) -> None:
+    status = "expired" if row.status == "pending" and row.expires_at <= now_micros() else row.status
+    if status != "pending":
+        raise InvalidInput("upload_id", f"the upload {row.id} is {status}; begin another one")
 
 
 def _check_parts(part_ids: Sequence[str], sizes: dict[str, int], announced: int) -> None:

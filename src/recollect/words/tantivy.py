@@ -13,6 +13,7 @@ import numpy as np
 
 from recollect.errors import IndexUnavailable
 from recollect.filters import EVERYTHING, Filter
+from recollect.folder import bytes_in
 from recollect.text.terms import query_terms, terms
 from recollect.words.attributes import plain
 from recollect.words.base import NO_WORDS, WordDoc, WordMatches, Words
@@ -301,13 +302,12 @@ class TantivyWords(Words):
             searcher = self._view.searcher
             waiting = len(self._frozen) + len(self._active)
             failure = self._failure
-        files = [path.stat().st_size for path in self._segments.folder.rglob("*") if path.is_file()]
         return {
             "backend": "tantivy",
             "documents": searcher.num_docs,
             "uncommitted": waiting,
             "segments": searcher.num_segments,
-            "bytes": sum(files),
+            "bytes": bytes_in(self._segments.folder),
             "watermark": self.watermark,
             "failure": str(failure) if failure else None,
         }
