@@ -12,7 +12,11 @@ RecollectError
 ├── FolderInUse           another process writes this folder
 ├── StorageError          rows could not be read or written; nothing was half done
 ├── IndexUnavailable      a derived index did not answer; rows are safe
-└── EmbedderUnavailable   no embedding could be made; words still work
+├── EmbedderUnavailable   no embedding could be made; words still work
+└── ModelError            no answer of the language model can be used
+    ├── ModelUnavailable  it did not answer, or not in time
+    ├── ModelRefused      it will not take the request
+    └── ModelBroken       its answer broke off or made no sense
 """
 
 from __future__ import annotations
@@ -80,3 +84,23 @@ class IndexUnavailable(RecollectError):
 
 class EmbedderUnavailable(RecollectError):
     """No embedding could be made. Writes are kept, and search by words still works."""
+
+
+class ModelError(RecollectError):
+    """No answer of the language model can be used."""
+
+
+class ModelUnavailable(ModelError):
+    """The language model did not answer, or not in time; another try may do better."""
+
+
+class ModelRefused(ModelError):
+    """The language model will not take this request, however often it is sent. `status` is its own, 0 if it has none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ModelBroken(ModelError):
+    """The language model's answer broke off, or made no sense."""

@@ -158,6 +158,61 @@ class Quotas(Section, frozen=True, kw_only=True):
     max_stores: Size = 1_000
 
 
+class Model(Section, frozen=True, kw_only=True):
+    """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers are
+    quoted from what was found. `timeout` (seconds) is the longest wait for more of an answer, `retries` are tries after
+    the first, before anything came. `context_tokens` is how much the model reads, `max_output_tokens` how much it writes
+    when a request does not say. With `fallback`, a question that the model fails is answered from what was found."""
+
+    url: Url | None = None
+    name: Text | None = None
+    api_key: Text | None = None
+    api_key_env: Text | None = None
+    api_key_file: Text | None = None
+    provider: Text | None = None
+    timeout: Seconds = 60.0
+    retries: Size = 2
+    context_tokens: Count = 128_000
+    max_output_tokens: Count | None = None
+    fallback: bool = True
+
+    def __repr__(self) -> str:
+        return f"Model(url={self.url!r}, name={self.name!r})"
+
+
+class Responses(Section, frozen=True, kw_only=True):
+    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is taken
+    from memory and from files (results, least similarity, tokens), seconds between signs of life on a stream, background
+    responses at once (0: left to `recollect worker`), and the hosts of MCP servers that may be called: null is any while
+    only this machine reaches the server, and none otherwise."""
+
+    max_tool_calls: Count = 32
+    tool_timeout: Seconds = 30.0
+    memory: bool = True
+    memory_results: Count = 10
+    memory_min_score: Unit = 0.6
+    memory_tokens: Count = 2_000
+    file_results: Count = 10
+    file_min_score: Unit = 0.5
+    file_tokens: Count = 4_000
+    keepalive: Seconds = 15.0
+    background_at_once: Size = 8
+    mcp_hosts: list[str] | None = None
+
+
+class Summarization(Section, frozen=True, kw_only=True):
+    """Summaries of long conversations: above `token_threshold` tokens, all but the last `window_size` turns are told as a
+    summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them, `eager` ones after a
+    response. `model` is another model's name for it."""
+
+    enabled: bool = False
+    strategy: Literal["lazy", "eager"] = "lazy"
+    token_threshold: Count = 8_000
+    window_size: Count = 10
+    summary_max_tokens: Count = 500
+    model: Text | None = None
+
+
 class ServerKey(Section, frozen=True, kw_only=True):
     """A bearer key and whom it stands for. `key` is the secret, wherever it was read from."""
 
@@ -201,6 +256,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     readers: Readers = Readers()
     knowledge: Knowledge = Knowledge()
     quotas: Quotas = Quotas()
+    model: Model = Model()
+    responses: Responses = Responses()
+    summarization: Summarization = Summarization()
+    agents: tuple[dict[str, Any], ...] = ()
+    """Agent profiles, each as `POST /v1/agents` takes it, with an `id`."""
     sources: dict[str, Setting] = {}
     """Keys of other systems, by canonical name, values as given (secrets included)."""
     origins: dict[str, str] = {}

@@ -1,0 +1,154 @@
+"""The values of the agent's room: what is asked for, what comes back, what is stored of it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Item = dict[str, Any]
+"""One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
+Keys that begin with `_` are for this house alone, and `shown` takes them away."""
+
+Status = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
+LIVE: frozenset[str] = frozenset({"queued", "in_progress"})
+
+
+class MemoryUse(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a response takes from memory: `retrieval` on or off (None: as configured), for whom and where (None: the
+    subject, the conversation), how much. `extraction` asks for facts to be taken out of what was said."""
+
+    retrieval: bool | None = None
+    extraction: bool | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    channel_id: str | None = None
+    max_results: int | None = None
+    min_score: float | None = None
+    kinds: list[str] | None = None
+
+
+class ConversationRef(msgspec.Struct, kw_only=True):
+    """A conversation by its id."""
+
+    id: str
+
+
+class ResponseRequest(msgspec.Struct, kw_only=True):
+    """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields that
+    are not here are ignored, as are tools of types that are not known."""
+
+    input: str | list[Item] | None = None
+    model: str | None = None
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    conversation: str | ConversationRef | None = None
+    store: bool | None = None
+    stream: bool | None = None
+    stream_options: dict[str, Any] | None = None
+    background: bool | None = None
+    include: list[str] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_tool_calls: int | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    top_logprobs: int | None = None
+    text: dict[str, Any] | None = None
+    truncation: str | None = None
+    reasoning: dict[str, Any] | None = None
+    metadata: dict[str, str] | None = None
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    agent_id: str | None = None
+    memory: MemoryUse | bool | None = None
+    variables: dict[str, str] | None = None
+
+
+class InputTokensDetails(msgspec.Struct, kw_only=True):
+    """Parts of the input tokens."""
+
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+class OutputTokensDetails(msgspec.Struct, kw_only=True):
+    """Parts of the output tokens."""
+
+    reasoning_tokens: int = 0
+
+
+class ResponseUsage(msgspec.Struct, kw_only=True):
+    """Tokens of every model call of a response together."""
+
+    input_tokens: int = 0
+    input_tokens_details: InputTokensDetails = msgspec.field(default_factory=InputTokensDetails)
+    output_tokens: int = 0
+    output_tokens_details: OutputTokensDetails = msgspec.field(default_factory=OutputTokensDetails)
+    total_tokens: int = 0
+
+
+class Response(msgspec.Struct, kw_only=True):
+    """A response as it is shown. Every field that strict clients look for is there, with the API's default."""
+
+    id: str
+    object: Literal["response"] = "response"
+    created_at: int
+    status: Status
+    completed_at: int | None = None
+    background: bool = False
+    error: dict[str, Any] | None = None
+    incomplete_details: dict[str, Any] | None = None
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    model: str
+    output: list[Item] = []
+    parallel_tool_calls: bool = True
+    previous_response_id: str | None = None
+    conversation: dict[str, Any] | None = None
+    prompt_cache_key: str | None = None
+    reasoning: dict[str, Any] | None = None
+    safety_identifier: str | None = None
+    service_tier: str = "default"
+    store: bool = True
+    temperature: float = 1.0
+    top_p: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    top_logprobs: int = 0
+    text: dict[str, Any] = msgspec.field(default_factory=lambda: {"format": {"type": "text"}})
+    tool_choice: str | dict[str, Any] = "auto"
+    tools: list[dict[str, Any]] = []
+    truncation: str = "disabled"
+    usage: ResponseUsage | None = None
+    user: str | None | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, str] = {}
+    agent_id: str | None = None
+    extensions: dict[str, Any] = {}
+    """`answered_by`, `degraded`, `memory`, `history`, `conversation_summary`: see `docs/responses.md`."""
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """A summary of a conversation's beginning. `summarized_up_to` is the last response it tells of, or in a conversation
+    the last item; `created_at` is Unix time in seconds; `by` is the model, or `extractive`."""
+
+    summary: str
+    summarized_up_to: str
+    token_count: int
+    created_at: int
+    by: str = ""
+
+
+def shown(item: Item) -> Item:
+    """The item without what is for this house alone."""
+    if not any(key.startswith("_") for key in item):
+        return item
+    return {key: value for key, value in item.items() if not key.startswith("_")}
