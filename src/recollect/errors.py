@@ -95,7 +95,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The language model will not take this request, however often it is sent. `status` is its own, 0 if it has none."""
+    """The language model will not take this request, however often it is sent. `status` is its own, or 0."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)

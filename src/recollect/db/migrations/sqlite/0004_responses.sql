@@ -27,7 +27,7 @@ CREATE TABLE conversation_items (
 CREATE UNIQUE INDEX conversation_items_id ON conversation_items (tenant_id, conversation_id, id);
 
 -- `body` is the response as it is shown, without what has a column; `input` and `output` are lists of items. `session_id`
--- is the conversation, or the first response of the chain. `summary` is of the chain up to an earlier response.
+-- is the conversation, or the first response of the chain. `summary` is of the chain up to the response `summarized_to`.
 CREATE TABLE responses (
     tenant_id       TEXT    NOT NULL,
     id              TEXT    NOT NULL,
@@ -43,6 +43,7 @@ CREATE TABLE responses (
     input           TEXT    NOT NULL,
     output          TEXT    NOT NULL,
     summary         TEXT,
+    summarized_to   TEXT,
     created_at      INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, id)
 ) WITHOUT ROWID;
