@@ -14,7 +14,17 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.config import Config, Embedder, Setting, explain, load, sources
+from recollect.config import (
+    Config,
+    Embedder,
+    Model,
+    Responses,
+    Setting,
+    Summarization,
+    explain,
+    load,
+    sources,
+)
 from recollect.config.layers import RESERVED, nested, variable
 from recollect.config.sections import ServerKey, field_types, own_types, value_of
 from recollect.embedders import open_embedder
@@ -61,7 +71,7 @@ def test_an_empty_file_or_section_is_the_defaults(text: str) -> None:
     assert from_file(text) == Config()
 
 
-@pytest.mark.parametrize("key", [key for key in OWN if key != "keys"])
+@pytest.mark.parametrize("key", [key for key in OWN if key not in ("keys", "agents")])
 def test_every_default_may_be_written_in_file_and_environment(key: str) -> None:
     value = value_of(Config(), key)
     text = yaml.safe_dump(nested({key: value}))
@@ -119,8 +129,9 @@ def test_an_empty_variable_is_not_set() -> None:
 
 
 def test_reserved_variables_are_left_alone() -> None:
-    env = {name: "x" for name in RESERVED if name != "RECOLLECT_CONFIG"}
-    assert load(env=env | {"PATH": "/bin", "CONTEXT_SESSION_OF_SOMETHING_ELSE_ENTIRELY": "1"}) == Config()
+    Path("other.yaml").write_text("")
+    env = dict.fromkeys(RESERVED, "other.yaml") | {"PATH": "/bin"}
+    assert load(env=env | {"CONTEXT_SESSION_OF_SOMETHING_ELSE_ENTIRELY": "1"}) == Config()
 
 
 def test_values_are_filled_from_the_environment() -> None:
@@ -240,6 +251,13 @@ def test_secrets_are_shown_nowhere() -> None:
         ("embedder: {base_url: here}", "embedder.base_url", "begins with http:// or https://, or null"),
         ("embedder: {timeout: 0}", "embedder.timeout", "must be a number above 0, not 0"),
         ("embedder: {api_key: x, api_key_file: y}", "embedder.api_key_file", "beside `embedder.api_key`; keep one"),
+        ("model: {url: 'ftp://h/v1'}", "model.url", "'ftp' is not in this version; use one of .*https"),
+        ("model: {url: gpu}", "model.url", "must be a URL such as"),
+        ("model: {api_key: x, api_key_env: Y}", "model.api_key_env", "beside `model.api_key`; keep one"),
+        ("model: {nmae: x}", "model.nmae", "did you mean `model.name`?"),
+        ("responses: {file_min_score: 2}", "responses.file_min_score", "must be a number between 0 and 1, not 2"),
+        ("summarization: {window_size: 0}", "summarization.window_size", "must be a whole number of 1 or more"),
+        ("agents: {}", "agents", "must be a list of agent profiles"),
         ("embedder: {url: minilm}", "embedder.url", "must be a URL such as `memory:`, not 'minilm'"),
         ("keys: {}", "keys", "must be a list of keys"),
         ("- a", "recollect.yaml", "must hold `key: value` lines"),
@@ -547,20 +565,99 @@ def test_a_later_layer_overrules_a_source_key() -> None:
 
 
 def test_keys_for_later_are_kept_and_said_to_do_nothing() -> None:
-    text = "uploadask: {memory: {topKMems: 5}}\nsummarization: {window_size: 4}"
-    env = {"ANTWORT_FILESEARCH_MIN_SCORE": "0.25", "CONTEXT_SESSION_MEMORY_ENABLED": "false",
-           "ANTWORT_SUMMARIZATION_WINDOW_SIZE": "6"}  # fmt: skip
-    config = from_file(text, env)
+    text = "uploadask: {memory: {topKMems: 5}}\nmemory: {enabled: true}"
+    config = from_file(text, {"CONTEXT_SESSION_MEMORY_ENABLED": "false"})
     assert {key: given.value for key, given in config.sources.items()} == {
         "uploadask.memory.topKMems": 5,
-        "summarization.window_size": 6,
-        "builtins.file_search.search.min_score": 0.25,
+        "memory.enabled": True,
         "CONTEXT_SESSION_MEMORY_ENABLED": False,
     }
     assert {given.note for given in config.sources.values()} == {"accepted, no effect yet"}
-    assert (
-        setting(config, "ANTWORT_FILESEARCH_MIN_SCORE").origin == "environment ANTWORT_FILESEARCH_MIN_SCORE"
+    origin = setting(config, "CONTEXT_SESSION_MEMORY_ENABLED").origin
+    assert origin == "environment CONTEXT_SESSION_MEMORY_ENABLED"
+
+
+# The language model, responses and summaries
+
+
+def test_the_short_variables_name_the_model() -> None:
+    env = {
+        "RECOLLECT_MODEL_URL": "http://gpu:8000/v1",
+        "RECOLLECT_MODEL": "qwen3",
+        "RECOLLECT_MODEL_API_KEY": "hush",
+    }
+    config = load(env=env)
+    assert config.model == Model(url="http://gpu:8000/v1", name="qwen3", api_key="hush")
+    assert setting(config, "model.url").origin == "environment RECOLLECT_MODEL_URL"
+    assert "hush" not in repr(explain(config)) + repr(config) + repr(config.model)
+    assert load(env=env | {"RECOLLECT_MODEL__NAME": "qwen3"}).model == config.model
+    assert from_file("model: {name: other}", env).model.name == "qwen3"
+
+
+@pytest.mark.parametrize(
+    ("env", "field", "says"),
+    [
+        ({"RECOLLECT_MODEL": "a", "RECOLLECT_MODEL__NAME": "b"}, "RECOLLECT_MODEL",
+         "says 'a', but `RECOLLECT_MODEL__NAME` says 'b'; keep one of the two"),
+        ({"RECOLLECT_MODEL_API_KEY": "hush", "RECOLLECT_MODEL__API_KEY": "hush too"}, "RECOLLECT_MODEL_API_KEY",
+         "says '***', but `RECOLLECT_MODEL__API_KEY` says '***'"),
+        ({"RECOLLECT_MODEL_API_KEY": "hush", "RECOLLECT_MODEL__API_KEY_FILE": "/key"}, "RECOLLECT_MODEL__API_KEY_FILE",
+         "is there beside `RECOLLECT_MODEL_API_KEY`; keep one of the two"),
+        ({"RECOLLECT_MODEL_URL": "gpu"}, "RECOLLECT_MODEL_URL", "must be a URL such as"),
+        ({"RECOLLECT_MODEL_NAME": "a"}, "RECOLLECT_MODEL_NAME", "did you mean `RECOLLECT_MODEL__NAME`?"),
+    ],
+)  # fmt: skip
+def test_variables_of_the_model_that_disagree_are_refused(env: dict[str, str], field: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)) as caught:
+        load(env=env)
+    assert caught.value.field == field
+    assert "hush" not in str(caught.value)
+
+
+def test_a_variable_that_holds_the_models_key_may_have_any_name() -> None:
+    env = {"RECOLLECT_MY_MODEL_KEY": "k"}
+    assert from_file("model: {api_key_env: RECOLLECT_MY_MODEL_KEY}", env).model.api_key is None
+
+
+def test_file_search_sets_what_a_response_takes_from_files() -> None:
+    env = {"ANTWORT_FILESEARCH_MIN_SCORE": "0.25", "ANTWORT_FILESEARCH_MAX_RESULTS": "7",
+           "ANTWORT_FILESEARCH_CONTEXT_BUDGET": "900"}  # fmt: skip
+    config = load(env=env)
+    assert config.responses == Responses(file_results=7, file_min_score=0.25, file_tokens=900)
+    assert setting(config, "ANTWORT_FILESEARCH_MIN_SCORE").note == "in force as responses.file_min_score"
+    block = "enabled: false, search: {max_results: 3, min_score: 0, context_token_budget: 1}"
+    search = f"builtins: {{file_search: {{{block}}}}}"
+    assert from_file(search).responses == Responses(
+        file_results=3, file_min_score=0, file_tokens=1, file_search=False
     )
+    wrong = refusal(f"{search}\nresponses: {{file_results: 4}}")
+    assert "says 3, but `responses.file_results` says 4; keep one of the two" in str(wrong)
+
+
+def test_the_episodic_block_sets_what_a_response_takes_from_memory() -> None:
+    config = from_file("memory: {enabled: true, retrieval: {max_results: 3, min_score: 0.2}}")
+    assert config.responses == Responses(memory_results=3, memory_min_score=0.2)
+    assert setting(config, "memory.retrieval.min_score").note == "in force as responses.memory_min_score"
+    assert setting(config, "memory.enabled").note == "accepted, no effect yet"
+
+
+def test_summaries_are_set_by_file_and_by_the_variables_of_their_source() -> None:
+    env = {"ANTWORT_SUMMARIZATION_ENABLED": "true", "ANTWORT_SUMMARIZATION_WINDOW_SIZE": "6",
+           "ANTWORT_SUMMARIZATION_STRATEGY": "eager", "ANTWORT_SUMMARIZATION_TOKEN_THRESHOLD": "99",
+           "ANTWORT_SUMMARIZATION_MAX_TOKENS": "50"}  # fmt: skip
+    wanted = Summarization(
+        enabled=True, strategy="eager", token_threshold=99, window_size=6, summary_max_tokens=50
+    )
+    assert load(env=env).summarization == wanted
+    config = from_file("summarization: {window_size: 4, model: ''}", env)
+    assert config.summarization == wanted
+    assert config.sources == {}
+    assert from_file("summarization: {model: small}").summarization.model == "small"
+
+
+def test_a_list_in_a_variable_is_yaml() -> None:
+    env = {"RECOLLECT_RESPONSES__MCP_HOSTS": "[mcp.example.com, localhost]"}
+    assert load(env=env).responses.mcp_hosts == ["mcp.example.com", "localhost"]
 
 
 BLOCKS = {
@@ -607,7 +704,7 @@ memory:
 def test_the_blocks_of_the_other_systems_are_taken_whole(name: str) -> None:
     env = {"DATABASE_URL": "postgresql://h/d", "OPENAI_API_KEY": "k"}
     config = from_file(BLOCKS[name], env)
-    wanted = EPISODIC | {key for key in SOURCES if key.startswith(("builtins", "summarization", "retention"))}
+    wanted = EPISODIC | {key for key in SOURCES if key.startswith(("builtins", "retention"))}
     assert set(config.sources) == (VECTOR if name == "vector" else wanted)
 
 
@@ -624,7 +721,7 @@ def test_every_key_is_documented_and_every_documented_key_exists() -> None:
     assert set(rows()) == OWN.keys() | keys | SOURCES | set(sources.ENVIRONMENT) | RESERVED
 
 
-@pytest.mark.parametrize("key", [key for key in OWN if key != "keys"])
+@pytest.mark.parametrize("key", [key for key in OWN if key not in ("keys", "agents")])
 def test_the_documented_default_is_the_default(key: str) -> None:
     assert yaml.safe_load(rows()[key].strip("`")) == value_of(Config(), key)
 

@@ -15,10 +15,13 @@ from recollect.config.sections import (
     Index,
     Jobs,
     Limits,
+    Model,
+    Responses,
     Search,
     Server,
     ServerKey,
     Setting,
+    Summarization,
     Words,
     own_types,
     value_of,
@@ -31,10 +34,13 @@ __all__ = [
     "Index",
     "Jobs",
     "Limits",
+    "Model",
+    "Responses",
     "Search",
     "Server",
     "ServerKey",
     "Setting",
+    "Summarization",
     "Words",
     "explain",
     "load",
@@ -73,4 +79,6 @@ def explain(config: Config) -> list[Setting]:
 def _listed(config: Config, key: str) -> object:
     if key == "keys":
         return [f"{each.name}: {each.role} in tenant {each.tenant}" for each in config.keys]
+    if key == "agents":
+        return [f"{each['id']}: {each['name']}" for each in config.agents]
     return masked(key, value_of(config, key))

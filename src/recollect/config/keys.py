@@ -106,6 +106,14 @@ def described(kind: Any) -> str:
     return _words(inspect.type_info(kind))
 
 
+def takes_list(kind: Any) -> bool:
+    """Whether a list is a value of the type `kind`."""
+    info = inspect.type_info(kind)
+    kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
+    bare = (each.type if isinstance(each, inspect.Metadata) else each for each in kinds)
+    return any(isinstance(each, inspect.ListType) for each in bare)
+
+
 def _nullable(kind: Any) -> bool:
     info = inspect.type_info(kind)
     return isinstance(info, inspect.UnionType) and info.includes_none

@@ -9,17 +9,17 @@ from typing import Any
 
 from recollect.config import file as yaml_file
 from recollect.config import sources
-from recollect.config.keys import checked, closest, leaves, shown
-from recollect.config.rules import check_together, check_urls, server_keys
+from recollect.config.keys import checked, closest, leaves, shown, takes_list
+from recollect.config.rules import agent_profiles, check_together, check_urls, server_keys
 from recollect.config.sections import Config, Setting, assembled, own_types
 from recollect.config.sources import Given
 from recollect.errors import ConfigError
 
 PREFIX = "RECOLLECT_"
-RESERVED = frozenset(
-    {"RECOLLECT_CONFIG", "RECOLLECT_MODEL_URL", "RECOLLECT_MODEL", "RECOLLECT_MODEL_API_KEY"}
-)
+RESERVED = frozenset({"RECOLLECT_CONFIG"})
 """Variables that are read elsewhere."""
+EMPTY_IS_NULL = frozenset({"summarization.model"})
+"""Keys of ours that other systems leave empty where we have null."""
 
 
 class Reading:
@@ -39,11 +39,15 @@ class Reading:
             key, kind = names[written]
             try:
                 value, lax = yaml_file.filled(raw, self.env, self.used)
-                yield Given(key, checked(written, value, kind, lax), written, origin)
+                yield self._given(key, checked(written, value, kind, lax), written, origin)
             except KeyError as missing:
                 self._missing_variable(written, missing.args[0])
             except ConfigError as wrong:
                 self.problems.append(wrong)
+
+    @staticmethod
+    def _given(key: str, value: Any, written: str, origin: str) -> Given:
+        return Given(key, None if value == "" and key in EMPTY_IS_NULL else value, written, origin)
 
     def _missing_variable(self, key: str, name: str) -> None:
         fix = f"set it, or write the value in place of `${{{name}}}`"
@@ -52,13 +56,14 @@ class Reading:
     def environment(self) -> Iterator[Given]:
         """The values that variables set. An empty variable counts as not set."""
         ours = {variable(key): (key, kind) for key, kind in self.types.items()}
-        theirs = {name: (key, sources.OTHERS[key]) for name, key in sources.ENVIRONMENT.items()}
+        kinds = self.types | sources.OTHERS
+        theirs = {name: (key, kinds[key]) for name, key in sources.ENVIRONMENT.items()}
         for name, (key, kind) in (ours | theirs).items():
             if not (text := self.env.get(name)):
                 continue
             try:
-                value = yaml_file.parse(name, text) if key == "keys" else text
-                yield Given(key, checked(name, value, kind, lax=True), name, f"environment {name}")
+                value = yaml_file.parse(name, text) if takes_list(kind) else text
+                yield self._given(key, checked(name, value, kind, lax=True), name, f"environment {name}")
             except ConfigError as wrong:
                 self.problems.append(wrong)
 
@@ -86,7 +91,8 @@ class Reading:
         """Notes variables that look like ours, or nearly like a source's, and are nobody's."""
         ours = {variable(key): key for key in self.types}
         for name in sorted(self.env):
-            if name.startswith(PREFIX) and name not in ours.keys() | self.used:
+            known = ours.keys() | sources.ENVIRONMENT.keys() | self.used
+            if name.startswith(PREFIX) and name not in known:
                 meant = closest(name.removeprefix(PREFIX).lower().replace("__", "."), self.types)
                 self._unknown_variable(name, variable(meant) if meant else None)
             elif name.startswith(sources.PREFIXES) and name not in sources.ENVIRONMENT:
@@ -121,8 +127,9 @@ def gather(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, ob
     values = {key: given.value for key, given in own.items()}
     if "keys" in own:
         values["keys"] = server_keys(own["keys"], env, reading.used, reading.problems)
-    if name := values.get("embedder.api_key_env"):
-        reading.used.add(name)
+    if "agents" in own:
+        values["agents"] = agent_profiles(own["agents"], reading.problems)
+    reading.used |= {name for key, name in values.items() if key.endswith(".api_key_env") and name}
     if "data" in own:
         values["data"] = os.path.expanduser(values["data"])
     reading.unknown_variables()

@@ -11,7 +11,7 @@ from typing import Any
 from recollect.config.keys import checked, leaves
 from recollect.config.sections import Knowledge, Search, ServerKey, field_types
 from recollect.config.sources import Given
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, InvalidInput
 
 SCHEMES = {
     "database.url": "recollect.db:DATABASES",
@@ -19,8 +19,11 @@ SCHEMES = {
     "words.url": "recollect.words:WORDS",
     "embedder.url": "recollect.embedders:EMBEDDERS",
     "files.url": "recollect.blobs:BLOBS",
+    "model.url": "recollect.models:MODELS",
 }
 """Where the known schemes of a URL stand; read only when the URL is not the default."""
+PROFILES = "recollect.agent.profiles"
+"""Where agent profiles are checked; read only when there is one."""
 
 
 def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
@@ -45,10 +48,11 @@ def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> Non
     )
     if dense == words == 0:
         problems.append(ConfigError("search.dense_weight", "must be above 0 when `search.words_weight` is 0"))
-    ways = [f"embedder.{way}" for way in ("api_key", "api_key_env", "api_key_file")]
-    if len(given := [way for way in ways if way in own and own[way].value is not None]) > 1:
-        says = f"is there beside `{own[given[0]].written}`; keep one of the two"
-        problems.append(ConfigError(own[given[1]].written, says))
+    for section in ("embedder", "model"):
+        ways = [f"{section}.{way}" for way in ("api_key", "api_key_env", "api_key_file")]
+        if len(given := [way for way in ways if way in own and own[way].value is not None]) > 1:
+            says = f"is there beside `{own[given[0]].written}`; keep one of the two"
+            problems.append(ConfigError(own[given[1]].written, says))
     for one, other in (("database.url", "database.url_file"),):
         if one in own and other in own and own[other].value is not None:
             says = f"is there beside `{own[one].written}`; keep one of the two"
@@ -62,6 +66,24 @@ def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> Non
         wrong = own.get("knowledge.chunk_overlap") or own["knowledge.chunk_size"]
         says = f"a chunk's overlap ({overlap}) must be at most half of its size ({size})"
         problems.append(ConfigError(wrong.written, says))
+
+
+def agent_profiles(given: Given, problems: list[ConfigError]) -> tuple[dict[str, Any], ...]:
+    """The agent profiles, each as it was written, checked by those who use them."""
+    kept: list[dict[str, Any]] = []
+    for at, entry in enumerate(given.value):
+        name = f"{given.written}[{at}]"
+        try:
+            import_module(PROFILES).configured(entry, name)
+            kept.append(entry)
+        except InvalidInput as wrong:
+            problems.append(ConfigError(wrong.field, str(wrong).removeprefix(f"{wrong.field}: ")))
+    for field in ("id", "name"):
+        twice = [value for value, times in Counter(entry[field] for entry in kept).items() if times > 1]
+        if twice:
+            says = f"{twice[0]!r} is there twice; each profile needs its own {field}"
+            problems.append(ConfigError(given.written, says))
+    return tuple(kept)
 
 
 def server_keys(

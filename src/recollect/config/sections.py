@@ -18,6 +18,7 @@ WebUrl = Annotated[
 ]
 Port = Annotated[int, Meta(ge=0, le=65535)]
 KeyList = Annotated[list[Any], Meta(description="a list of keys, each with a `name`, a `role` and a `key`")]
+AgentList = Annotated[list[Any], Meta(description="a list of agent profiles, each with an `id` and a `name`")]
 SCOPE_WEIGHTS = {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
 
 
@@ -160,9 +161,10 @@ class Quotas(Section, frozen=True, kw_only=True):
 
 class Model(Section, frozen=True, kw_only=True):
     """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers are
-    quoted from what was found. `timeout` (seconds) is the longest wait for more of an answer, `retries` are tries after
-    the first, before anything came. `context_tokens` is how much the model reads, `max_output_tokens` how much it writes
-    when a request does not say. With `fallback`, a question that the model fails is answered from what was found."""
+    quoted from what was found. `timeout` (seconds) is the longest wait for more of an answer, `retries` are tries
+    after the first, before anything came. `context_tokens` is how much the model reads, `max_output_tokens` how much
+    it writes when a request does not say. With `fallback`, a question that the model fails is answered from what was
+    found."""
 
     url: Url | None = None
     name: Text | None = None
@@ -181,10 +183,10 @@ class Model(Section, frozen=True, kw_only=True):
 
 
 class Responses(Section, frozen=True, kw_only=True):
-    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is taken
-    from memory and from files (results, least similarity, tokens), seconds between signs of life on a stream, background
-    responses at once (0: left to `recollect worker`), and the hosts of MCP servers that may be called: null is any while
-    only this machine reaches the server, and none otherwise."""
+    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is
+    taken from memory and from files (results, least similarity, tokens), whether files are searched at all, seconds
+    between signs of life on a stream, background responses at once (0: left to `recollect worker`), and the hosts of
+    MCP servers that may be called: null is any while only this machine reaches the server, and none otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0
@@ -195,22 +197,23 @@ class Responses(Section, frozen=True, kw_only=True):
     file_results: Count = 10
     file_min_score: Unit = 0.5
     file_tokens: Count = 4_000
+    file_search: bool = True
     keepalive: Seconds = 15.0
     background_at_once: Size = 8
     mcp_hosts: list[str] | None = None
 
 
 class Summarization(Section, frozen=True, kw_only=True):
-    """Summaries of long conversations: above `token_threshold` tokens, all but the last `window_size` turns are told as a
-    summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them, `eager` ones after a
-    response. `model` is another model's name for it."""
+    """Summaries of long conversations: above `token_threshold` tokens, all but the last `window_size` turns are told
+    as a summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them, `eager` ones
+    after a response. `model` is another model's name for it; empty text counts as null."""
 
     enabled: bool = False
     strategy: Literal["lazy", "eager"] = "lazy"
     token_threshold: Count = 8_000
     window_size: Count = 10
     summary_max_tokens: Count = 500
-    model: Text | None = None
+    model: str | None = None
 
 
 class ServerKey(Section, frozen=True, kw_only=True):
@@ -271,14 +274,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own_types() -> dict[str, Any]:
-    """The type of every key of ours, by dotted key. `keys` is a list of mappings, see `ServerKey`."""
+    """The type of every key of ours, by dotted key. `keys` and `agents` are lists of mappings, see `ServerKey` and
+    `recollect.agent.profiles`."""
     types: dict[str, Any] = {}
     for field in msgspec.structs.fields(Config):
         if isinstance(field.default, Section):
             types |= {f"{field.name}.{name}": kind for name, kind in field_types(type(field.default)).items()}
     weights = {f"search.scope_weights.{scope}": Weight for scope in SCOPE_WEIGHTS}
     del types["search.scope_weights"]
-    return {"data": Text, "keys": KeyList} | types | weights
+    return {"data": Text, "keys": KeyList, "agents": AgentList} | types | weights
 
 
 def field_types(section: type[msgspec.Struct]) -> dict[str, Any]:

@@ -92,12 +92,6 @@ OTHERS: dict[str, Any] = {
     "builtins.file_search.pgvector.dsn_file": Text,
     "builtins.file_search.qdrant.url": Text,
     "builtins.file_search.qdrant.collection_prefix": str,
-    "summarization.enabled": bool,
-    "summarization.strategy": When,
-    "summarization.token_threshold": Count,
-    "summarization.window_size": Count,
-    "summarization.summary_max_tokens": Count,
-    "summarization.model": str,
     "retention.vector_stores.max_storage_bytes": Count,
     "retention.vector_stores.max_files_per_store": Count,
     "retention.vector_stores.max_file_size_bytes": Count,
@@ -123,6 +117,9 @@ OTHERS: dict[str, Any] = {
 }
 
 ENVIRONMENT: dict[str, str] = {
+    "RECOLLECT_MODEL_URL": "model.url",
+    "RECOLLECT_MODEL": "model.name",
+    "RECOLLECT_MODEL_API_KEY": "model.api_key",
     "ANTWORT_SUMMARIZATION_ENABLED": "summarization.enabled",
     "ANTWORT_SUMMARIZATION_STRATEGY": "summarization.strategy",
     "ANTWORT_SUMMARIZATION_TOKEN_THRESHOLD": "summarization.token_threshold",
@@ -132,7 +129,7 @@ ENVIRONMENT: dict[str, str] = {
     "ANTWORT_FILESEARCH_MIN_SCORE": "builtins.file_search.search.min_score",
     "ANTWORT_FILESEARCH_CONTEXT_BUDGET": "builtins.file_search.search.context_token_budget",
 } | {key: key for key in OTHERS if key.isupper()}
-"""Environment variables by the key they set."""
+"""Environment variables by the key they set, of ours or of theirs."""
 
 PREFIXES = ("ANTWORT_SUMMARIZATION_", "ANTWORT_FILESEARCH_", "CONTEXT_SESSION_", "VECTOR_EMBEDDING_")
 
@@ -189,6 +186,12 @@ SETS: dict[str, str] = {
     "builtins.file_search.chunking.strategy": "knowledge.chunking",
     "builtins.file_search.chunking.chunk_size": "knowledge.chunk_size",
     "builtins.file_search.chunking.chunk_overlap": "knowledge.chunk_overlap",
+    "builtins.file_search.enabled": "responses.file_search",
+    "builtins.file_search.search.max_results": "responses.file_results",
+    "builtins.file_search.search.min_score": "responses.file_min_score",
+    "builtins.file_search.search.context_token_budget": "responses.file_tokens",
+    "memory.retrieval.max_results": "responses.memory_results",
+    "memory.retrieval.min_score": "responses.memory_min_score",
     "retention.vector_stores.max_storage_bytes": "quotas.max_storage_bytes",
     "retention.vector_stores.max_files_per_store": "quotas.max_files_per_store",
     "retention.vector_stores.max_file_size_bytes": "quotas.max_file_bytes",
