@@ -1,0 +1,50 @@
+"""A scripted model over real HTTP, for as long as a test needs it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from recollect.models.script import Scripted
+from recollect.models.scripted_app import Received, ScriptedApp, scripted_app
+
+logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing" not in record.getMessage())
+
+
+@contextmanager
+def running(app: Any) -> Iterator[str]:
+    """Runs an ASGI app on a free port in a thread; yields `http://127.0.0.1:PORT`."""
+    config = uvicorn.Config(app, "127.0.0.1", 0, log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(5)
+
+
+@contextmanager
+def serving(script: Scripted) -> Iterator[tuple[str, list[Received]]]:
+    """A chat-completions server that plays `script` (turns, a Script, or a path): its URL, which ends in `/v1`, and the
+    requests it received, a list that grows."""
+    with playing(script) as (url, app):
+        yield url, app.received
+
+
+@contextmanager
+def playing(script: Scripted) -> Iterator[tuple[str, ScriptedApp]]:
+    """The same with the app itself, to which turns can be added: `app.play.add({"text": "more"})`."""
+    app = scripted_app(script)
+    with running(app) as url:
+        yield f"{url}/v1", app
