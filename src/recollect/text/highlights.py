@@ -94,9 +94,9 @@ def _left_edge(text: str, low: int, start: int) -> int:
             at += 1
         if at == start:
             at = low
-    while at < start and (text[at].isspace() or not _is_boundary(text, at)):
+    while at < start and (text[at].isspace() or not is_boundary(text, at)):
         at += 1
-    while not _is_boundary(text, at):
+    while not is_boundary(text, at):
         at -= 1
     return at
 
@@ -109,14 +109,14 @@ def _right_edge(text: str, end: int, high: int) -> int:
             at -= 1
         if at == end:
             at = high
-    while at > end and (text[at - 1].isspace() or not _is_boundary(text, at)):
+    while at > end and (text[at - 1].isspace() or not is_boundary(text, at)):
         at -= 1
-    while not _is_boundary(text, at):
+    while not is_boundary(text, at):
         at += 1
     return at
 
 
-def _is_boundary(text: str, at: int) -> bool:
+def is_boundary(text: str, at: int) -> bool:
     """Whether a cut before character `at` leaves graphemes whole: marks, joiners, skin tones, flags, CRLF."""
     if at <= 0 or at >= len(text):
         return True
