@@ -25,6 +25,7 @@ from recollect.api.observe import Observed
 from recollect.api.openapi import document
 from recollect.api.route import MULTIPART, Call, Route
 from recollect.api.routes import ROUTES
+from recollect.api.sse import Live
 from recollect.recollect import Recollect
 from recollect.telemetry import Telemetry
 
@@ -41,7 +42,9 @@ class Answers:
         self.recollect = recollect
         self.server = recollect.config.server
         self.guard = Guard(recollect.config)
-        self.house = House(recollect, Telemetry(recollect.core), document(ROUTES, self.server.public_url))
+        self.house = House(
+            recollect, Telemetry(recollect.core), document(ROUTES, self.server.public_url), Live()
+        )
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:

@@ -18,6 +18,9 @@ from recollect.errors import (
     Forbidden,
     IndexUnavailable,
     InvalidInput,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
     NotFound,
     QuotaExceeded,
     RecollectError,
@@ -70,6 +73,9 @@ STATUSES: dict[type[RecollectError], tuple[int, str]] = {
     FolderInUse: (503, "storage_unavailable"),
     IndexUnavailable: (503, "index_unavailable"),
     EmbedderUnavailable: (503, "embedder_unavailable"),
+    ModelUnavailable: (503, "model_unavailable"),
+    ModelRefused: (400, "model_refused"),
+    ModelError: (502, "model_error"),
 }
 """Status and code by the nearest class of the tree."""
 

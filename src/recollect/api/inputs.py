@@ -70,7 +70,7 @@ def _shown(path: str) -> str:
 
 
 def from_query(given: QueryParams, type_: type[T]) -> T:
-    """The query string as a `type_`: a list is a parameter that is repeated, `filters` is JSON. What the type does
+    """The query string as a `type_`: a list is a parameter that is repeated (`tags` or `tags[]`), `filters` is JSON. What the type does
     not know is refused or ignored, as the type says.
 
     Raises:
@@ -78,12 +78,13 @@ def from_query(given: QueryParams, type_: type[T]) -> T:
     """
     lists, known = _lists(type_), _known(type_)
     raw: dict[str, Any] = {}
-    for name in given:
+    for written in given:
+        name = written.removesuffix("[]") if written.removesuffix("[]") in lists else written
         if known is not None and name not in known:
             continue
-        values = given.getlist(name)
+        values = given.getlist(written)
         if name in lists:
-            raw[name] = values
+            raw[name] = [*raw.get(name, ()), *values]
         elif len(values) > 1:
             raise InvalidInput(name, "is there twice; it takes one value")
         elif name == "filters":

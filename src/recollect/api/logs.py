@@ -42,7 +42,7 @@ def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -
         "request",
         extra={
             "request_id": state.request_id,
-            "method": scope["method"],
+            "method": scope.get("method", scope["type"]),
             "route": state.route,
             "status": status,
             "ms": round(seconds * 1000, 2),

@@ -16,6 +16,7 @@ from recollect.telemetry import Telemetry
 log = logging.getLogger("recollect.http")
 REQUEST_ID = "x-request-id"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+BEGINNINGS = frozenset(("http.response.start", "websocket.accept", "websocket.http.response.start"))
 _PLAIN = re.compile(r"[\w.-]{1,64}")
 
 
@@ -39,7 +40,7 @@ class Observed:
         self.telemetry = telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -47,13 +48,14 @@ class Observed:
         scope["recollect"] = seen
 
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                seen.status = message["status"]
+            if message["type"] in BEGINNINGS:
+                seen.status = message.get("status", 101)
+                message.setdefault("headers", [])
                 MutableHeaders(scope=message)[REQUEST_ID] = seen.request_id
             await send(message)
 
         began = time.perf_counter()
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = method_of(scope)
         with self.telemetry.span(method, _carrier(headers)) as span:
             try:
                 await self.app(scope, receive, sending)
@@ -65,6 +67,13 @@ class Observed:
                     span.set_attribute("http.route", seen.route)
                     span.set_attribute("http.response.status_code", seen.status)
                 request_line(log, scope, seen.status, seconds)
+
+
+def method_of(scope: Scope) -> str:
+    """The request's method as it is counted; a connection's that stays open is `websocket`."""
+    if scope["type"] == "websocket":
+        return "websocket"
+    return scope["method"] if scope["method"] in METHODS else "other"
 
 
 def _request_id(given: str) -> str:

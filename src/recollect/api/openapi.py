@@ -10,6 +10,7 @@ import msgspec
 
 from recollect.api.errors import JSON, ErrorEnvelope
 from recollect.api.route import MULTIPART, Call, Form, Route
+from recollect.api.sse import EVENTS
 
 REF = "#/components/schemas/{name}"
 Schema = dict[str, Any]
@@ -106,7 +107,8 @@ def _operation_id(route: Route) -> str:
 
 def _answer(route: Route, shown: dict[Any, Schema]) -> Schema:
     schema = shown[route.answer] if route.answer is not None else {"type": "string"}
-    return {route.media: {"schema": schema}}
+    events: Schema = {EVENTS: {"schema": {"type": "string"}}} if route.streams else {}
+    return {route.media: {"schema": schema}, **events}
 
 
 def _path_parameters(route: Route) -> list[Schema]:

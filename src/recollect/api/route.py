@@ -66,7 +66,8 @@ class Route:
     handler reads itself; a route with both takes either. `query` is the type of the query string.
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
     `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with
-    what was sent or selected: it has no total time limit, its body only has to keep arriving.
+    what was sent or selected: it has no total time limit, its body only has to keep arriving. `streams` says that
+    it answers with events, too.
     """
 
     method: str
@@ -80,6 +81,7 @@ class Route:
     media: str = JSON
     long: bool = False
     form: Form | None = None
+    streams: bool = False
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from recollect.api import logs
-from recollect.api.app import create_app
+from recollect.api.app import Answers, create_app
 from recollect.api.auth import Guard
 from recollect.config import Config
 from recollect.errors import ConfigError
@@ -48,12 +48,14 @@ async def _serve(config: Config, door: socket.socket, started: Callable[[str], N
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=int(config.server.request_timeout) + 1,
+            ws_max_size=config.server.max_body_bytes,
+            ws_per_message_deflate=False,
         )
         url = url_of(door)
         recollect.announce(url)
         started(url)
         try:
-            await Server(settings).serve(sockets=[door])
+            await Server(settings, app.state.answers).serve(sockets=[door])
         finally:
             await app.state.answers.drain()
 
@@ -85,7 +87,18 @@ async def _work(config: Config, started: Callable[[], None]) -> None:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it."""
+    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it. Streams that are
+    under way may end before connections do."""
+
+    def __init__(self, settings: uvicorn.Config, answers: Answers) -> None:
+        super().__init__(settings)
+        self._answers = answers
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await self._answers.house.live.end(self._answers.server.request_timeout)
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
