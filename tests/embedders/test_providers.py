@@ -24,10 +24,10 @@ import recollect
 from recollect.config import Embedder as Settings
 from recollect.config import load
 from recollect.embedders import Embedded, Embedder, Task, open_embedder
-from recollect.embedders.http import told_wait
 from recollect.embedders.known import KNOWN
 from recollect.embedders.remote import same_model
 from recollect.errors import ConfigError, EmbedderUnavailable
+from recollect.provider import told_wait
 
 KEY = "sk-hush-0123456789"
 SMALL = "openai:text-embedding-3-small"

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import re
-import ssl
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import httpcore  # noqa: F401 - httpx would import it at the first request, on the event loop
 import httpx
@@ -22,21 +16,15 @@ import msgspec
 
 from recollect.embedders.base import Task
 from recollect.errors import EmbedderUnavailable
+from recollect.provider import TOO_LONG, Clients, backoff, clean, times, told, told_wait, trusted
 
 log = logging.getLogger("recollect.embedders")
 
 TRIES = 4
-FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
-"""Seconds before the second try, and the most before any, when the provider names no time; doubled each time."""
 REST, LONGEST_REST = 2.0, 60.0
 """Seconds for which a provider that failed is not asked again: the least, and the most that it can ask for."""
-TOLD_CHARS = 200
 PASSING = frozenset({408, 425, 429})
 FINAL = frozenset({401, 403, 404})
-TOO_LONG = re.compile(
-    r"(?i)context (length|size|window)|too (long|large)|token (limit|count)|maximum .*tokens?"
-    r"|exceeds? .*(length|tokens)"
-)
 FIXES = {
     400: "see what it says, and check embedder.dimension and the model's name",
     401: "give a valid key with embedder.api_key, api_key_env or api_key_file",
@@ -110,12 +98,11 @@ class Wire:
         self.base = base
         self.fixes = FIXES | dict(fixes)
         self.usage = Usage()
-        self._trusted = _trusted()
+        self._trusted = trusted()
         self._header = header
         self._secret = secret
         self._connections = connections
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._clients = Clients(self._client)
         self._resting: dict[Task, tuple[float, str]] = {}
 
     async def post(
@@ -138,9 +125,9 @@ class Wire:
                 left = until - time.monotonic()
                 return await self._once(path, content, min(timeout, left))
             except Passing as exc:
-                wait = _backoff(attempt) if exc.wait is None else exc.wait
+                wait = backoff(attempt) if exc.wait is None else exc.wait
                 if attempt == TRIES or time.monotonic() + wait >= until:
-                    says = f"{self.place} did not answer: {exc}; tried {_times(attempt)}"
+                    says = f"{self.place} did not answer: {exc}; tried {times(attempt)}"
                     self.rest(lane, says, exc.wait or 0.0)
                     raise EmbedderUnavailable(says) from exc
                 self.usage.retries += 1
@@ -161,7 +148,7 @@ class Wire:
         headers = {"content-type": "application/json", **self._header()}
         try:
             async with asyncio.timeout(timeout):
-                response = await self._client().post(self.base + path, content=content, headers=headers)
+                response = await self._clients.here().post(self.base + path, content=content, headers=headers)
         except TimeoutError as exc:
             raise Passing(f"nothing came within {timeout:.3g} s") from exc
         except httpx.TransportError as exc:
@@ -185,28 +172,24 @@ class Wire:
         return document
 
     def _failure(self, response: httpx.Response) -> Passing | Refused:
-        status, (told, code) = response.status_code, _told(response)
-        told = self._clean(told)
+        status, (says, code) = response.status_code, told(response)
+        says = self._clean(says)
         if status == 429 and code == "insufficient_quota":
-            return Refused(status, told)
-        refused = Refused(status, told)
+            return Refused(status, says)
+        refused = Refused(status, says)
         if status == 500 and refused.too_long:  # llama.cpp says it so
             return refused
         if status in PASSING or status >= 500:
             return Passing(str(refused), told_wait(response, time.time()))
         if status < 400:
             to = response.headers.get("location", "another address").split("?")[0]
-            return Refused(status, told, f"it points to {self._clean(to)}; set embedder.base_url to that")
-        if status == 400 and re.search(r"(?i)api.?key", f"{told} {code}"):
-            return Refused(401, told)  # Gemini says 400 to a wrong key
+            return Refused(status, says, f"it points to {self._clean(to)}; set embedder.base_url to that")
+        if status == 400 and re.search(r"(?i)api.?key", f"{says} {code}"):
+            return Refused(401, says)  # Gemini says 400 to a wrong key
         return refused
 
     def _clean(self, text: str) -> str:
-        """The text short, on one line, and without the key."""
-        secret = self._secret()
-        text = text.replace(secret, "***") if secret else text
-        text = " ".join(text.split())
-        return text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}..."
+        return clean(text, self._secret())
 
     def _awake(self, lane: Task) -> None:
         until, says = self._resting.get(lane, (0.0, ""))
@@ -220,77 +203,9 @@ class Wire:
         log.warning("%s", says)
 
     def _client(self) -> httpx.AsyncClient:
-        loop = asyncio.get_running_loop()
-        if (client := self._clients.get(loop)) is None:
-            limits = httpx.Limits(max_connections=self._connections, keepalive_expiry=30.0)
-            client = httpx.AsyncClient(timeout=None, limits=limits, verify=self._trusted)
-            self._clients[loop] = client
-        return client
+        limits = httpx.Limits(max_connections=self._connections, keepalive_expiry=30.0)
+        return httpx.AsyncClient(timeout=None, limits=limits, verify=self._trusted)
 
     def close(self) -> None:
         """Lets go of the connections; those of a loop that still runs are closed there."""
-        clients, self._clients = list(self._clients.items()), WeakKeyDictionary()
-        for loop, client in clients:
-            with suppress(RuntimeError):  # the loop closed meanwhile, and its sockets with it
-                loop.call_soon_threadsafe(self._close_on, loop, client)
-
-    def _close_on(self, loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient) -> None:
-        task = loop.create_task(client.aclose())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    """The authorities that every connection trusts: read once, as it takes some 20 ms."""
-    return httpx.create_ssl_context()
-
-
-def told_wait(response: httpx.Response, now: float) -> float | None:
-    """Seconds that a response asks to wait, None where it does not say; `now` is Unix time.
-
-    Reads `retry-after-ms`, then `Retry-After` as seconds or as a date (RFC 9110, 10.2.3), which counts from
-    the response's own `Date`, so that the two clocks need not agree; then the `retryDelay` in Google's errors.
-    """
-    headers = response.headers
-    with suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    with suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after"]))
-    if (at := _date(headers.get("retry-after"))) is not None:
-        return max(0.0, at - (_date(headers.get("date")) or now))
-    if found := re.search(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', response.content[:65_536]):
-        return float(found[1])
-    return None
-
-
-def _date(text: str | None) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except ValueError:
-        return None
-
-
-def _told(response: httpx.Response) -> tuple[str, str]:
-    """What the body of an error says, and its code: `{"error": {"message": ...}}`, `{"error": ...}`,
-    `{"message": ...}` or `{"detail": ...}`; nothing where it has another shape, as that may repeat the texts."""
-    try:
-        body = msgspec.json.decode(response.content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return "", ""
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    if isinstance(inner, str):
-        return inner, ""
-    if not isinstance(inner, dict):
-        return "", ""
-    says = next((inner[name] for name in ("message", "detail") if isinstance(inner.get(name), str)), "")
-    return says, str(inner.get("code") or inner.get("type") or inner.get("status") or "")
-
-
-def _backoff(attempt: int) -> float:
-    longest: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
-    return longest * random.uniform(0.5, 1.0)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+        self._clients.close()

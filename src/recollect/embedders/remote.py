@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.config.keys import checked
+from recollect.config.secret import Secret
 from recollect.config.sections import Embedder as Settings
 from recollect.config.sections import field_types
 from recollect.embedders.base import Calibration, Embedded, Embedder, Span, Task, Vectors
 from recollect.embedders.batching import unit
 from recollect.embedders.http import Refused, Unusable, Wire
 from recollect.embedders.known import Known, known
-from recollect.embedders.secret import Secret
 from recollect.embedders.windows import windows
 from recollect.errors import ConfigError, EmbedderUnavailable
 from recollect.text import tokens
@@ -104,7 +104,9 @@ class RemoteEmbedder(Embedder):
         self.prefixes: dict[Task, str] = self._prefixes(self.known)
         self.model = self._space(self.known)
         at_home = self.base == self.home
-        self.secret = Secret(settings, self.key_variable if at_home else None)
+        self.secret = Secret(
+            settings, self.key_variable if at_home else None, "embedder", EmbedderUnavailable
+        )
         if self.key_needed and at_home and self.secret.last is None:
             raise ConfigError(
                 "embedder.api_key",

@@ -1,0 +1,117 @@
+"""What every provider behind HTTP shares: connections for each event loop, waits between tries, what an error says."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from functools import cache
+from weakref import WeakKeyDictionary
+
+import httpx
+import msgspec
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+"""Seconds before the second try, and the most before any, when the provider names no time; doubled each time."""
+TOLD_CHARS = 200
+TOO_LONG = re.compile(
+    r"(?i)context (length|size|window)|too (long|large)|token (limit|count)|maximum .*tokens?"
+    r"|exceeds? .*(length|tokens)"
+)
+
+
+class Clients:
+    """HTTP clients, one for each event loop, each made by `make` when it is first wanted there."""
+
+    def __init__(self, make: Callable[[], httpx.AsyncClient]) -> None:
+        self._make = make
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def here(self) -> httpx.AsyncClient:
+        """The client of the running loop."""
+        loop = asyncio.get_running_loop()
+        if (client := self._clients.get(loop)) is None:
+            client = self._clients[loop] = self._make()
+        return client
+
+    def close(self) -> None:
+        """Lets go of the connections; those of a loop that still runs are closed there."""
+        clients, self._clients = list(self._clients.items()), WeakKeyDictionary()
+        for loop, client in clients:
+            with suppress(RuntimeError):  # the loop closed meanwhile, and its sockets with it
+                loop.call_soon_threadsafe(self._close_on, loop, client)
+
+    def _close_on(self, loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient) -> None:
+        task = loop.create_task(client.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """The authorities that every connection trusts: read once, as it takes some 20 ms."""
+    return httpx.create_ssl_context()
+
+
+def clean(text: str, secret: str | None) -> str:
+    """The text short, on one line, and without the key."""
+    text = text.replace(secret, "***") if secret else text
+    text = " ".join(text.split())
+    return text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}..."
+
+
+def told_wait(response: httpx.Response, now: float) -> float | None:
+    """Seconds that a response asks to wait, None where it does not say; `now` is Unix time.
+
+    Reads `retry-after-ms`, then `Retry-After` as seconds or as a date (RFC 9110, 10.2.3), which counts from
+    the response's own `Date`, so that the two clocks need not agree; then the `retryDelay` in Google's errors.
+    """
+    headers = response.headers
+    with suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    with suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after"]))
+    if (at := _date(headers.get("retry-after"))) is not None:
+        return max(0.0, at - (_date(headers.get("date")) or now))
+    if found := re.search(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', response.content[:65_536]):
+        return float(found[1])
+    return None
+
+
+def _date(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except ValueError:
+        return None
+
+
+def told(response: httpx.Response) -> tuple[str, str]:
+    """What the body of an error says, and its code: `{"error": {"message": ...}}`, `{"error": ...}`,
+    `{"message": ...}` or `{"detail": ...}`; nothing where it has another shape, as that may repeat the texts."""
+    try:
+        body = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "", ""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if isinstance(inner, str):
+        return inner, ""
+    if not isinstance(inner, dict):
+        return "", ""
+    says = next((inner[name] for name in ("message", "detail") if isinstance(inner.get(name), str)), "")
+    return says, str(inner.get("code") or inner.get("type") or inner.get("status") or "")
+
+
+def backoff(attempt: int) -> float:
+    """Seconds before the try after this one, less up to half by chance."""
+    longest: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
+    return longest * random.uniform(0.5, 1.0)
+
+
+def times(count: int) -> str:
+    """How often, in words."""
+    return "once" if count == 1 else f"{count} times"
