@@ -77,6 +77,18 @@ class Tool(ABC):
     def failed(self, item: Item, reason: str) -> Result:
         """The result of a call that failed: the model is told `reason`."""
 
+    async def check(self, turn: Turn) -> None:
+        """Refuses what the tool can be known not to do for this subject, before the response begins.
+
+        Raises:
+            RecollectError: the request is to be answered with it, as an error.
+        """
+        return
+
+    async def close(self) -> None:
+        """Lets go of what the tool holds for one response; called at its end, however it ended. Idempotent."""
+        return
+
     def asking(self, arguments: str) -> Item:
         """The item that asks for approval, where `approved` is False."""
         raise NotImplementedError

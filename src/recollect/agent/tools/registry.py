@@ -1,0 +1,28 @@
+"""From the tools that a request declares to those that run here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recollect.agent.tools.base import Tool
+from recollect.agent.tools.files import FileSearch
+from recollect.config.sections import Responses as Settings
+
+Make = Callable[[dict[str, Any], Settings, str], Tool]
+
+TYPES: dict[str, Make] = {"file_search": FileSearch.declared}
+"""The declared types that are tools of this house."""
+
+
+def tools_of(declared: Sequence[dict[str, Any]], settings: Settings) -> list[Tool]:
+    """The tools of this house among those declared, in their order; other types are not looked at.
+
+    Raises:
+        InvalidInput: a field is wrong; it is named as `tools[i].field`.
+    """
+    return [
+        TYPES[str(raw["type"])](raw, settings, f"tools[{i}]")
+        for i, raw in enumerate(declared)
+        if raw.get("type") in TYPES
+    ]

@@ -1,0 +1,164 @@
+"""One prompt out of many pieces: budgets, order, and where every piece came from. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from recollect.text.highlights import is_boundary
+
+Part = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
+Count = Callable[[str], int]
+
+PARTS: tuple[Part, ...] = get_args(Part)
+"""The parts of a prompt, in the order in which they are read."""
+FIRST: tuple[Part, ...] = ("question", "system", "summary", "recent", "documents", "memories", "sessions")
+"""The parts in the order in which they take their tokens, where there are not enough for all."""
+BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
+"""What stands between the pieces of a part; a line's end where nothing is said."""
+BRIEF_ENTRIES = 3
+BRIEF_CHARS = 500
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A text for one part of a prompt. Of what does not fit, the lowest `score` goes first; `id` and `scores` say where
+    the text is from, and what its score is made of."""
+
+    part: Part
+    text: str
+    id: str = ""
+    score: float = 0.0
+    scores: dict[str, float] = {}
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece as it stands in the prompt: `text` is the piece's, or the beginning of it where it was `cut`."""
+
+    piece: Piece
+    text: str
+    tokens: int
+    cut: bool = False
+
+
+class Assembled(msgspec.Struct, kw_only=True):
+    """A prompt. `placed` are the pieces in it, in its order, `left_out` those that are not. `texts` are the parts that
+    are not empty, `tokens` what each of these has, heading and all; `total` is their sum."""
+
+    placed: list[Placed]
+    left_out: list[Piece]
+    texts: dict[Part, str]
+    tokens: dict[Part, int]
+    total: int
+
+
+def assemble(
+    pieces: Sequence[Piece],
+    *,
+    total: int,
+    budgets: Mapping[Part, int],
+    count: Count,
+    headings: Mapping[Part, str] | None = None,
+) -> Assembled:
+    """The prompt of these pieces in at most `total` tokens; a part has at most `budgets[part]`, or what is left.
+
+    A part keeps its best pieces in the order they were given in. When not even the best one fits, its beginning is
+    kept, cut where a character ends. A heading goes before the pieces of its part, if there are any.
+    """
+    left = max(0, total)
+    kept: dict[Part, list[Placed]] = {}
+    texts: dict[Part, str] = {}
+    tokens: dict[Part, int] = {}
+    for part in FIRST:
+        own = [piece for piece in pieces if piece.part == part]
+        room = min(left, max(0, budgets.get(part, left)))
+        kept[part] = _fill(own, room, count, (headings or {}).get(part, ""))
+        if kept[part]:
+            texts[part] = _joined(
+                part, (placed.text for placed in kept[part]), (headings or {}).get(part, "")
+            )
+            tokens[part] = count(texts[part])
+            left -= tokens[part]
+    placed = [one for part in PARTS for one in kept[part]]
+    held = {id(one.piece) for one in placed}
+    return Assembled(
+        placed=placed,
+        left_out=[piece for piece in pieces if id(piece) not in held],
+        texts={part: texts[part] for part in PARTS if part in texts},
+        tokens={part: tokens[part] for part in PARTS if part in tokens},
+        total=sum(tokens.values()),
+    )
+
+
+def _fill(own: Sequence[Piece], room: int, count: Count, heading: str) -> list[Placed]:
+    """The best pieces of one part that fit together, in the order given."""
+    if not own or room <= 0:
+        return []
+    part = own[0].part
+    ranked = sorted(range(len(own)), key=lambda at: -own[at].score)
+    taken: list[int] = []
+    spent = count(f"{heading}\n") if heading else 0
+    for at in ranked:
+        spent += count(own[at].text + BETWEEN.get(part, "\n"))
+        # The sum of the pieces is the count of the whole but for a token or two: only near the end is that counted.
+        if spent > room and count(_joined(part, _texts(own, [*taken, at]), heading)) > room:
+            break
+        taken.append(at)
+    while taken and count(_joined(part, _texts(own, taken), heading)) > room:
+        taken.pop()
+    if not taken:
+        return _cut(own[ranked[0]], room, count, heading)
+    return [Placed(piece=own[at], text=own[at].text, tokens=count(own[at].text)) for at in sorted(taken)]
+
+
+def _cut(piece: Piece, room: int, count: Count, heading: str) -> list[Placed]:
+    """The beginning of a piece that fits alone, if there is one."""
+    text = cut(piece.text, room, lambda some: count(_joined(piece.part, [some], heading)))
+    return [Placed(piece=piece, text=text, tokens=count(text), cut=True)] if text else []
+
+
+def _texts(own: Sequence[Piece], places: Iterable[int]) -> list[str]:
+    return [own[at].text for at in sorted(places)]
+
+
+def _joined(part: Part, texts: Iterable[str], heading: str) -> str:
+    body = BETWEEN.get(part, "\n").join(texts)
+    return f"{heading}\n{body}" if heading else body
+
+
+def cut(text: str, tokens: int, count: Count) -> str:
+    """The text, or the longest beginning of it that has at most so many tokens and ends where a character, as it is
+    seen, ends. Never counts much more than it returns."""
+    low, high = 0, min(len(text), max(16, 4 * tokens))
+    while count(text[:high]) <= tokens:
+        if high == len(text):
+            return text
+        low, high = high, min(len(text), 2 * high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(text[:middle]) <= tokens else (low, middle)
+    while low and not (is_boundary(text, low) and count(text[:low]) <= tokens):
+        low -= 1
+    return text[:low]
+
+
+def shortened(text: str, length: int) -> str:
+    """The text, or the beginning of it with an ellipsis behind, at most `length` characters together; it ends where a
+    character, as it is seen, ends."""
+    if len(text) <= length:
+        return text
+    end = max(0, length - 1)
+    while not is_boundary(text, end):
+        end -= 1
+    return f"{text[:end].rstrip()}…"
+
+
+def semantic_query(question: str, recent: Sequence[str]) -> str:
+    """What is searched for: the question, and below it a brief of what was said last, the newest last: at most 3
+    entries and 500 characters."""
+    entries = [folded for text in recent[-BRIEF_ENTRIES:] if (folded := " ".join(text.split()))]
+    if not entries:
+        return question
+    share = (BRIEF_CHARS - (len(entries) - 1)) // len(entries)
+    return "\n".join([question, *(shortened(entry, share) for entry in entries)])
