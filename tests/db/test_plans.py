@@ -26,6 +26,8 @@ WALKS = {
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
+    # of agents
+    "count_agents",
 }  # fmt: skip
 """Statements whose business is all rows of a tenant, or that read a small table in order: the parts of uploads are
 those of pending ones, the uploads those of a day."""

@@ -74,6 +74,7 @@ CREATE TABLE agents (
     PRIMARY KEY (tenant_id, id)
 );
 CREATE UNIQUE INDEX agents_order ON agents (tenant_id, seq);
+CREATE INDEX agents_name ON agents (tenant_id, name);
 
 DO $$
 DECLARE name TEXT;

@@ -74,6 +74,7 @@ CREATE TABLE agents (
     PRIMARY KEY (tenant_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX agents_order ON agents (tenant_id, seq);
+CREATE INDEX agents_name ON agents (tenant_id, name);
 
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('conversations', 'conversations', '100000 100000 1'),
@@ -86,5 +87,6 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('responses', 'responses_previous', '1000000 1000000 1'),
     ('response_events', 'response_events', '100000 100000 20 1'),
     ('agents', 'agents', '1000 1000 1'),
-    ('agents', 'agents_order', '1000 1000 1');
+    ('agents', 'agents_order', '1000 1000 1'),
+    ('agents', 'agents_name', '1000 1000 1');
 ANALYZE sqlite_schema;
