@@ -7,9 +7,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from recollect.agent.conversations import Conversations
+from recollect.agent.engine import Engine
+from recollect.agent.history import History
+from recollect.agent.profiles import Agents, configured_profiles
+from recollect.agent.responses import Responses
 from recollect.config import Config, load
+from recollect.config.sections import Model
 from recollect.knowledge import Knowledge, Librarian
-from recollect.memories import Memories
+from recollect.memories import Core, Memories
+from recollect.models import open_model
 from recollect.moves import Moves
 from recollect.threads import Threads
 from recollect.types import Subject
@@ -18,20 +25,30 @@ from recollect.wiring import Wired, wire
 
 
 class Recollect:
-    """Memory and knowledge in one folder, or wherever the configuration says.
+    """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories` and `knowledge` act for the admin of tenant `default`; `acting_as` and `knowing_as` give the same for
-    another subject.
+    `memories`, `knowledge`, `responses`, `conversations` and `agents` act for the admin of tenant `default`; `acting_as`,
+    `knowing_as`, `responding_as`, `conversing_as` and `agents_as` give the same for another subject.
     """
 
     def __init__(
-        self, config: Config, wired: Wired, moves: Moves, upkeep: Upkeep, librarian: Librarian
+        self,
+        config: Config,
+        wired: Wired,
+        moves: Moves,
+        upkeep: Upkeep,
+        librarian: Librarian,
+        engine: Engine,
     ) -> None:
         self.config = config
         self.core = core = wired.core
         self.subject = Subject()
         self.memories = Memories(core, self.subject)
         self.knowledge = Knowledge(core, self.subject)
+        self.engine = engine
+        self.responses = Responses(engine, self.subject)
+        self.conversations = Conversations(core, self.subject)
+        self.agents = engine.agents(self.subject)
         self._lock = wired.lock
         self._moves = moves
         self._upkeep = upkeep
@@ -72,12 +89,12 @@ class Recollect:
         upkeep = Upkeep(core, asyncio.get_running_loop())
         moves = Moves(core, wired.open_index, wired.index_url)
         librarian = Librarian(core)
-        await core.jobs.start(
-            config.jobs.workers, config.knowledge.files_at_once if config.jobs.workers else 0
-        )
+        engine = _engine(config, core)
+        at_once = (config.knowledge.files_at_once, config.responses.background_at_once)
+        await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else (0, 0)))
         await upkeep.begin()
         librarian.begin()
-        return cls(config, wired, moves, upkeep, librarian)
+        return cls(config, wired, moves, upkeep, librarian, engine)
 
     def acting_as(self, subject: Subject) -> Memories:
         """The memories as another subject sees them; nothing is copied or opened."""
@@ -86,6 +103,18 @@ class Recollect:
     def knowing_as(self, subject: Subject) -> Knowledge:
         """The files and vector stores as another subject sees them."""
         return Knowledge(self.core, subject)
+
+    def responding_as(self, subject: Subject) -> Responses:
+        """The responses as another subject sees them."""
+        return Responses(self.engine, subject)
+
+    def conversing_as(self, subject: Subject) -> Conversations:
+        """The conversations as another subject sees them."""
+        return Conversations(self.core, subject)
+
+    def agents_as(self, subject: Subject) -> Agents:
+        """The agent profiles as another subject sees them."""
+        return self.engine.agents(subject)
 
     def announce(self, url: str) -> None:
         """Tells other processes that want this folder where to find its server."""
@@ -99,6 +128,7 @@ class Recollect:
         self._closed = True
         self._upkeep.end()
         await self.core.jobs.stop()
+        await self.engine.stop()
         await self._librarian.end()
         try:
             # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
@@ -120,3 +150,11 @@ class Recollect:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _engine(config: Config, core: Core) -> Engine:
+    """What makes responses. The model that only quotes stands by for one that may be away."""
+    model = open_model(config.model)
+    fallback = open_model(Model()) if config.model.fallback and not model.quotes_only else None
+    history = History(core, config.summarization, model, context_tokens=config.model.context_tokens)
+    return Engine(core, config, model, fallback, history, configured_profiles(config))

@@ -1,0 +1,124 @@
+"""Files inside a message: their texts by the readers of documents, images as data URLs."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from recollect.agent.messages import TEXTS
+from recollect.agent.values import Item
+from recollect.errors import InvalidInput, NotFound
+from recollect.knowledge import Knowledge
+from recollect.memories import Core
+from recollect.readers import Unreadable
+from recollect.types import Subject
+
+MAX_IMAGE_BYTES = 50 << 20
+SUFFIXES = {"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/html": ".html"}
+
+
+class Attachments:
+    """The files that one subject's messages name or carry."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self._files = Knowledge(core, subject).files
+        self._tenant = subject.tenant_id
+
+    async def read(self, items: Sequence[Item], where: str = "input") -> None:
+        """Puts the texts of files beside the parts that name them, under a private key.
+
+        Raises:
+            InvalidInput: names the part whose file is not there, or cannot be read.
+        """
+        await asyncio.gather(
+            *(
+                self._read_one(items[i], j, f"{where}[{i}].content[{j}]")
+                for i, j, kind in _parts(items)
+                if kind == "input_file"
+            )
+        )
+
+    async def _read_one(self, item: Item, place: int, where: str) -> None:
+        if str(place) in item.get(TEXTS, {}):
+            return
+        part = item["content"][place]
+        try:
+            text = await (self._uploaded(part) if part.get("file_id") else self._sent(part, where))
+        except NotFound as exc:
+            raise InvalidInput(f"{where}.file_id", str(exc)) from exc
+        except Unreadable as exc:
+            raise InvalidInput(where, f"the file cannot be read: {exc}") from exc
+        item.setdefault(TEXTS, {})[str(place)] = text
+
+    async def _uploaded(self, part: Item) -> str:
+        file = await self._files.get(part["file_id"])
+        part.setdefault("filename", file.filename)
+        held = self._core.blobs.local(self._tenant, file.id)
+        path = await self._core.threads.run(held.__enter__)
+        try:
+            return (await self._core.readers.read(path, file.filename)).document.text
+        finally:
+            await self._core.threads.run(held.__exit__, None, None, None)
+
+    async def _sent(self, part: Item, where: str) -> str:
+        media, data = decoded(part["file_data"], f"{where}.file_data")
+        name = part.get("filename") or f"file{SUFFIXES.get(media, '')}"
+        with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+            path = Path(folder) / "file"
+            await asyncio.to_thread(path.write_bytes, data)
+            return (await self._core.readers.read(path, name)).document.text
+
+    async def images(self, items: Sequence[Item]) -> dict[str, str]:
+        """Data URLs of the images that are uploaded files, by file id.
+
+        Raises:
+            InvalidInput: an image is not there, or too large.
+        """
+        found: dict[str, str] = {}
+        for i, j, kind in _parts(items):
+            part = items[i]["content"][j]
+            if kind != "input_image" or part.get("image_url") or part["file_id"] in found:
+                continue
+            found[part["file_id"]] = await self._image(part["file_id"], f"input[{i}].content[{j}].file_id")
+        return found
+
+    async def _image(self, id_: str, where: str) -> str:
+        try:
+            file, pieces = await self._files.content(id_)
+        except NotFound as exc:
+            raise InvalidInput(where, str(exc)) from exc
+        if file.bytes > MAX_IMAGE_BYTES:
+            raise InvalidInput(where, f"the image has {file.bytes} bytes; at most {MAX_IMAGE_BYTES} are sent")
+        data = b"".join([piece async for piece in pieces])
+        media = file.media_type or "image/png"
+        return f"data:{media};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def decoded(text: str, where: str) -> tuple[str, bytes]:
+    """The media type ("" when it is not said) and the bytes of a data URL, or of plain base64.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    media = ""
+    if text.startswith("data:"):
+        head, comma, text = text.partition(",")
+        if not comma or not head.endswith(";base64"):
+            raise InvalidInput(where, "must be a data URL in base64, as data:application/pdf;base64,...")
+        media = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
+    try:
+        return media, base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise InvalidInput(where, f"is no valid base64: {exc}") from exc
+
+
+def _parts(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
+    for i, item in enumerate(items):
+        if item["type"] == "message":
+            for j, part in enumerate(item["content"]):
+                yield i, j, part["type"]
