@@ -54,6 +54,8 @@ def summary(text: str) -> str:
 
 def found_memories(lines: Sequence[str]) -> str:
     """What a search in memory found: lines made by `found_memory`."""
+    if not lines:
+        return "Found 0 relevant memories."
     noun = "memory" if len(lines) == 1 else "memories"
     return "\n\n".join([f"Found {len(lines)} relevant {noun}:", *lines])
 

@@ -7,11 +7,18 @@ from typing import Any
 
 from recollect.agent.tools.base import Tool
 from recollect.agent.tools.files import FileSearch
+from recollect.agent.tools.memory import MemorySearch, MemoryWrite
 from recollect.config.sections import Responses as Settings
 
 Make = Callable[[dict[str, Any], Settings, str], Tool]
 
-TYPES: dict[str, Make] = {"file_search": FileSearch.declared}
+TYPES: dict[str, Make] = {
+    "file_search": FileSearch.declared,
+    "memory_search": MemorySearch.declared,
+    "vector_memory_search": MemorySearch.declared,
+    "memory_write": MemoryWrite.declared,
+    "vector_memory_write": MemoryWrite.declared,
+}
 """The declared types that are tools of this house."""
 
 

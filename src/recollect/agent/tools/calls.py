@@ -1,0 +1,39 @@
+"""The item of a call that ran here or on an MCP server: begun, done, failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect import prompts
+from recollect.agent.tools.base import Result
+from recollect.agent.values import Item
+from recollect.knowledge.records import new_id
+
+HOUSE = "recollect"
+"""The label of the server whose tools run in this process."""
+
+
+def begun_call(label: str, name: str, arguments: str) -> Item:
+    """An `mcp_call` that begins."""
+    return {
+        "id": new_id("mcp_"),
+        "type": "mcp_call",
+        "status": "in_progress",
+        "server_label": label,
+        "name": name,
+        "arguments": arguments,
+        "output": None,
+        "error": None,
+        "approval_request_id": None,
+    }
+
+
+def done_call(item: Item, output: str) -> Item:
+    """The call with what it gave back."""
+    return {**item, "status": "completed", "output": output}
+
+
+def failed_call(item: Item, reason: str, error: dict[str, Any] | None = None) -> Result:
+    """The result of a call that failed; `error` is the item's, a tool execution error where none is given."""
+    said = error or {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": reason}]}
+    return Result({**item, "status": "failed", "error": said}, prompts.failed(reason))
