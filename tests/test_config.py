@@ -14,6 +14,7 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from recollect.agent.profiles import NewProfile, configured_profiles
 from recollect.config import (
     Config,
     Embedder,
@@ -655,6 +656,61 @@ def test_summaries_are_set_by_file_and_by_the_variables_of_their_source() -> Non
     assert from_file("summarization: {model: small}").summarization.model == "small"
 
 
+# Agents
+
+SUPPORT = """
+agents:
+  - id: agent_support
+    name: Support
+    instructions: You help customers of {{company}}.
+    tools:
+      - {type: file_search, vector_store_ids: [vs_1]}
+      - {type: mcp, server_label: t, server_url: "http://u:hush-1@h", authorization: "${TOKEN}", headers: {x: hush-3}}
+    memory: {episodic: true, summarization: true}
+"""
+
+
+def test_agents_are_profiles_with_an_id() -> None:
+    config = from_file(SUPPORT, {"TOKEN": "hush-2"})
+    (profile,) = configured_profiles(config)
+    assert (profile.id, profile.name, profile.read_only) == ("agent_support", "Support", True)
+    assert profile.memory is not None
+    assert profile.memory.episodic is profile.memory.summarization is True
+    assert profile.tools[1]["authorization"] == "hush-2"
+    assert setting(config, "agents").value == ["agent_support: Support"]
+    assert "hush" not in repr(explain(config)) + repr(config)
+    env = {"RECOLLECT_AGENTS": "[{id: agent_a, name: A}]"}
+    assert [each["name"] for each in from_file("", env).agents] == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "field", "says"),
+    [
+        ("word", "agents[0]", "must be an agent profile: a mapping with an `id` and a `name`"),
+        ("{name: A}", "agents[0].id", "must be agent_ and then"),
+        ("{id: support, name: A}", "agents[0].id", "such as agent_support"),
+        ("{id: agent_a}", "agents[0].name", "is required"),
+        ("{id: agent_a, name: ''}", "agents[0].name", "length >= 1"),
+        ("{id: agent_a, nam: A, name: A}", "agents[0].nam", "did you mean `name`?"),
+        ("{id: agent_a, name: A, temperature: hot}", "agents[0].temperature", "expected `float | null`"),
+        ("{id: agent_a, name: A, temperature: 3}", "agents[0].temperature", "<= 2"),
+        ("{id: agent_a, name: A, memory: {episodic: perhaps}}", "agents[0].memory.episodic", "expected `bool"),
+        ("{id: agent_a, name: A, tools: [{type: memory_search}, {type: code}]}", "agents[0].tools[1].type",
+         "must be one of function, custom, file_search, mcp"),
+        ("{id: agent_a, name: A, tools: [{type: file_search}]}", "agents[0].tools[0].vector_store_ids", "is required"),
+        ("{id: agent_a, name: A, tools: [{type: mcp, server_label: a, server_url: here}]}",
+         "agents[0].tools[0].server_url", "https?"),
+        ("{id: agent_a, name: A, variables: {a b: c}}", "agents[0].variables.a b", "letters, digits and _"),
+        ("{id: agent_a, name: A}, {id: agent_a, name: B}", "agents", "'agent_a' is there twice"),
+        ("{id: agent_a, name: A}, {id: agent_b, name: A}", "agents", "'A' is there twice; each profile needs its own"),
+    ],
+)  # fmt: skip
+def test_a_wrong_agent_says_which_and_why(entry: str, field: str, says: str) -> None:
+    wrong = refusal(f"agents: [{entry}]")
+    assert wrong.field == field
+    assert says in str(wrong)
+
+
 def test_a_list_in_a_variable_is_yaml() -> None:
     env = {"RECOLLECT_RESPONSES__MCP_HOSTS": "[mcp.example.com, localhost]"}
     assert load(env=env).responses.mcp_hosts == ["mcp.example.com", "localhost"]
@@ -718,6 +774,7 @@ def rows() -> dict[str, str]:
 
 def test_every_key_is_documented_and_every_documented_key_exists() -> None:
     keys = {f"keys[].{name}" for name in field_types(ServerKey)}
+    keys |= {f"agents[].{name}" for name in ("id", *field_types(NewProfile))}
     assert set(rows()) == OWN.keys() | keys | SOURCES | set(sources.ENVIRONMENT) | RESERVED
 
 
@@ -730,7 +787,14 @@ def test_the_example_of_the_page_loads() -> None:
     examples = re.findall(r"```yaml\n(.*?)```", DOCS.read_text(), re.DOTALL)
     assert examples
     for text in examples:
-        from_file(text, {"RECOLLECT_CI_KEY": "s", "ACME_KEY": "t"})
+        from_file(
+            text,
+            {
+                name: name.lower()
+                for name in ("RECOLLECT_CI_KEY", "ACME_KEY", "TICKETS_TOKEN")
+                if name in text
+            },
+        )
 
 
 def test_reading_no_file_needs_neither_yaml_nor_numpy() -> None:

@@ -44,8 +44,8 @@ class House:
         return str(answer.json()["id"])
 
     def stock(self, text: str = "the kettle is green", *, key: str | None = None) -> dict[str, str]:
-        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them: their ids, as the
-        parameters of paths are called."""
+        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent: their ids,
+        as the parameters of paths are called."""
 
         def made(path: str, **options: Any) -> str:
             answer = self.request("POST", f"/v1/{path}", key=key, **options)
@@ -66,6 +66,7 @@ class House:
             "store_id": store,
             "batch_id": batch,
             "upload_id": made("uploads", json=asked),
+            "agent_id": made("agents", json={"name": "stocked", "instructions": text}),
         }
 
     def settled(self, store: str, *, key: str | None = None) -> None:

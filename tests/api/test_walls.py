@@ -135,6 +135,15 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {STORE}/file_batches/{{batch_id}}": lambda ids: [{}],
     f"POST {STORE}/file_batches/{{batch_id}}/cancel": lambda ids: [{}],
     f"GET {STORE}/file_batches/{{batch_id}}/files": lambda ids: [{}],
+    "POST /v1/agents": lambda ids: [
+        {"json": {"name": "n", "tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]}}
+    ],
+    "GET /v1/agents": lambda ids: [
+        {}, {"params": {"after": ids["agent_id"]}}, {"params": {"before": ids["agent_id"]}},
+    ],
+    "GET /v1/agents/{agent_id}": lambda ids: [{}],
+    "POST /v1/agents/{agent_id}": lambda ids: [{"json": {"name": "mine"}}, {"json": {"tools": []}}],
+    "DELETE /v1/agents/{agent_id}": lambda ids: [{}],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [{"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}}],
     "GET /v1/admin/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
@@ -265,7 +274,7 @@ JOBS = ("POST /v1/memories/compact", "POST /v1/memories/reembed")
 def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     """All that a tenant knows."""
     store = f"/v1/vector_stores/{ids['store_id']}"
-    paths = ["/v1/files", "/v1/vector_stores", f"{store}/files", f"/v1/uploads/{ids['upload_id']}"]
+    paths = ["/v1/files", "/v1/vector_stores", "/v1/agents", f"{store}/files", f"/v1/uploads/{ids['upload_id']}"]
     held = [house.request("GET", path, key=key).json() for path in [*paths, "/v1/admin/usage"]]
     return [*held, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
 

@@ -39,7 +39,7 @@ class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     episodic: bool | None = None
     retrieval: bool | None = None
-    max_results: Count | None = None
+    max_results: Annotated[int, Meta(ge=1, le=100)] | None = None
     min_score: Share | None = None
     kinds: list[Kind] | None = None
     summarization: bool | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recollect.api import (
     admin,
+    agents,
     embeddings,
     file_batches,
     files,
@@ -25,6 +26,7 @@ ROUTES: tuple[Route, ...] = (
     *vector_stores.ROUTES,
     *store_files.ROUTES,
     *file_batches.ROUTES,
+    *agents.ROUTES,
     *admin.ROUTES,
     *jobs.ROUTES,
     *models.ROUTES,
