@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "recollect"
 FLOORS = [
     {"__main__", "cli"},
     {"api", "client", "client_knowledge", "client_wire", "evals", "__init__"},
-    {"sync"},
+    {"sync", "sync_agents", "sync_knowledge"},
     {"recollect"},
     {"agent"},
     {"wiring", "moves", "upkeep", "indexing", "telemetry", "knowledge", "filing"},

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recollect.agent.values import Response, ResponseRequest
     from recollect.config import Config
     from recollect.knowledge.values import NewStoreFile, Passage, PassageQuery
     from recollect.recollect import Recollect
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chunking", "Config", "Hit", "Memory", "NewMemory", "NewStoreFile", "Passage", "PassageQuery", "Query", "Recollect",
-    "SearchResult", "Subject", "open",
+    "Response", "ResponseRequest", "SearchResult", "Subject", "open",
 ]  # fmt: skip
 
 _PLACES = {
@@ -26,6 +27,8 @@ _PLACES = {
     "Passage": "recollect.knowledge.values",
     "PassageQuery": "recollect.knowledge.values",
     "Recollect": "recollect.recollect",
+    "Response": "recollect.agent.values",
+    "ResponseRequest": "recollect.agent.values",
     "open": "recollect.sync",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -78,3 +78,19 @@ def blocking(
     call.__name__ = verb.__name__
     call.__doc__ = verb.__doc__
     return call
+
+
+def following(pieces: AsyncIterator[T], portal: Portal) -> Iterator[T]:
+    """What an async iterator gives, one after the other; it is closed with this one."""
+
+    async def more() -> list[T]:
+        async for piece in pieces:
+            return [piece]
+        return []
+
+    try:
+        while taken := portal.call(more()):
+            yield taken[0]
+    finally:
+        if isinstance(pieces, AsyncGenerator) and portal.alive:
+            portal.call(pieces.aclose())

@@ -27,7 +27,7 @@ from recollect.wiring import Wired, wire
 class Recollect:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `knowledge`, `responses`, `conversations` and `agents` act for the admin of tenant `default`; `acting_as`,
+    `memories`, `knowledge`, `responses`, `conversations`, `agents` act for the admin of tenant `default`; `acting_as`,
     `knowing_as`, `responding_as`, `conversing_as` and `agents_as` give the same for another subject.
     """
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from recollect.agent.items import message
 from recollect.agent.values import Item, Response, shown
 from recollect.knowledge.records import new_id
@@ -37,7 +39,12 @@ class Telling:
 
     def copy(self) -> dict[str, Any]:
         """The response as it stands, as a client sees it."""
-        fields = {name: getattr(self.response, name) for name in self.response.__struct_fields__}
+        held = self.response
+        fields = {
+            name: value
+            for name in held.__struct_fields__
+            if (value := getattr(held, name)) is not msgspec.UNSET
+        }
         return fields | {"output": [self.visible(item) for item in self.response.output]}
 
     def visible(self, item: Item) -> Item:

@@ -65,6 +65,25 @@ class Responses:
         must_write(self.subject)
         return await self._engine.start(self.subject, request)
 
+    async def stream(self, request: ResponseRequest | str, **fields: Any) -> AsyncIterator[Event]:
+        """Answers, event by event as `docs/responses.md` lists them. Whoever stops listening early stops the model, too,
+        unless it works in the background.
+
+        Raises:
+            InvalidInput: a field is wrong; nothing was begun.
+            NotFound: a store, an agent or a conversation is not there.
+        """
+        run = await self.start(_request(request, fields))
+        background = run.response.background
+        batches = await self.events(run.response.id) if background else aiter(run)
+        try:
+            async for batch in batches:
+                for event in batch:
+                    yield event
+        finally:
+            if not background:
+                run.abandon()
+
     async def get(self, id: str, include: Sequence[str] = ()) -> Response:
         """A stored response as it stands; `include` as for creating one.
 

@@ -129,10 +129,11 @@ class Run:
     # --- without making it -------------------------------------------------------------------------
 
     def queued(self) -> None:
-        """Tells that it waits for its turn."""
+        """Tells that it waits for its turn: whoever makes it tells the rest."""
         self.response.status = "queued"
         self.telling.state("response.created")
         self.telling.state("response.queued")
+        self._ended.set()
 
     def failed(self, reason: str) -> None:
         """Tells that it has failed, after whatever was told before."""

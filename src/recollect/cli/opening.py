@@ -12,7 +12,8 @@ from recollect.cli.options import pairs
 from recollect.cli.show import say
 from recollect.config import Config, load
 from recollect.errors import FolderInUse
-from recollect.sync import BlockingKnowledge, BlockingMemories, BlockingRecollect
+from recollect.sync import BlockingMemories, BlockingRecollect
+from recollect.sync_knowledge import BlockingKnowledge
 
 if TYPE_CHECKING:
     from recollect.client import Client

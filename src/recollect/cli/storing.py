@@ -23,7 +23,7 @@ from recollect.knowledge.attaching import INDEX_JOB
 from recollect.knowledge.checks import chunking_checked
 from recollect.knowledge.values import VectorStore
 from recollect.reading import Skipped
-from recollect.sync import BlockingKnowledge
+from recollect.sync_knowledge import BlockingKnowledge
 from recollect.text.splitting import Chunking
 
 STORE = "documents"
