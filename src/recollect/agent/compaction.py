@@ -64,14 +64,3 @@ def told(item: Item) -> str:
         return decode(item.get("encrypted_content"))
     except InvalidInput:
         return ""
-
-
-def check_compactions(items: list[Item], where: str) -> None:
-    """Refuses compaction items that cannot be read.
-
-    Raises:
-        InvalidInput: names the item's `encrypted_content`.
-    """
-    for i, item in enumerate(items):
-        if item.get("type") == "compaction":
-            decode(item.get("encrypted_content"), f"{where}[{i}].encrypted_content")

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from recollect.agent import records
-from recollect.agent.compaction import check_compactions
-from recollect.agent.counting import measured
+from recollect.agent.counting import mark
 from recollect.agent.events import visible
 from recollect.agent.items import PREFIXES, checked
 from recollect.agent.values import Item, Summary
@@ -248,7 +247,6 @@ def taken_in(items: Sequence[Item], where: str = "items") -> list[Item]:
     if len(items) > MAX_ITEMS:
         raise InvalidInput(where, f"holds {len(items)} items; send at most {MAX_ITEMS} at a time")
     taken = checked(list(items), where)
-    check_compactions(taken, where)
     ids: set[str] = set()
     for i, item in enumerate(taken):
         if item["type"] == "item_reference":
@@ -260,7 +258,8 @@ def taken_in(items: Sequence[Item], where: str = "items") -> list[Item]:
         if item["id"] in ids:
             raise InvalidInput(f"{where}[{i}].id", f"{item['id']!r} is there twice")
         ids.add(item["id"])
-    return [measured(item) for item in taken]
+    mark(taken)
+    return taken
 
 
 def conversation_seen(c: Connection, subject: Subject, id_: str) -> ConversationRow:

@@ -52,9 +52,11 @@ def tokens_of_item(item: Item, encoding: str = DEFAULT_ENCODING) -> int:
     return sum(_message(message, encoding) for message in to_messages([item]))
 
 
-def measured(item: Item) -> Item:
-    """The item with its tokens, as it is to be stored, so that reading it again counts nothing."""
-    return item if COUNTED in item else {**item, COUNTED: tokens_of_item(item)}
+def mark(items: Iterable[Item]) -> None:
+    """Has items that are complete carry their tokens, so that whoever reads them again has nothing to count."""
+    for item in items:
+        if COUNTED not in item:
+            item[COUNTED] = tokens_of_item(item)
 
 
 def tokens_of_messages(messages: Iterable[Message], encoding: str = DEFAULT_ENCODING) -> int:

@@ -16,7 +16,7 @@ from recollect.agent import checks, records
 from recollect.agent.attachments import Attachments
 from recollect.agent.background import Background
 from recollect.agent.context import remembered, told
-from recollect.agent.counting import encoding_for, tokens_of_items, tokens_of_messages, tokens_of_tools
+from recollect.agent.counting import encoding_for, mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from recollect.agent.events import response_of_item
 from recollect.agent.history import History, Past, fit
 from recollect.agent.items import check_calls, checked, last_question
@@ -182,6 +182,7 @@ class Engine:
             settings=effective.summarization,
         )
         items = await self._referenced(subject, items, past)
+        mark(items)
         check_calls([*past.items, *items])
         if response is None:
             response = self._response(effective)
@@ -349,6 +350,7 @@ class Engine:
 
     async def _store(self, new: NewResponse, run: Run) -> None:
         response, tenant = new.response, new.subject.tenant_id
+        mark(response.output)
         if response.background:
             await self.core.threads.result(
                 self.core.store.db.write(lambda c: records.end(c, new), tenant=tenant)

@@ -52,7 +52,7 @@ class Past(msgspec.Struct, kw_only=True):
     `items` are shown as they are, oldest first; `summary` tells what was before them. `session_id` is the conversation,
     or the first response of the chain; None where nothing came before. `turns` and `tokens` (summary included) are of
     what is here, `dropped` turns were left out untold. `broken` says that a link of the chain was missing or not the
-    subject's; `notes` say what else went wrong (`summary_failed: ...`).
+    subject's; `notes` say what else went wrong (`summary_failed: ...`); `settings` are those it was made by.
     """
 
     items: list[Item] = []
@@ -63,6 +63,7 @@ class Past(msgspec.Struct, kw_only=True):
     dropped: int = 0
     broken: bool = False
     notes: list[str] = []
+    settings: Summarization = Summarization()
 
 
 def fit(
@@ -185,21 +186,22 @@ class History:
     ) -> Past:
         """What goes before `new` in the chain that ends with a response, or in a conversation; nothing for neither.
         Above the threshold, what is before the last turns is told as a summary: the first is made here, later ones by a
-        job. Where that fails, it is left out, and `notes` say so.
+        job. Where that fails, it is left out, and `notes` say so. `settings` go before those of the configuration.
 
         Raises:
             UnknownResponse: there is no such response for this subject.
             NotFound: there is no such conversation for this subject.
         """
+        settings = settings or self._settings
         if previous_response_id is None and conversation_id is None:
-            return Past()
+            return Past(settings=settings)
 
         def read() -> tuple[Told, Past]:
             told = self._told(subject, previous_response_id, conversation_id)
             return told, told.from_(0, encoding)
 
         told, past = await self._core.threads.run(read)
-        settings = settings or self._settings
+        past.settings = settings
         if not settings.enabled or past.tokens <= settings.token_threshold:
             return past
         at = told.window(settings.window_size, new)
@@ -207,10 +209,10 @@ class History:
             return past
         later = settings.strategy == "eager" or told.summary is not None
         if later and past.tokens <= URGENT * settings.token_threshold:
-            if self._grown(told, at):
-                await self._queue(told)
+            if _grown(told, at, settings):
+                await self._queue(told.tenant, told.tail, told.session_id, settings)
             return past
-        return await self._shortened(told, at, encoding)
+        return await self._shortened(told, at, encoding, settings)
 
     async def answered(
         self,
@@ -223,17 +225,12 @@ class History:
     ) -> None:
         """To be called once a response is stored: has an `eager` summary made in the background, where what the next
         request would be shown, `past` and what was `said` since, is above the threshold."""
-        settings = self._settings
+        settings = past.settings
         if not settings.enabled or settings.strategy != "eager":
             return
-        if not past.dropped and past.tokens + tokens_of_items(said) <= settings.token_threshold:
-            return
-        await self._core.jobs.enqueue(
-            tenant,
-            SUMMARIZE_JOB,
-            _payload(None if conversation_id else response_id, conversation_id),
-            dedup_key=conversation_id or response_id,
-        )
+        if past.dropped or past.tokens + tokens_of_items(said) > settings.token_threshold:
+            tail = None if conversation_id else response_id
+            await self._queue(tenant, tail, conversation_id or "", settings)
 
     async def make(self, run: Run) -> dict[str, Any]:
         """The job: summarizes what is before the last turns of a chain or a conversation, if that is still long.
@@ -241,6 +238,7 @@ class History:
         Raises:
             ModelError: no summary could be made; it is tried again.
         """
+        settings = msgspec.convert(run.payload["settings"], Summarization)
         response, conversation = run.payload.get("response"), run.payload.get("conversation")
 
         def read() -> Told:
@@ -251,12 +249,12 @@ class History:
         except NotFound:
             return {"summarized": False}
         past = told.from_(0, DEFAULT_ENCODING)
-        at = told.window(self._settings.window_size)
-        short = past.tokens <= self._settings.token_threshold
-        if not at or short or told.mixed or not self._grown(told, at):
+        at = told.window(settings.window_size)
+        short = past.tokens <= settings.token_threshold
+        if not at or short or told.mixed or not _grown(told, at, settings):
             return {"summarized": False}
         async with asyncio.timeout(JOB_SECONDS):
-            summary = await self._summary(told, at)
+            summary = await self._summary(told, at, settings)
         await self._keep(told, at, summary)
         return {"summarized": True, "up_to": summary.summarized_up_to, "tokens": summary.token_count}
 
@@ -277,47 +275,44 @@ class History:
 
     # --- summaries ---------------------------------------------------------------------------------
 
-    def _grown(self, told: Told, at: int) -> bool:
-        """Whether enough left the window since the last summary for another one: half a window of turns, or half of the
-        threshold in tokens."""
-        if told.summary is None:
-            return True
-        out = sum(start < at for start in starts_of(told.items))
-        if out >= max(1, self._settings.window_size // 2):
-            return True
-        return tokens_of_items(told.items[:at]) >= self._settings.token_threshold // 2
-
-    async def _queue(self, told: Told) -> None:
-        payload = _payload(told.tail, None if told.tail else told.session_id)
-        key = told.tail or told.session_id
+    async def _queue(
+        self, tenant: str, response: str | None, conversation: str, settings: Summarization
+    ) -> None:
+        """Has a summary made in the background, of the chain that ends with `response`, else of a conversation."""
+        place = {"response": response} if response else {"conversation": conversation}
+        payload = {**place, "settings": msgspec.to_builtins(settings)}
+        key = response or conversation
         try:
-            await self._core.jobs.enqueue(told.tenant, SUMMARIZE_JOB, payload, dedup_key=key)
+            await self._core.jobs.enqueue(tenant, SUMMARIZE_JOB, payload, dedup_key=key)
         except RecollectError as exc:
             log.warning("a summary was not asked for: %s", exc)
 
-    async def _shortened(self, told: Told, at: int, encoding: str) -> Past:
+    async def _shortened(self, told: Told, at: int, encoding: str, settings: Summarization) -> Past:
         """The last turns from item `at` on, and a summary of the rest made now."""
         note = "summary_failed: not tried again yet after an earlier failure"
         if time.monotonic() >= self._rested:
             try:
-                summary = await self._made(told, at)
-                return replace(told, summary=summary).from_(at, encoding)
+                summary = await self._made(told, at, settings)
+                past = replace(told, summary=summary).from_(at, encoding)
+                past.settings = settings
+                return past
             except Exception as exc:  # whatever it is, the request goes on
                 log.warning("a summary failed, history is cut instead: %s: %s", type(exc).__name__, exc)
                 self._rested = time.monotonic() + REST
                 note = f"summary_failed: {exc or type(exc).__name__}"
         past = told.from_(at, encoding)
+        past.settings = settings
         past.dropped = sum(start < at for start in starts_of(told.items))
         past.notes.append(note)
         return past
 
-    async def _made(self, told: Told, at: int) -> Summary:
+    async def _made(self, told: Told, at: int, settings: Summarization) -> Summary:
         """The summary of what is before item `at`, made once for all that ask for it meanwhile, and stored though
         nobody waits for it any more."""
         key = (told.tenant, told.tail or told.session_id, told.cuts[at])
         task = self._making.get(key)
         if task is None:
-            task = asyncio.create_task(self._make_and_keep(told, at), name="summary")
+            task = asyncio.create_task(self._make_and_keep(told, at, settings), name="summary")
             self._making[key] = task
             task.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(task)
@@ -327,9 +322,9 @@ class History:
         if not task.cancelled():
             task.exception()  # looked at here, where whoever asked may be gone
 
-    async def _make_and_keep(self, told: Told, at: int) -> Summary:
+    async def _make_and_keep(self, told: Told, at: int, settings: Summarization) -> Summary:
         async with asyncio.timeout(SECONDS):
-            summary = await self._summary(told, at)
+            summary = await self._summary(told, at, settings)
         if not told.mixed:
             try:
                 await self._keep(told, at, summary)
@@ -337,11 +332,11 @@ class History:
                 log.warning("a summary was made and not stored: %s", exc)
         return summary
 
-    async def _summary(self, told: Told, at: int) -> Summary:
+    async def _summary(self, told: Told, at: int, settings: Summarization) -> Summary:
         return await summarize(
             told.items[:at],
             self._model,
-            self._settings,
+            settings,
             up_to=told.cuts[at],
             previous=told.summary,
             context_tokens=self._context,
@@ -361,8 +356,15 @@ class History:
         await self._core.threads.result(self._core.store.db.write(work, tenant=told.tenant))
 
 
-def _payload(response: str | None, conversation: str | None) -> dict[str, Any]:
-    return {"conversation": conversation} if conversation else {"response": response}
+def _grown(told: Told, at: int, settings: Summarization) -> bool:
+    """Whether enough left the window since the last summary for another one: half a window of turns, or half of the
+    threshold in tokens."""
+    if told.summary is None:
+        return True
+    out = sum(start < at for start in starts_of(told.items))
+    if out >= max(1, settings.window_size // 2):
+        return True
+    return tokens_of_items(told.items[:at]) >= settings.token_threshold // 2
 
 
 def _chain(c: Connection, subject: Subject, id_: str) -> list[records.ResponseRow]:

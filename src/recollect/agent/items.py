@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recollect.agent.compaction import decode
 from recollect.agent.values import Item
 from recollect.errors import InvalidInput
 from recollect.filters import check_unicode
@@ -135,6 +136,8 @@ def _item(raw: Any, where: str) -> Item:
         raise InvalidInput(f"{where}.approve", "must be true or false")
     elif kind == "reasoning":
         item.setdefault("summary", [])
+    elif kind == "compaction":
+        decode(item["encrypted_content"], f"{where}.encrypted_content")
     return _completed(item, where)
 
 
