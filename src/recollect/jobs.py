@@ -248,8 +248,8 @@ class Jobs:
     # --- working -----------------------------------------------------------------------------------
 
     async def start(self, workers: int = 2, files: int = 0, agents: int = 0) -> None:
-        """Starts working: so many jobs of the house at once, so many of files, so many responses. Where no other process can hold a
-        lease, jobs that a killed one left running are taken up at once."""
+        """Starts working: so many jobs of the house at once, so many of files, so many responses. Where no other
+        process can hold a lease, jobs that a killed one left running are taken up at once."""
         if not self.db.shared:
             await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
         lanes = [HOUSE_LANE] * workers + [FILES_LANE] * files + [AGENT_LANE] * agents

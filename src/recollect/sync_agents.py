@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+
+from typing_extensions import Unpack
 
 from recollect.agent.conversations import Conversations
 from recollect.agent.events import Event
 from recollect.agent.profiles import Agents
 from recollect.agent.responses import Responses
-from recollect.agent.values import ResponseRequest
+from recollect.agent.values import RequestFields, ResponseRequest
 from recollect.portal import Portal, blocking, following
 
 
@@ -28,7 +29,7 @@ class BlockingResponses:
     input_tokens = blocking(Responses.input_tokens)
     compact = blocking(Responses.compact)
 
-    def stream(self, request: ResponseRequest | str, **fields: Any) -> Iterator[Event]:
+    def stream(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Iterator[Event]:
         """Answers, event by event, see `Responses.stream`."""
         yield from following(self.inner.stream(request, **fields), self.portal)
 

@@ -28,9 +28,9 @@ HOUSE = "recollect"
 
 @dataclass(slots=True)
 class Brief:
-    """What one response is made from. `ask` is the call of the model but for its messages, tools and sources. `items` are
-    the conversation so far with the new input; `system` says what goes before them. `sources` can be cited from the
-    beginning. `only` are the offered names (None: all)."""
+    """What one response is made from. `ask` is the call of the model but for its messages, tools and sources. `items`
+    are the conversation so far with the new input; `system` says what goes before them. `sources` can be cited from
+    the beginning. `only` are the offered names (None: all)."""
 
     ask: Ask
     system: list[Message]

@@ -168,8 +168,8 @@ def response_seen(c: Connection, subject: Subject, id_: str) -> ResponseRow:
 
 
 def chain(c: Connection, tenant: str, id_: str) -> list[ResponseRow]:
-    """The responses that lead to `id_`, itself included, newest first. The walk ends before the response that the newest
-    summary on the way reaches, at a link that is missing, and where a circle closes."""
+    """The responses that lead to `id_`, itself included, newest first. The walk ends before the response that the
+    newest summary on the way reaches, at a link that is missing, and where a circle closes."""
     if not nameable(id_):
         return []
     return [ResponseRow._make(row) for row in c.all("chain", [tenant, id_])]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from typing_extensions import Unpack
 
 from recollect.agent.engine import Engine
 from recollect.agent.events import Event, visible
 from recollect.agent.records import ResponseRow, response_of, response_seen
 from recollect.agent.runs import Run
-from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
+from recollect.agent.values import Item, RequestFields, Response, ResponseRequest, ResponseUsage
 from recollect.errors import InvalidInput, NotFound
 from recollect.knowledge.access import must_write
 from recollect.knowledge.records import as_page, check_page
@@ -38,7 +39,7 @@ class Responses:
         self._engine = engine
         self.subject = subject
 
-    async def create(self, request: ResponseRequest | str, **fields: Any) -> Response:
+    async def create(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Response:
         """Answers, and waits for the end; with `background` only until the work is queued. `request` may be the input
         alone, with the fields of `ResponseRequest` as keywords.
 
@@ -65,9 +66,11 @@ class Responses:
         must_write(self.subject)
         return await self._engine.start(self.subject, request)
 
-    async def stream(self, request: ResponseRequest | str, **fields: Any) -> AsyncIterator[Event]:
-        """Answers, event by event as `docs/responses.md` lists them. Whoever stops listening early stops the model, too,
-        unless it works in the background.
+    async def stream(
+        self, request: ResponseRequest | str, **fields: Unpack[RequestFields]
+    ) -> AsyncIterator[Event]:
+        """Answers, event by event as `docs/responses.md` lists them. Whoever stops listening early stops the model,
+        too, unless it works in the background.
 
         Raises:
             InvalidInput: a field is wrong; nothing was begun.
@@ -169,7 +172,7 @@ class Responses:
         shown = [visible(item, results) for item in page]
         return as_page(shown, [item["id"] for item in page], first + limit < len(items))
 
-    async def input_tokens(self, request: ResponseRequest | str, **fields: Any) -> int:
+    async def input_tokens(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> int:
         """How many tokens the model would read, history, tools and instructions included.
 
         Raises:
@@ -177,7 +180,7 @@ class Responses:
         """
         return await self._engine.input_tokens(self.subject, _request(request, fields))
 
-    async def compact(self, request: ResponseRequest | str, **fields: Any) -> Compaction:
+    async def compact(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Compaction:
         """The conversation of a request made short, to go on from without sending it all.
 
         Raises:
@@ -194,7 +197,7 @@ class Responses:
         )
 
 
-def _request(request: ResponseRequest | str, fields: dict[str, Any]) -> ResponseRequest:
+def _request(request: ResponseRequest | str, fields: Mapping[str, Any]) -> ResponseRequest:
     if isinstance(request, ResponseRequest):
         if fields:
             raise TypeError("give either a ResponseRequest or fields, not both")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -35,8 +35,8 @@ class ConversationRef(msgspec.Struct, kw_only=True):
 
 
 class ResponseRequest(msgspec.Struct, kw_only=True):
-    """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields that
-    are not here are ignored, as are tools of types that are not known."""
+    """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields
+    that are not here are ignored, as are tools of types that are not known."""
 
     input: str | list[Item] | None = None
     model: str | None = None
@@ -70,6 +70,42 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     agent_id: str | None = None
     memory: MemoryUse | bool | None = None
     variables: dict[str, str] | None = None
+
+
+class RequestFields(TypedDict, total=False):
+    """The fields of `ResponseRequest` beside the input, as keywords."""
+
+    model: str | None
+    instructions: str | None
+    previous_response_id: str | None
+    conversation: str | ConversationRef | None
+    store: bool | None
+    stream: bool | None
+    stream_options: dict[str, Any] | None
+    background: bool | None
+    include: list[str] | None
+    tools: list[dict[str, Any]] | None
+    tool_choice: str | dict[str, Any] | None
+    parallel_tool_calls: bool | None
+    max_tool_calls: int | None
+    max_output_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    presence_penalty: float | None
+    frequency_penalty: float | None
+    top_logprobs: int | None
+    text: dict[str, Any] | None
+    truncation: str | None
+    reasoning: dict[str, Any] | None
+    metadata: dict[str, str] | None
+    service_tier: str | None
+    safety_identifier: str | None
+    prompt_cache_key: str | None
+    user: str | None
+    agent: str | None
+    agent_id: str | None
+    memory: MemoryUse | bool | None
+    variables: dict[str, str] | None
 
 
 class InputTokensDetails(msgspec.Struct, kw_only=True):
@@ -137,8 +173,8 @@ class Response(msgspec.Struct, kw_only=True):
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """A summary of a conversation's beginning. `summarized_up_to` is the last response it tells of, or in a conversation
-    the last item; `created_at` is Unix time in seconds; `by` is the model, or `extractive`."""
+    """A summary of a conversation's beginning. `summarized_up_to` is the last response it tells of, or in a
+    conversation the last item; `created_at` is Unix time in seconds; `by` is the model, or `extractive`."""
 
     summary: str
     summarized_up_to: str
