@@ -44,8 +44,8 @@ class House:
         return str(answer.json()["id"])
 
     def stock(self, text: str = "the kettle is green", *, key: str | None = None) -> dict[str, str]:
-        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent: their ids,
-        as the parameters of paths are called."""
+        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent, a response:
+        their ids, as the parameters of paths are called."""
 
         def made(path: str, **options: Any) -> str:
             answer = self.request("POST", f"/v1/{path}", key=key, **options)
@@ -67,7 +67,21 @@ class House:
             "batch_id": batch,
             "upload_id": made("uploads", json=asked),
             "agent_id": made("agents", json={"name": "stocked", "instructions": text}),
+            "response_id": self.answered(
+                made("responses", json={"input": text, "background": True}), key=key
+            ),
         }
+
+    def answered(self, response: str, *, key: str | None = None) -> str:
+        """Waits until a response has ended; its id."""
+        until = time.monotonic() + 30
+        while self.request("GET", f"/v1/responses/{response}", key=key).json()["status"] in (
+            "queued",
+            "in_progress",
+        ):
+            assert time.monotonic() < until, "a response is still under way"
+            time.sleep(0.01)
+        return response
 
     def settled(self, store: str, *, key: str | None = None) -> None:
         """Waits until no file of the store is in progress."""

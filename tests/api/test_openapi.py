@@ -67,6 +67,9 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
             "json": {"name": "n", "expires_after": {"anchor": "last_active_at", "days": 3}}
         },
         "POST /v1/vector_stores/search": {"json": {"vector_store_ids": [ids["store_id"]], "query": "kettle"}},
+        "POST /v1/responses": {"json": {"input": "kettle?", "metadata": {"a": "b"}}},
+        "POST /v1/responses/input_tokens": {"json": {"input": "kettle?"}},
+        "POST /v1/responses/compact": {"json": {"input": "The kettle is green."}},
         "POST /v1/agents": {"json": {"name": "n", "memory": {"episodic": True, "min_score": 0.5}}},
         f"POST {store}/search": {"json": {"query": "kettle", "explain": True, "expand": {"neighbours": 1}}},
         f"POST {store}/files": {"json": attach},

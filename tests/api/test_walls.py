@@ -135,6 +135,17 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {STORE}/file_batches/{{batch_id}}": lambda ids: [{}],
     f"POST {STORE}/file_batches/{{batch_id}}/cancel": lambda ids: [{}],
     f"GET {STORE}/file_batches/{{batch_id}}/files": lambda ids: [{}],
+    "POST /v1/responses": lambda ids: [
+        {"json": {"input": "what?", **some}} for some in told(ids)
+    ] + [{"json": {"input": [{"type": "item_reference", "id": ids["said_id"]}]}}],
+    "POST /v1/responses/input_tokens": lambda ids: [{"json": {"input": "what?", **some}} for some in told(ids)],
+    "POST /v1/responses/compact": lambda ids: [{"json": {"previous_response_id": ids["response_id"]}}],
+    "GET /v1/responses/{response_id}": lambda ids: [
+        {}, {"params": {"stream": "true"}}, {"params": {"include": "file_search_call.results"}},
+    ],
+    "GET /v1/responses/{response_id}/input_items": lambda ids: [{}, {"params": {"after": ids["said_id"]}}],
+    "POST /v1/responses/{response_id}/cancel": lambda ids: [{}],
+    "DELETE /v1/responses/{response_id}": lambda ids: [{}],
     "POST /v1/agents": lambda ids: [
         {"json": {"name": "n", "tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]}}
     ],
@@ -149,6 +160,19 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "GET /v1/admin/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
 }  # fmt: skip
 """What to ask of a route about another tenant's files and stores, whose ids are made here."""
+
+
+def told(ids: dict[str, str]) -> list[dict[str, Any]]:
+    """Requests for a response that would tell of another tenant's things, if any could."""
+    file = [{"role": "user", "content": [{"type": "input_file", "file_id": ids["file_id"]}]}]
+    return [
+        {"previous_response_id": ids["response_id"]},
+        {"agent_id": ids["agent_id"]},
+        {"tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]},
+        {"input": file},
+    ]
+
+
 VOLATILE = (
     "archived_at",
     "query_time",
@@ -274,8 +298,16 @@ JOBS = ("POST /v1/memories/compact", "POST /v1/memories/reembed")
 def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     """All that a tenant knows."""
     store = f"/v1/vector_stores/{ids['store_id']}"
-    paths = ["/v1/files", "/v1/vector_stores", "/v1/agents", f"{store}/files", f"/v1/uploads/{ids['upload_id']}"]
-    held = [house.request("GET", path, key=key).json() for path in [*paths, "/v1/admin/usage"]]
+    paths = [
+        "/v1/files",
+        "/v1/vector_stores",
+        "/v1/agents",
+        f"{store}/files",
+        f"/v1/uploads/{ids['upload_id']}",
+    ]
+    response = f"/v1/responses/{ids['response_id']}"
+    paths += [response, f"{response}/input_items", "/v1/admin/usage"]
+    held = [house.request("GET", path, key=key).json() for path in paths]
     return [*held, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
 
 
@@ -297,6 +329,8 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
     a, b = f"key-a{n}", f"key-b{n}"
     own, theirs = house.stock("the kettle is green", key=a), house.stock("the kettle is ofb", key=b)
     theirs["tenant"] = f"b{n}"
+    answer = house.request("GET", f"/v1/responses/{theirs['response_id']}", key=b).json()
+    theirs["said_id"] = answer["output"][0]["id"]
     nobodys = {name: f"{name}-nope" for name in theirs}
     names = {held: nobodys[name] for name, held in theirs.items()}
     before = known(house, b, theirs)

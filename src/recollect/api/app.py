@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
+from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from recollect.api.auth import Guard
@@ -25,6 +26,8 @@ from recollect.api.observe import Observed
 from recollect.api.openapi import document
 from recollect.api.route import MULTIPART, Call, Route
 from recollect.api.routes import ROUTES
+from recollect.api.sockets import PATH as SOCKET
+from recollect.api.sockets import Sockets
 from recollect.api.sse import Live
 from recollect.recollect import Recollect
 from recollect.telemetry import Telemetry
@@ -168,7 +171,8 @@ def create_app(recollect: Recollect) -> Starlette:
         by_path.setdefault(route.path, {})[route.method] = route
     app = Starlette(
         routes=[
-            StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()
+            *(StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()),
+            WebSocketRoute(SOCKET, Sockets(answers.house, answers.guard)),
         ],
         middleware=[Middleware(Observed, telemetry=answers.house.telemetry)],
         exception_handlers={404: unknown_route},

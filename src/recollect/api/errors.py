@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from recollect.agent.history import ContextTooLong, UnknownResponse
 from recollect.errors import (
     Conflict,
     DimensionMismatch,
@@ -61,12 +62,16 @@ class ClientGone(Exception):
     """The client hung up before its request was complete; there is nobody to answer."""
 
 
+PARAMS: dict[type[RecollectError], str] = {UnknownResponse: "previous_response_id"}
+"""The field that is wrong, where the error itself does not name it."""
 STATUSES: dict[type[RecollectError], tuple[int, str]] = {
     DimensionMismatch: (400, "dimension_mismatch"),
     QuotaExceeded: (400, "quota_exceeded"),
     InvalidInput: (400, "invalid_value"),
     Unauthorized: (401, "invalid_api_key"),
     Forbidden: (403, "forbidden"),
+    UnknownResponse: (400, "previous_response_not_found"),
+    ContextTooLong: (400, "context_length_exceeded"),
     NotFound: (404, "not_found"),
     Conflict: (409, "conflict"),
     StorageError: (503, "storage_unavailable"),
@@ -102,7 +107,7 @@ def problem(exc: Exception) -> tuple[int, Problem]:
         status, code, message = exc.status_code, "http_error", exc.detail
     else:
         status, code, message = _known(exc)
-        param = exc.field or None if isinstance(exc, InvalidInput) else None
+        param = exc.field or None if isinstance(exc, InvalidInput) else PARAMS.get(type(exc))  # type: ignore[arg-type]
     if status >= 500:
         log.error("%s: %s", code, type(exc).__name__, exc_info=exc)
     return status, Problem(message=message, type=type_of(status), param=param, code=code)

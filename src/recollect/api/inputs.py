@@ -70,8 +70,8 @@ def _shown(path: str) -> str:
 
 
 def from_query(given: QueryParams, type_: type[T]) -> T:
-    """The query string as a `type_`: a list is a parameter that is repeated (`tags` or `tags[]`), `filters` is JSON. What the type does
-    not know is refused or ignored, as the type says.
+    """The query string as a `type_`: a list is a parameter that is repeated (`tags` or `tags[]`), `filters` is JSON.
+    What the type does not know is refused or ignored, as the type says.
 
     Raises:
         InvalidInput: names the parameter and the fix.

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
+from recollect.agent.responses import Responses
 from recollect.api.errors import JSON
 from recollect.api.house import House
 from recollect.knowledge import Knowledge
@@ -45,6 +46,11 @@ class Call(Generic[B, Q]):
     def knowledge(self) -> Knowledge:
         """Files and vector stores, for who asks."""
         return self.house.recollect.knowing_as(self.memories.subject)
+
+    @property
+    def responses(self) -> Responses:
+        """Responses, for who asks."""
+        return self.house.recollect.responding_as(self.memories.subject)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,9 @@ class EventStream(Response):
             try:
                 await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                if not pump.done():
+                ended = pump.done() and not gone.done()
+                if not ended:
                     self._left()
-                ended = pump.done()
                 await stopped(pump, gone, beats)
         if ended:
             await send({"type": "http.response.body", "body": b"", "more_body": False})

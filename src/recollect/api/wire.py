@@ -279,12 +279,12 @@ class EmbeddingList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"
 
 
 class ModelObject(msgspec.Struct, kw_only=True, tag_field="object", tag="model"):
-    """A model this server answers with."""
+    """A model this server answers with; `dimensions` are those of its embeddings, if it makes any."""
 
     id: str
     created: int = 0
     owned_by: str = "recollect"
-    dimensions: int
+    dimensions: int | None = None
     max_input_tokens: int
 
 
