@@ -39,7 +39,7 @@ class Calling:
 
 
 class Listening:
-    """Hears one turn of a model and tells of it: reasoning, text with its citations, the calls of the client's functions.
+    """Hears one turn of a model and tells of it: reasoning, text with its citations, calls of the client's functions.
     Calls that run here are left to the loop."""
 
     def __init__(self, telling: Telling, offers: Offers, sources: Sequence[Source]) -> None:
