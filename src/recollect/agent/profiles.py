@@ -258,20 +258,21 @@ class Agents:
         try:
             return self._seen(c, name)
         except NotFound:
-            where, params = self._condition()
-            rows = c.select(
-                f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND a.name = ? AND {where}"
-                " ORDER BY a.seq LIMIT 2",
-                [self._tenant, name, *params],
-            ) if nameable(name) else []  # fmt: skip
-            found = [profile for _, profile in self._fixed.values() if profile.name == name]
-            found += [value_of(AgentRow._make(row)) for row in rows]
-            if len(found) > 1:
-                says = f"several agents are called {name!r}; name one by its id, such as {found[0].id}"
-                raise InvalidInput(field, says) from None
+            found = self._called(c, name)
             if not found:
                 raise
-            return found[0]
+        if len(found) > 1:
+            says = f"several agents are called {name!r}; name one by its id, such as {found[0].id}"
+            raise InvalidInput(field, says)
+        return found[0]
+
+    def _called(self, c: Connection, name: str) -> Sequence[Profile]:
+        """The agents of this name, as far as it takes to see whether there are several."""
+        where, params = self._condition()
+        select = f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND a.name = ? AND {where} LIMIT 2"
+        rows = c.select(select, [self._tenant, name, *params]) if nameable(name) else []
+        fixed = [profile for _, profile in self._fixed.values() if profile.name == name]
+        return [*fixed, *(value_of(AgentRow._make(row)) for row in rows)]
 
     def _check_stores(self, c: Connection, made: NewProfile) -> None:
         stores = stores_of(made.tools)
