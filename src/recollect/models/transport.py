@@ -11,7 +11,7 @@ import ssl
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httptools
 import httpx
@@ -129,8 +129,7 @@ class Connection(asyncio.Protocol):
     # For the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are no instances of it
 
     def data_received(self, data: bytes) -> None:
         if self.over:  # nobody asked for it
