@@ -8,10 +8,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+def beside(name: str) -> Any:
+    """A module of the tests, by its path from here."""
+    path = Path(__file__).parent / name
+    spec = spec_from_file_location(f"recollect_tests_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+models = beside("../models/server.py")
 
 START = """
 import json, sys
@@ -73,3 +89,58 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     made = Process(tmp_path_factory.mktemp("served") / "data", {})
     yield made
     made.end()
+
+
+class Stage:
+    """A server whose language model plays a script: where it is, and what the model is to say and was asked."""
+
+    def __init__(self, process: Process, model: Any) -> None:
+        self.process = process
+        self.url = process.url
+        self.model = model
+
+    def says(self, *turns: Any) -> None:
+        """What the model says from now on; a text is a turn that says it."""
+        made = [{"text": turn} if isinstance(turn, str) else turn for turn in turns]
+        self.model.play = models.scripted_app(made).play
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The model's last request."""
+        body: dict[str, Any] = self.model.received[-1].body
+        return body
+
+
+@contextmanager
+def staged(folder: Path, **settings: Any) -> Iterator[Stage]:
+    """A server with a scripted model behind it, for as long as this is open."""
+    with models.playing([]) as (url, model):
+        behind = {"model": {"url": url, "name": "scripted", "timeout": 5.0, **settings.pop("model", {})}}
+        rest = {"memory": False, "file_min_score": 0.0, **settings.pop("responses", {})}
+        process = Process(folder, {**behind, "responses": rest, **settings})
+        try:
+            yield Stage(process, model)
+        finally:
+            process.end()
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One such server for a whole file of tests."""
+    with staged(tmp_path_factory.mktemp("staged") / "data") as made:
+        yield made
+
+
+@pytest.fixture
+def stages(tmp_path: Path) -> Callable[..., Any]:
+    """Opens such servers, with the settings given."""
+    return lambda **settings: staged(tmp_path / "data", **settings)
+
+
+@pytest.fixture(scope="session")
+def official() -> Any:
+    """The validators of the official description; skips where there is none."""
+    made = beside("official.py")
+    if not made.DESCRIPTION.is_file():
+        pytest.skip("the folder shared/data/openai is not beside the checkout")
+    return made

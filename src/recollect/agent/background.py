@@ -213,7 +213,10 @@ def keep(c: Connection, tenant: str, response_id: str, events: Sequence[Event]) 
     held = c.one("get_response", [tenant, response_id])
     if held is None:
         return False
-    live = ResponseRow._make(held).live
+    row = ResponseRow._make(held)
+    live = row.live
+    if row.status == "queued" and any(event["type"] == "response.in_progress" for event in events):
+        c.run("begin_response", [tenant, response_id])
     if events and (live or events[-1]["type"] in ENDED):
         first, last = events[0]["sequence_number"], events[-1]["sequence_number"]
         lines = "\n".join(encoded(event) for event in events)

@@ -10,6 +10,9 @@ SELECT tenant_id, id, seq, user_id, session_id, previous_id, conversation_id, ag
     summary, summarized_to, created_at
 FROM responses WHERE tenant_id = ? AND id = ?
 
+-- name: begin_response
+UPDATE responses SET status = 'in_progress' WHERE tenant_id = ? AND id = ? AND status = 'queued'
+
 -- name: end_response (unless it has ended)
 UPDATE responses SET status = ?, body = ?, output = ?
 WHERE tenant_id = ? AND id = ? AND status IN ('queued', 'in_progress')
