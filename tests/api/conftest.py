@@ -44,8 +44,8 @@ class House:
         return str(answer.json()["id"])
 
     def stock(self, text: str = "the kettle is green", *, key: str | None = None) -> dict[str, str]:
-        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent, a response:
-        their ids, as the parameters of paths are called."""
+        """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent, a response,
+        a conversation with one item: their ids, as the parameters of paths are called."""
 
         def made(path: str, **options: Any) -> str:
             answer = self.request("POST", f"/v1/{path}", key=key, **options)
@@ -61,12 +61,17 @@ class House:
         batch = made(f"vector_stores/{store}/file_batches", json={"file_ids": [other]})
         asked = {"filename": "a.txt", "bytes": 5, "purpose": "assistants", "mime_type": "text/plain"}
         self.settled(store, key=key)
+        talk = made("conversations", json={"metadata": {"mark": text}})
+        said = {"items": [{"role": "user", "content": text}]}
+        item = self.request("POST", f"/v1/conversations/{talk}/items", key=key, json=said).json()["first_id"]
         return {
             "file_id": file,
             "store_id": store,
             "batch_id": batch,
             "upload_id": made("uploads", json=asked),
             "agent_id": made("agents", json={"name": "stocked", "instructions": text}),
+            "conversation_id": talk,
+            "item_id": item,
             "response_id": self.answered(
                 made("responses", json={"input": text, "background": True}), key=key
             ),

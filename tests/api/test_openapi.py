@@ -70,6 +70,13 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/responses": {"json": {"input": "kettle?", "metadata": {"a": "b"}}},
         "POST /v1/responses/input_tokens": {"json": {"input": "kettle?"}},
         "POST /v1/responses/compact": {"json": {"input": "The kettle is green."}},
+        "POST /v1/conversations": {
+            "json": {"items": [{"role": "user", "content": "a"}], "metadata": {"a": "b"}}
+        },
+        "POST /v1/conversations/{conversation_id}": {"json": {"metadata": {"a": "c"}}},
+        "POST /v1/conversations/{conversation_id}/items": {
+            "json": {"items": [{"role": "assistant", "content": "b"}]}
+        },
         "POST /v1/agents": {"json": {"name": "n", "memory": {"episodic": True, "min_score": 0.5}}},
         f"POST {store}/search": {"json": {"query": "kettle", "explain": True, "expand": {"neighbours": 1}}},
         f"POST {store}/files": {"json": attach},

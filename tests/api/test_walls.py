@@ -98,6 +98,7 @@ CASES: dict[str, Case] = {
 }
 
 STORE = "/v1/vector_stores/{store_id}"
+TALK = "/v1/conversations/{conversation_id}"
 KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/files": lambda ids: [],
     "GET /v1/files": lambda ids: [{}, {"params": {"after": ids["file_id"]}}],
@@ -146,6 +147,14 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "GET /v1/responses/{response_id}/input_items": lambda ids: [{}, {"params": {"after": ids["said_id"]}}],
     "POST /v1/responses/{response_id}/cancel": lambda ids: [{}],
     "DELETE /v1/responses/{response_id}": lambda ids: [{}],
+    "POST /v1/conversations": lambda ids: [],
+    f"GET {TALK}": lambda ids: [{}],
+    f"POST {TALK}": lambda ids: [{"json": {"metadata": {"mine": "yes"}}}],
+    f"DELETE {TALK}": lambda ids: [{}],
+    f"POST {TALK}/items": lambda ids: [{"json": {"items": [{"role": "user", "content": "a"}]}}],
+    f"GET {TALK}/items": lambda ids: [{}, {"params": {"after": ids["item_id"]}}],
+    f"GET {TALK}/items/{{item_id}}": lambda ids: [{}],
+    f"DELETE {TALK}/items/{{item_id}}": lambda ids: [{}],
     "POST /v1/agents": lambda ids: [
         {"json": {"name": "n", "tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]}}
     ],
@@ -306,7 +315,8 @@ def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
         f"/v1/uploads/{ids['upload_id']}",
     ]
     response = f"/v1/responses/{ids['response_id']}"
-    paths += [response, f"{response}/input_items", "/v1/admin/usage"]
+    talk = f"/v1/conversations/{ids['conversation_id']}"
+    paths += [response, f"{response}/input_items", talk, f"{talk}/items", "/v1/admin/usage"]
     held = [house.request("GET", path, key=key).json() for path in paths]
     return [*held, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
 
@@ -338,6 +348,8 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
         stores = (
             [{}, {"store_id": own["store_id"]}] if f"{STORE}/" in route.path and route.form is None else [{}]
         )
+        if f"{TALK}/items" in route.path and route.method != "POST":
+            stores = [{}, {"conversation_id": own["conversation_id"]}]
         for store in stores:
             told = heard_about(house, a, route, {**theirs, **store}, names)
             assert told == heard_about(house, a, route, {**nobodys, **store}, {}), route.name
