@@ -1,0 +1,108 @@
+"""The sentences of some texts that answer a question best, chosen by its words. No I/O, no model.
+
+A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
+more (Robertson and Sparck Jones), less when it is long; words that were quoted already count little, so that the next
+sentence adds something.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.models.base import Source
+from recollect.text.highlights import is_boundary
+from recollect.text.sentences import spans
+from recollect.text.terms import query_terms, terms
+
+MOST = 4
+ENOUGH = 0.4
+"""Share of the best sentence's score that another needs."""
+SEEN = 0.25
+"""What a word counts for that was quoted already."""
+FIRST_SOURCE, EACH_SOURCE = 1.25, 0.97
+"""The weight of the first source's sentences, and of each later source's in terms of the one before."""
+USUAL_TERMS = 12
+"""A sentence of more terms counts for less."""
+MAX_CHARS = 400
+MAX_SENTENCES = 2_000
+FRAGMENT = 3
+"""Terms below which a sentence is a heading or a scrap."""
+_MARKER = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of `source` at its place among all."""
+
+    source: Source
+    place: int
+    weight: float
+    text: str
+    terms: tuple[str, ...]
+
+
+def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
+    """At most four sentences that answer best, in the sources' order; where none has a word of the question, the first
+    that is no heading."""
+    sentences = [each for each in _sentences(sources) if each.text]
+    wanted = set(query_terms(question))
+    left = [each for each in sentences if wanted.intersection(each.terms)]
+    if not left:
+        return [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
+    rarity = _rarity(wanted, sentences)
+    chosen: list[Sentence] = []
+    least = 0.0
+    while left and len(chosen) < MOST:
+        top = max(left, key=lambda each: (_score(each, rarity), -each.place))
+        score = _score(top, rarity)
+        least = least or ENOUGH * score
+        if score < least:
+            break
+        chosen.append(top)
+        rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
+        left = [each for each in left if each is not top and set(each.terms) != set(top.terms)]
+    return sorted(chosen, key=lambda each: each.place)
+
+
+def _sentences(sources: Sequence[Source]) -> list[Sentence]:
+    found: list[Sentence] = []
+    weight = FIRST_SOURCE
+    for source in sources:
+        for start, end in spans(source.text):
+            if len(found) == MAX_SENTENCES:
+                return found
+            text = " ".join(source.text[start:end].split())
+            found.append(
+                Sentence(source, len(found), weight, _short(text), tuple(terms(text[: 4 * MAX_CHARS])))
+            )
+        weight *= EACH_SOURCE / (FIRST_SOURCE if weight == FIRST_SOURCE else 1)
+    return found
+
+
+def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
+    """How much each wanted term tells, by how few sentences have it."""
+    having = Counter(term for each in sentences for term in wanted.intersection(each.terms))
+    total = len(sentences)
+    return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
+
+
+def _score(sentence: Sentence, rarity: dict[str, float]) -> float:
+    found = sum(rarity.get(term, 0.0) for term in set(sentence.terms))
+    length = len(sentence.terms)
+    fragment = 0.5 if length < FRAGMENT else 1.0
+    return sentence.weight * fragment * found / math.sqrt(max(1.0, length / USUAL_TERMS))
+
+
+def _short(text: str) -> str:
+    """The sentence, or how a very long one begins, up to where a word ends; its own `[1]` are no markers of ours."""
+    if len(text) > MAX_CHARS:
+        at = text.rfind(" ", MAX_CHARS // 2, MAX_CHARS)
+        at = at if at > 0 else MAX_CHARS
+        while not is_boundary(text, at):
+            at -= 1
+        text = text[:at] + " …"
+    return _MARKER.sub(lambda match: f"({match[1] or match[2]})", text)
