@@ -31,6 +31,8 @@ WALKS = {
 }  # fmt: skip
 """Statements whose business is all rows of a tenant, or that read a small table in order: the parts of uploads are
 those of pending ones, the uploads those of a day."""
+MADE = ("wanted", "chain", "held")
+"""How tables are called that a statement makes itself, of what it was given or found."""
 WALK = re.compile(r"SEARCH .*\(tenant_id=\?( AND seq[<>]\?)?\)$")
 
 
@@ -45,7 +47,12 @@ def test_plan(name: str, tmp_path: Path) -> None:
     walks = [
         step
         for step in plan
-        if (step.startswith("SCAN") and "json_each" not in step and "wanted" not in step) or WALK.search(step)
+        if (
+            step.startswith("SCAN")
+            and not step.removeprefix("SCAN ").startswith(MADE)
+            and "json_each" not in step
+        )
+        or WALK.search(step)
     ]
     assert walks == []
 
