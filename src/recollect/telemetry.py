@@ -14,16 +14,18 @@ from prometheus_client.registry import Collector
 from recollect.embedders import CachedEmbedder
 from recollect.jobs import FILES_LANE
 from recollect.memories import Core
+from recollect.models.base import Model
 from recollect.types import Added
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+STATUSES = ("completed", "incomplete", "failed", "cancelled")
 JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
 
 
 class Telemetry:
     """The metrics of one server, in a registry of their own, and the spans of its requests."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, model: Model | None = None) -> None:
         self.registry = CollectorRegistry()
         self.requests = self._counter("http_requests", "Requests answered.", ("method", "route", "status"))
         self.request_seconds = self._histogram("http_request_seconds", "Seconds per request.", ("route",))
@@ -39,7 +41,7 @@ class Telemetry:
         self.upsert_failures = self._counter(
             "upsert_failures", "Writes that were refused or failed.", ("code",)
         )
-        self.registry.register(_State(core))
+        self.registry.register(_State(core, model))
         self._tracer = trace.get_tracer("recollect")
 
     def _counter(self, name: str, says: str, labels: Iterable[str] = ()) -> Counter:
@@ -97,8 +99,9 @@ class Telemetry:
 class _State(Collector):
     """What is read off at the moment of asking: sizes, jobs by state, the embedder's work."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, model: Model | None) -> None:
         self.core = core
+        self.model = model
 
     def describe(self) -> Iterable[Metric]:
         return []
@@ -108,6 +111,7 @@ class _State(Collector):
         yield self._jobs()
         yield from self._embedding()
         yield from self._indexing()
+        yield from self._answering()
 
     def _sizes(self) -> Iterator[Metric]:
         store = self.core.store
@@ -151,6 +155,30 @@ class _State(Collector):
         row = self.core.store.db.read(lambda c: c.one("count_lane", [FILES_LANE]))
         waiting = 0 if row is None else row[0]
         yield GaugeMetricFamily("recollect_files_waiting", "Files waiting or being indexed.", value=waiting)
+
+    def _answering(self) -> Iterator[Metric]:
+        tally = self.core.tally.copy()
+        for name, says, label, values in (
+            ("responses", "Responses made, by how they ended.", "status", STATUSES),
+            ("response_tokens", "Tokens of language models.", "direction", ("input", "output")),
+            ("tool_calls", "Calls of tools that run here.", "outcome", ("completed", "failed")),
+        ):
+            family = CounterMetricFamily(f"recollect_{name}", says, labels=[label])
+            for value in values:
+                family.add_metric([value], tally[f"{name}.{value}"])
+            yield family
+        for name, says in (
+            ("responses_quoted", "Responses quoted from what was found, without a language model."),
+            ("memories_told", "Memories put before a language model."),
+        ):
+            yield CounterMetricFamily(f"recollect_{name}", says, value=tally[name])
+        if self.model is not None:
+            asked = CounterMetricFamily(
+                "recollect_model", "What the language model was asked, by kind.", labels=["kind"]
+            )
+            for kind, count in self.model.usage().items():
+                asked.add_metric([kind], count)
+            yield asked
 
     def _embedding(self) -> Iterator[Metric]:
         embedder = self.core.embedder

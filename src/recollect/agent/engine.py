@@ -111,6 +111,7 @@ class Engine:
         self.background = Background(core, self._resume)
         self._models = [model] if fallback is None else [model, fallback]
         self._configured = configured
+        self._ready: set[str] = set()
         self._runs: set[Run] = set()
         self._after: set[asyncio.Task[None]] = set()
 
@@ -146,6 +147,14 @@ class Engine:
         self._runs.add(run)
         run.begin(partial(self._work, plan), partial(self._end, plan))
 
+    async def ready(self, encoding: str | None = None) -> None:
+        """Has the tokens of a model at hand (None: the configured one): reading them takes about a second, once, in which
+        the loop is free."""
+        encoding = encoding or encoding_for(self.model.name)[0]
+        if encoding not in self._ready:
+            await self.core.threads.run(tokens.count, "a", encoding=encoding)
+            self._ready.add(encoding)
+
     async def stop(self) -> None:
         """Ends what is under way, and waits for what comes after."""
         for run in list(self._runs):
@@ -173,6 +182,7 @@ class Engine:
         items = checked(request.input)
         await Attachments(self.core, subject).read(items)
         encoding, _ = encoding_for(request.model or self.model.name)
+        await self.ready(encoding)
         past = await self.history.load(
             subject,
             previous_response_id=request.previous_response_id,
@@ -342,11 +352,27 @@ class Engine:
 
     async def _end(self, plan: Plan, run: Run) -> None:
         self._runs.discard(run)
+        self._tally(plan.response)
         await self._store(plan.new, run)
         if plan.response.store:
             task = asyncio.create_task(self._follow_up(plan))
             self._after.add(task)
             task.add_done_callback(self._after.discard)
+
+    def _tally(self, response: Response) -> None:
+        counts = {f"responses.{response.status}": 1}
+        if response.usage is not None:
+            counts["response_tokens.input"] = response.usage.input_tokens
+            counts["response_tokens.output"] = response.usage.output_tokens
+        told = response.extensions.get("memory", {}).get("retrieved", ())
+        counts["memories_told"] = sum(one["used"] for one in told)
+        counts["responses_quoted"] = int(response.extensions.get("answered_by") == "extractive")
+        self.core.tally.update(counts)
+        self.core.tally.update(
+            "tool_calls.failed" if item["status"] == "failed" else "tool_calls.completed"
+            for item in response.output
+            if item["type"] in ("file_search_call", "mcp_call")
+        )
 
     async def _store(self, new: NewResponse, run: Run) -> None:
         response, tenant = new.response, new.subject.tenant_id

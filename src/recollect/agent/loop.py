@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from opentelemetry import trace
 
 from recollect.agent.events import Telling
 from recollect.agent.listening import Listening
@@ -22,6 +23,8 @@ from recollect.knowledge.records import new_id
 from recollect.models.base import Ask, Message, Model, Source, TokenUsage
 
 log = logging.getLogger("recollect.agent")
+_tracer = trace.get_tracer("recollect")
+CHAT = {"gen_ai.operation.name": "chat"}
 HOUSE = "recollect"
 """The label under which calls appear that no server of the request has."""
 
@@ -95,7 +98,8 @@ class Loop:
             ask = self._ask_of()
             listening = Listening(self.telling, self.brief.offers, self._sources)
             try:
-                turn = await listening.hear(model.answer(ask))
+                with _tracer.start_as_current_span(f"chat {model.name}", attributes=CHAT):
+                    turn = await listening.hear(model.answer(ask))
             except ModelError as exc:
                 if listening.began:
                     listening.cut()

@@ -46,7 +46,7 @@ class Answers:
         self.server = recollect.config.server
         self.guard = Guard(recollect.config)
         self.house = House(
-            recollect, Telemetry(recollect.core), document(ROUTES, self.server.public_url), Live()
+            recollect, Telemetry(recollect.core, recollect.engine.model), document(ROUTES, self.server.public_url), Live()
         )
         self._writes: set[asyncio.Task[Any]] = set()
 
