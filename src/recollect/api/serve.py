@@ -52,12 +52,15 @@ async def _serve(config: Config, door: socket.socket, started: Callable[[str], N
             ws_per_message_deflate=False,
         )
         url = url_of(door)
+        ready = asyncio.create_task(recollect.engine.ready()) if config.model.url else None
         recollect.announce(url)
         started(url)
         try:
             await Server(settings, app.state.answers).serve(sockets=[door])
         finally:
             await app.state.answers.drain()
+            if ready is not None:
+                await ready
 
 
 def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
