@@ -39,11 +39,11 @@ SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs
 WHERE lane = ? AND state IN ('queued', 'running')
 
 -- name: release_jobs
-UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1) AND state = 'running'
+UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1, 2) AND state = 'running'
 
 -- name: give_back_jobs
 UPDATE jobs SET state = 'queued', attempts = attempts - 1, lease_owner = NULL, lease_until = NULL
-WHERE lane IN (0, 1) AND state = 'running' AND lease_owner LIKE ?
+WHERE lane IN (0, 1, 2) AND state = 'running' AND lease_owner LIKE ?
 
 -- name: renew_job
 UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
@@ -52,9 +52,10 @@ UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner =
 UPDATE jobs SET done = ?, total = ?, cursor = ?, lease_until = ?, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING cancelling
 
--- name: end_job
-UPDATE jobs SET state = ?, error = ?, result = ?, run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
-WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
+-- name: end_job (what it was told to do, which may hold words and secrets, is kept no longer than it is needed)
+UPDATE jobs SET state = ?1, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
+    payload = CASE WHEN ?1 = 'queued' THEN payload ELSE '{}' END
+WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running'
 
 -- name: postpone_job
 UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END, attempts = attempts - 1, error = ?,
@@ -62,7 +63,7 @@ UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' EN
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
 
 -- name: cancel_queued_job
-UPDATE jobs SET state = 'cancelled', cancelling = 1, updated_at = ?
+UPDATE jobs SET state = 'cancelled', cancelling = 1, payload = '{}', updated_at = ?
 WHERE tenant_id = ? AND id = ? AND state = 'queued'
 
 -- name: cancel_running_job
