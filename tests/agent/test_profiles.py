@@ -350,6 +350,7 @@ def test_a_change_leaves_the_rest_and_null_is_as_new(by: Any) -> None:
         ("tools", [server("s", headers={"x": 1})], "tools[0].headers"),
         ("tools", [server("s", authorization="***")], "tools[0].authorization"),
         ("tools", [server("s", headers={"x": "***"})], "tools[0].headers.x"),
+        ("tools", [server("s", server_url="https://h/<redacted>")], "tools[0].server_url"),
         ("tool_choice", "sometimes", "tool_choice"),
         ("tool_choice", {"name": "f"}, "tool_choice.type"),
         ("temperature", -1, "temperature"),
@@ -445,12 +446,12 @@ def test_an_agent_opens_no_store_to_anybody(by: Any) -> None:
 
 def test_secrets_of_tools_are_used_and_never_shown(by: Any) -> None:
     who = by("ann")
-    given = server("s", server_url="https://u:hush@h/mcp", authorization="hush", headers={"x-key": "hush"})
+    given = server("s", server_url="https://h/api/hush/mcp", authorization="hush", headers={"x-key": "hush"})
     made = who.make(tools=[given])
     again = who.update(made.id, {"name": "B"})
     shown = [made, again, who.get(made.id), who.get("agent_first"), *who.list().data]
     assert "hush" not in msgspec.json.encode(shown).decode()
-    masked = server("s", server_url="https://u:***@h/mcp", authorization="***", headers={"x-key": "***"})
+    masked = server("s", server_url="https://h/<redacted>", authorization="***", headers={"x-key": "***"})
     assert again.tools == [masked]
     assert who.under(made.id).request.tools == [given]
     assert who.under("First").request.tools[0]["authorization"] == "hush"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from recollect.config.keys import masked
+from recollect.agent.tools.mcp import echoed
 from recollect.config.sections import WebUrl
 from recollect.errors import InvalidInput
 from recollect.filters import parse
@@ -20,6 +20,8 @@ MAX_TOOLS_BYTES = 256 << 10
 MAX_STORES = 100
 """Vector stores of one file search."""
 MASK = "***"
+REDACTED = "<redacted>"
+"""What stands for the path of a server's URL where that may be a secret."""
 FILE_SEARCH = "file_search"
 Tool = dict[str, Any]
 Label = Annotated[
@@ -136,10 +138,11 @@ def _check(tool: Tool, at: str) -> None:
     if isinstance(held, McpTool):
         secrets = {f"headers.{name}": value for name, value in (held.headers or {}).items()}
         secrets |= {"authorization": held.authorization or "", "server_url": held.server_url}
-        if hidden := next((name for name, value in secrets.items() if MASK in value), None):
+        masks = (MASK, REDACTED)
+        if hidden := next((name for name, value in secrets.items() if any(m in value for m in masks)), None):
             raise InvalidInput(
                 f"{at}.{hidden}",
-                f"{MASK} stands for a secret that is not shown; send the secret itself, or leave `tools` out",
+                "holds what stands for a secret that is not shown; send the secret itself, or leave `tools` out",
             )
 
 
@@ -150,12 +153,13 @@ def stores_of(tools: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def without_secrets(tools: Iterable[Tool]) -> list[Tool]:
-    """The tools as they may be shown: what is sent to MCP servers to be let in reads `***`."""
+    """The tools as they may be shown: what is sent to MCP servers to be let in reads `***`, a path of
+    their URL that may be a secret `<redacted>`."""
     return [_masked(tool) if tool.get("type") == "mcp" else tool for tool in tools]
 
 
 def _masked(tool: Tool) -> Tool:
-    hidden: Tool = {"server_url": masked("server_url", tool.get("server_url"))}
+    hidden: Tool = {"server_url": echoed(tool)["server_url"]}
     if tool.get("authorization"):
         hidden["authorization"] = MASK
     if tool.get("headers"):
