@@ -21,7 +21,7 @@ from recollect.agent.events import response_of_item
 from recollect.agent.history import History, Past, fit
 from recollect.agent.items import check_calls, checked, last_question
 from recollect.agent.loop import Brief, Loop, past_sources
-from recollect.agent.mcp_turns import Servers
+from recollect.agent.mcp_turns import MCP, Servers
 from recollect.agent.merging import Effective
 from recollect.agent.offers import choice, offers
 from recollect.agent.profile_values import Profile
@@ -30,6 +30,7 @@ from recollect.agent.records import NewResponse
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.summaries import compacted
 from recollect.agent.tools.base import Tool, Turn
+from recollect.agent.tools.mcp import approved, echoed
 from recollect.agent.tools.registry import tools_of
 from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
 from recollect.config import Config
@@ -133,7 +134,8 @@ class Engine:
             plan = await self._plan(subject, request, response)
         except (InvalidInput, NotFound) as exc:
             failure = exc
-            new = NewResponse(subject=subject, response=response, input=checked(request.input), session_id="")
+            items = queued_items(request)
+            new = NewResponse(subject=subject, response=response, input=items, session_id="")
 
             async def fail(_: Run) -> None:
                 raise failure
@@ -145,11 +147,12 @@ class Engine:
 
     def _begin(self, run: Run, plan: Plan) -> None:
         self._runs.add(run)
-        run.begin(partial(self._work, plan), partial(self._end, plan))
+        task = run.begin(partial(self._work, plan), partial(self._end, plan))
+        task.add_done_callback(lambda _: self._runs.discard(run))
 
     async def ready(self, encoding: str | None = None) -> None:
-        """Has the tokens of a model at hand (None: the configured one): reading them takes about a second, once, in which
-        the loop is free."""
+        """Has the tokens of a model at hand (None: the configured one): reading them takes about a second, once, in
+        which the loop is free."""
         encoding = encoding or encoding_for(self.model.name)[0]
         if encoding not in self._ready:
             await self.core.threads.run(tokens.count, "a", encoding=encoding)
@@ -179,7 +182,7 @@ class Engine:
         request = effective.request
         if effective.agent_id is not None:
             checks.check(request)
-        items = checked(request.input)
+        items = checked(request.input) if response is None else queued_items(request)
         await Attachments(self.core, subject).read(items)
         encoding, _ = encoding_for(request.model or self.model.name)
         await self.ready(encoding)
@@ -194,6 +197,7 @@ class Engine:
         items = await self._referenced(subject, items, past)
         mark(items)
         check_calls([*past.items, *items])
+        approved([*past.items, *items])
         if response is None:
             response = self._response(effective)
         turn = self._turn(subject, effective, past, response, encoding)
@@ -201,7 +205,8 @@ class Engine:
         for tool in tools:
             await tool.check(turn)
         held = offers(request.tools or [], tools)
-        if not any(tool.get("type") == "mcp" for tool in request.tools or []):
+        self._servers(request)
+        if not any(tool.get("type") == MCP for tool in request.tools or []):
             choice(request.tool_choice, held)
         return Plan(subject, effective, past, items, tools, turn, encoding, response)
 
@@ -261,7 +266,7 @@ class Engine:
             model=request.model or self.model.name,
             conversation=None if conversation is None else {"id": conversation},
             text={"format": {"type": "text"}} | (request.text or {}),
-            tools=[echoed(tool) for tool in request.tools or []],
+            tools=[echoed(tool) if tool.get("type") == MCP else tool for tool in request.tools or []],
             tool_choice="auto" if request.tool_choice is None else request.tool_choice,
             store=request.store is not False,
             background=bool(request.background),
@@ -274,7 +279,7 @@ class Engine:
 
     async def _work(self, plan: Plan, run: Run) -> None:
         request, response = plan.request, plan.response
-        async with Servers(request.tools or [], plan.turn, self._open_to_all) as servers:
+        async with self._servers(request) as servers:
             found, images, _ = await asyncio.gather(
                 remembered(plan.turn, plan.past, plan.input),
                 Attachments(self.core, plan.subject).images([*plan.past.items, *plan.input]),
@@ -309,9 +314,10 @@ class Engine:
             finally:
                 _note_end(response, loop)
 
-    @property
-    def _open_to_all(self) -> bool:
-        return self.config.server.host in ("127.0.0.1", "::1", "localhost")
+    def _servers(self, request: ResponseRequest) -> Servers:
+        """The MCP servers of a request. Any may be called while only this machine can ask for it."""
+        alone = self.config.server.host in ("127.0.0.1", "::1", "localhost")
+        return Servers(request.tools or [], self.config.responses, alone)
 
     def _ask(self, plan: Plan) -> Ask:
         request = plan.request
@@ -351,7 +357,6 @@ class Engine:
     # --- afterwards --------------------------------------------------------------------------------
 
     async def _end(self, plan: Plan, run: Run) -> None:
-        self._runs.discard(run)
         self._tally(plan.response)
         await self._store(plan.new, run)
         if plan.response.store:
@@ -378,9 +383,7 @@ class Engine:
         response, tenant = new.response, new.subject.tenant_id
         mark(response.output)
         if response.background:
-            await self.core.threads.result(
-                self.core.store.db.write(lambda c: records.end(c, new), tenant=tenant)
-            )
+            await self.background.end(new)
         elif response.store:
             await self.core.threads.result(
                 self.core.store.db.write(lambda c: records.add(c, new), tenant=tenant)
@@ -438,17 +441,17 @@ class Engine:
 SAME = frozenset(
     {
         "instructions", "max_tool_calls", "parallel_tool_calls", "previous_response_id", "prompt_cache_key",
-        "reasoning", "safety_identifier", "service_tier", "temperature", "top_p", "presence_penalty", "frequency_penalty",
-        "top_logprobs", "truncation", "metadata",
+        "reasoning", "safety_identifier", "service_tier", "temperature", "top_p", "presence_penalty",
+        "frequency_penalty", "top_logprobs", "truncation", "metadata",
     }
 )  # fmt: skip
 """Fields that a response repeats as they were asked."""
-SECRET = ("headers", "authorization")
 
 
-def echoed(tool: dict[str, Any]) -> dict[str, Any]:
-    """A declared tool as the response repeats it: without what nobody else may read."""
-    return {name: value for name, value in tool.items() if name not in SECRET}
+def queued_items(request: ResponseRequest) -> list[Item]:
+    """The input of a request that was queued: it was checked then, and has what its files said."""
+    assert isinstance(request.input, list)
+    return request.input
 
 
 def _note_history(response: Response, past: Past, effective: Effective) -> None:

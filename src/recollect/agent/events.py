@@ -45,7 +45,8 @@ class Telling:
             for name in held.__struct_fields__
             if (value := getattr(held, name)) is not msgspec.UNSET
         }
-        return fields | {"output": [self.visible(item) for item in self.response.output]}
+        usage = None if held.usage is None else msgspec.to_builtins(held.usage)
+        return fields | {"usage": usage, "output": [self.visible(item) for item in self.response.output]}
 
     def visible(self, item: Item) -> Item:
         """An item as the client asked to see it, as it stands now."""

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from recollect.agent.events import Telling
 from recollect.agent.loop import Loop
-from recollect.agent.tools.base import Tool, Turn
+from recollect.agent.steps import ToolCall
+from recollect.agent.tools.base import Tool
+from recollect.agent.tools.mcp import approved, checked, listed
 from recollect.agent.values import Item
+from recollect.config.sections import Responses as Settings
+from recollect.knowledge.records import new_id
+
+MCP = "mcp"
 
 
 class Servers:
-    """The servers that a request declares."""
+    """The servers among the tools that a request declares. `tools` are theirs, once they are listed.
 
-    def __init__(self, declared: Sequence[dict[str, Any]], turn: Turn, open_to_all: bool) -> None:
+    Raises:
+        InvalidInput: a declaration is wrong, or names a host that may not be called.
+    """
+
+    def __init__(self, declared: Sequence[Mapping[str, Any]], settings: Settings, open_to_all: bool) -> None:
+        self._declared = {i: dict(tool) for i, tool in enumerate(declared) if tool.get("type") == MCP}
+        self._settings = settings
+        self._open_to_all = open_to_all
         self.tools: list[Tool] = []
+        for i, tool in self._declared.items():
+            checked(tool, settings, open_to_all, f"tools[{i}]")
 
     async def __aenter__(self) -> Servers:
         return self
@@ -24,10 +40,41 @@ class Servers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return
+        for tool in self.tools:
+            await tool.close()
 
     async def list(self, telling: Telling, past: Sequence[Item]) -> None:
-        """Lists."""
+        """Lists every server at once; those that were listed before in this conversation are not asked again."""
+        known = {item["server_label"]: item for item in past if item["type"] == "mcp_list_tools"}
+        await asyncio.gather(*(self._list(i, tool, known, telling) for i, tool in self._declared.items()))
+
+    async def _list(
+        self, place: int, declared: dict[str, Any], known: Mapping[str, Item], telling: Telling
+    ) -> None:
+        cached = known.get(declared["server_label"])
+        item: Item | None = None
+        if cached is None or cached.get("error"):
+            item = {"id": new_id("mcpl_"), "type": "mcp_list_tools", "server_label": declared["server_label"]}
+            item |= {"tools": [], "error": None}
+            telling.begin(item)
+            telling.stage(item, "in_progress")
+        found, tools = await listed(declared, cached, self._settings, self._open_to_all, f"tools[{place}]")
+        self.tools += tools
+        if item is not None:
+            item |= {"tools": found["tools"], "error": found["error"]}
+            telling.stage(item, "failed" if found["error"] else "completed")
+            telling.end(item)
 
     async def answer(self, loop: Loop, items: Sequence[Item]) -> None:
-        """Answers."""
+        """Makes the calls that were asked for and have been approved since."""
+        for id_, (request, approve) in approved(items).items():
+            if approve:
+                call = ToolCall(new_id("call_"), request["name"], request["arguments"])
+                await loop.run_calls([(call, self._tool(request))], id_)
+
+    def _tool(self, request: Item) -> Tool | None:
+        for tool in self.tools:
+            label = getattr(tool, "server_label", None)
+            if label == request["server_label"] and tool.name == request["name"]:
+                return tool
+        return None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recollect import prompts
 from recollect.agent.compaction import decode
 from recollect.agent.items import output_text, text_of
 from recollect.agent.values import Item
@@ -24,6 +25,7 @@ def to_messages(
     message with several calls, as chat completions have it. `names` are the names under which tools are offered now, by
     their own."""
     made: list[Message] = []
+    asked: dict[str, Item] = {}
     for item in items:
         kind = item["type"]
         if kind == "message":
@@ -34,6 +36,10 @@ def to_messages(
             made.append({"role": "tool", "tool_call_id": item["call_id"], "content": output_text(item)})
         elif kind in ("file_search_call", "mcp_call"):
             _served(made, item, names or {})
+        elif kind == "mcp_approval_request":
+            asked[item["id"]] = item
+        elif kind == "mcp_approval_response" and not item["approve"]:
+            _refused(made, asked.get(item["approval_request_id"]), item, names or {})
         elif kind == "compaction":
             made.append({"role": "system", "content": decode(item["encrypted_content"])})
     return made
@@ -77,6 +83,21 @@ def _served(made: list[Message], item: Item, names: Mapping[str, str]) -> None:
     call_id = item.get("_call_id") or f"call_{item['id']}"
     _call(made, call_id, names.get(name, name), arguments if _is_object(arguments) else "{}")
     made.append({"role": "tool", "tool_call_id": call_id, "content": told})
+
+
+def _refused(made: list[Message], asked: Item | None, answer: Item, names: Mapping[str, str]) -> None:
+    """A call that the user did not let run."""
+    if asked is not None:
+        call_id, name = f"call_{asked['id']}", asked["name"]
+        _call(
+            made,
+            call_id,
+            names.get(name, name),
+            asked["arguments"] if _is_object(asked["arguments"]) else "{}",
+        )
+        made.append(
+            {"role": "tool", "tool_call_id": call_id, "content": prompts.refused(answer.get("reason"))}
+        )
 
 
 def _results(item: Item) -> str:
