@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from recollect.agent.profiles import Agents, NewProfile, Profile, ProfileChange, configured_profiles
+from recollect.agent.profiles import NewProfile, Profile, ProfileChange
 from recollect.api import wire_agents as wire
 from recollect.api.route import Call, Route
 
 
-def _agents(call: Call[Any, Any]) -> Agents:
-    opened = call.house.recollect
-    return Agents(opened.core, call.memories.subject, configured_profiles(opened.config))
-
-
 async def create(call: Call[NewProfile, None]) -> Profile:
-    return await _agents(call).create(call.body)
+    return await call.agents.create(call.body)
 
 
 async def page(call: Call[None, wire.AgentsQuery]) -> wire.AgentPage:
     query = call.query
-    held = await _agents(call).list(
+    held = await call.agents.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
     return wire.AgentPage(
@@ -29,15 +22,15 @@ async def page(call: Call[None, wire.AgentsQuery]) -> wire.AgentPage:
 
 
 async def get(call: Call[None, None]) -> Profile:
-    return await _agents(call).get(call.id)
+    return await call.agents.get(call.id)
 
 
 async def update(call: Call[ProfileChange, None]) -> Profile:
-    return await _agents(call).update(call.id, call.body)
+    return await call.agents.update(call.id, call.body)
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedAgent:
-    await _agents(call).delete(call.id)
+    await call.agents.delete(call.id)
     return wire.DeletedAgent(id=call.id)
 
 

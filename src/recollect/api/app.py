@@ -45,9 +45,8 @@ class Answers:
         self.recollect = recollect
         self.server = recollect.config.server
         self.guard = Guard(recollect.config)
-        self.house = House(
-            recollect, Telemetry(recollect.core, recollect.engine.model), document(ROUTES, self.server.public_url), Live()
-        )
+        telemetry = Telemetry(recollect.core, recollect.engine.model)
+        self.house = House(recollect, telemetry, document(ROUTES, self.server.public_url), Live())
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:

@@ -9,6 +9,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
+from recollect.agent.conversations import Conversations
+from recollect.agent.profiles import Agents
 from recollect.agent.responses import Responses
 from recollect.api.errors import JSON
 from recollect.api.house import House
@@ -51,6 +53,16 @@ class Call(Generic[B, Q]):
     def responses(self) -> Responses:
         """Responses, for who asks."""
         return self.house.recollect.responding_as(self.memories.subject)
+
+    @property
+    def conversations(self) -> Conversations:
+        """Conversations, for who asks."""
+        return self.house.recollect.conversing_as(self.memories.subject)
+
+    @property
+    def agents(self) -> Agents:
+        """Agent profiles, for who asks."""
+        return self.house.recollect.agents_as(self.memories.subject)
 
 
 @dataclass(frozen=True, slots=True)
