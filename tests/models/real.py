@@ -35,7 +35,8 @@ WINDOW = 6
 """Words back that are compared; also the heads, since each looks at one of them."""
 PAIRS = 32
 """Pairs of numbers that stand for a place; they alone turn with it."""
-PLACE = 2 * PAIRS
+PLACE = 2 * PAIRS + 2
+"""With one more pair, which turns slowly and tells late from early."""
 HEAD = PLACE + CODE * WINDOW
 WIDTH = CODE * (WINDOW + 2)
 """Of a place in the text: its word, the words before it, and the word to come."""
@@ -43,14 +44,16 @@ UNUSED = 32
 """The width of the dense layers, which are all zeros."""
 SHARP = 100.0
 """What a head gives a place that is where it looks, before the softmax; others get about half at most."""
-MATCH = 120.0
+MATCH = 300.0
 """What the same latest word is worth; the word before it FADE times as much, and so on."""
 FADE = 0.6
+LATE, SLOW = 40.0, np.pi / 2 / 8192
+"""Of places that match alike the later one is taken: LATE sin(SLOW d) less for a place d words back."""
 LOUD = 40.0
 """What the word to come is worth, in the logits."""
 
 MARKS = ("<tool_call>", "</tool_call>", "<|end|>", "<|turn|>", "<|cue|>", "<|cue_found|>", "<|assistant|>")
-TEMPLATE = """\
+TEMPLATE = r"""\
 {%- for m in messages -%}
 {%- if m.role == 'assistant' -%}
 <|assistant|>{{ m.content or '' }}
@@ -60,7 +63,8 @@ TEMPLATE = """\
 </tool_call>
 {%- endfor -%}<|end|>
 {%- elif loop.last and m.role == 'tool' -%}
-<|turn|><|cue_found|><|assistant|>{{ m.content }}<|end|><|cue_found|>
+{%- set paragraphs = m.content.split('\n\n') -%}
+<|turn|>{{ paragraphs[:-1] | join('\n\n') }}<|cue_found|><|assistant|>{{ paragraphs[-1] }}<|end|><|cue_found|>
 {%- elif loop.last and m.role == 'user' and tools -%}
 {%- set f = tools[0].function -%}
 {%- set argument = (f.parameters.required or ['query'])[0] -%}
@@ -70,12 +74,13 @@ TEMPLATE = """\
 {%- elif loop.last and m.role == 'user' -%}
 <|turn|><|cue|><|assistant|>{{ m.content }}<|end|><|cue|>
 {%- else -%}
-<|turn|>{{ m.content }}<|end|>
+<|turn|>{{ m.content or '' }}<|end|>
 {%- endif -%}
 {%- endfor -%}
 {%- if add_generation_prompt -%}<|assistant|>{%- endif -%}
 """
-"""The last message is shown as the answer to itself: a question as a call of the first tool, a result as an answer."""
+"""The last message is shown as the answer to itself: a question as a call of the first tool, and the last paragraph of
+what a tool found as what is said."""
 
 
 @contextmanager
@@ -190,7 +195,7 @@ def tensors(count: int) -> dict[str, Matrix]:
     logits = np.zeros((count, WIDTH))
     logits[:, slot(WINDOW + 1)] = words * LOUD / scale(WINDOW + 3)
     still = np.full(HEAD // 2, 1e30)
-    still[:PAIRS] = 1 / turns
+    still[:PAIRS], still[PAIRS] = 1 / turns, 1 / SLOW
     made = {"token_embd.weight": embedded, "output_norm.weight": np.ones(WIDTH), "output.weight": logits}
     made["rope_freqs.weight"] = still
     for number, layer in enumerate((looking_back(turns), finding())):
@@ -217,9 +222,9 @@ def looking_back(turns: Matrix) -> dict[str, Matrix]:
     size = np.sqrt(SHARP * np.sqrt(HEAD) / PAIRS) / norm
     same = np.eye(CODE - 1)
     for head in range(WINDOW):
-        query[head, 0:PLACE:2, one] = size * np.cos(-turns * (head + 1))
-        query[head, 1:PLACE:2, one] = size * np.sin(-turns * (head + 1))
-        key[head, 0:PLACE:2, one] = size
+        query[head, 0 : PLACE - 2 : 2, one] = size * np.cos(-turns * (head + 1))
+        query[head, 1 : PLACE - 2 : 2, one] = size * np.sin(-turns * (head + 1))
+        key[head, 0 : PLACE - 2 : 2, one] = size
         value[head, : CODE - 1, slot(0)] = same / norm
         out[slot(head + 1), head, : CODE - 1] = same
     return layer(query, key, value, out)
@@ -234,6 +239,8 @@ def finding() -> dict[str, Matrix]:
         into = slice(PLACE + CODE * back, PLACE + CODE * (back + 1) - 1)
         query[0, into, slot(back)] = same * size
         key[0, into, slot(back + 1)] = same * size
+    late = np.sqrt(LATE * np.sqrt(HEAD)) / norm
+    query[0, PLACE - 1, CODE - 1] = key[0, PLACE - 2, CODE - 1] = late
     value[0, : CODE - 1, slot(0)] = same / norm
     out[slot(WINDOW + 1), 0, : CODE - 1] = same
     return layer(query, key, value, out)
@@ -307,7 +314,9 @@ def serve(weights: str, port: int) -> None:
     told.n_parallel = 1
     told.use_jinja = True
     told.warmup = False
-    told.cpuparams.n_threads = 2
+    told.cache_type_k = told.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+    told.cpuparams.n_threads = 1  # several wait for each other by spinning, and the machine is shared
+    told.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(told)
     print(server.listening_address, flush=True)
     while True:
