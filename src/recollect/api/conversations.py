@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from recollect.agent.conversations import Conversation, Conversations
+from recollect.agent.conversations import Conversation
 from recollect.agent.values import Item
 from recollect.api import wire_conversations as wire
 from recollect.api.route import Call, Route
 from recollect.knowledge.values import Listed
-
-
-def _conversations(call: Call[Any, Any]) -> Conversations:
-    return call.house.recollect.conversing_as(call.memories.subject)
 
 
 def _shown(held: Conversation) -> wire.ConversationObject:
@@ -26,36 +20,39 @@ def _shown(held: Conversation) -> wire.ConversationObject:
 
 def _page(held: Listed[Item]) -> wire.ConversationItemPage:
     return wire.ConversationItemPage(
-        data=held.data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more
+        data=held.data,
+        first_id=held.first_id or "",
+        last_id=held.last_id or "",
+        has_more=held.has_more,
     )
 
 
 async def create(call: Call[wire.ConversationBody, None]) -> wire.ConversationObject:
     body = call.body
-    return _shown(await _conversations(call).create(body.items, metadata=body.metadata))
+    return _shown(await call.conversations.create(body.items, metadata=body.metadata))
 
 
 async def get(call: Call[None, None]) -> wire.ConversationObject:
-    return _shown(await _conversations(call).get(call.id))
+    return _shown(await call.conversations.get(call.id))
 
 
 async def update(call: Call[wire.ConversationChangeBody, None]) -> wire.ConversationObject:
-    return _shown(await _conversations(call).update(call.id, metadata=call.body.metadata))
+    return _shown(await call.conversations.update(call.id, metadata=call.body.metadata))
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedConversation:
-    await _conversations(call).delete(call.id)
+    await call.conversations.delete(call.id)
     return wire.DeletedConversation(id=call.id)
 
 
 async def add_items(call: Call[wire.ItemsBody, wire.IncludeQuery]) -> wire.ConversationItemPage:
     include = call.query.include or ()
-    return _page(await _conversations(call).add_items(call.id, call.body.items, include=include))
+    return _page(await call.conversations.add_items(call.id, call.body.items, include=include))
 
 
 async def items(call: Call[None, wire.ConversationItemsQuery]) -> wire.ConversationItemPage:
     query = call.query
-    held = await _conversations(call).items(
+    held = await call.conversations.items(
         call.id, limit=query.limit, after=query.after, order=query.order, include=query.include or ()
     )
     return _page(held)
@@ -64,12 +61,12 @@ async def items(call: Call[None, wire.ConversationItemsQuery]) -> wire.Conversat
 async def get_item(call: Call[None, wire.IncludeQuery]) -> Item:
     ids = call.parameters
     include = call.query.include or ()
-    return await _conversations(call).get_item(ids["conversation_id"], ids["item_id"], include=include)
+    return await call.conversations.get_item(ids["conversation_id"], ids["item_id"], include=include)
 
 
 async def delete_item(call: Call[None, None]) -> wire.ConversationObject:
     ids = call.parameters
-    return _shown(await _conversations(call).delete_item(ids["conversation_id"], ids["item_id"]))
+    return _shown(await call.conversations.delete_item(ids["conversation_id"], ids["item_id"]))
 
 
 AT = "/v1/conversations"

@@ -69,9 +69,9 @@ class DeletedConversation(msgspec.Struct, kw_only=True, tag_field="object", tag=
 
 
 class ConversationItemPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
-    """Items of a conversation; `after=last_id` asks for the next page."""
+    """Items of a conversation; `after=last_id` asks for the next page. Of no items the ids are empty."""
 
     data: list[Item]
-    first_id: str | None
-    last_id: str | None
+    first_id: str
+    last_id: str
     has_more: bool
