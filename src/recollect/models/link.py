@@ -121,7 +121,7 @@ class Link:
                 if attempt > self._retries or wait > self._timeout:
                     says = f"{self.place} did not answer: {exc}; tried {times(attempt)}"
                     if exc.wait:
-                        says += f"; it asks to wait {exc.wait:.3g} s"
+                        says += f"; it asks to wait {round(exc.wait, 1):g} s"
                     raise ModelUnavailable(says) from exc
                 self.usage.retries += 1
                 await asyncio.sleep(wait)

@@ -2,65 +2,75 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from recollect.models.base import Piece, ReasoningDelta, TextDelta
 
 TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
+_BLANK = " \r\n\t"
 
 
 class Thinking:
-    """Splits an answer that begins with a tag of `TAGS`. A tag further on is text."""
+    """Splits an answer that begins with a tag of `TAGS`; a tag further on is text. Blanks around the reasoning are left
+    out."""
 
     def __init__(self) -> None:
         self._held = ""
-        self._until: str | None = None
-        self._text = False
-        self._bare = False
+        self._state: Literal["start", "thought", "after", "text"] = "start"
+        self._close = ""
+        self._thought = False
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces of more text; what may be part of a tag is held back."""
-        if self._text:
+        if self._state == "text":
             return [TextDelta(text)]
         self._held += text
-        if self._until is None and not self._opened():
+        if self._state == "start" and not self._begun():
             return []
-        return self._inside() if self._until else self._outside()
+        found = self._inside() if self._state == "thought" else []
+        if self._state == "after":
+            self._held = self._held.lstrip(_BLANK)
+            self._state = "text" if self._held else "after"
+        if self._state == "text" and self._held:
+            found.append(TextDelta(self._held))
+            self._held = ""
+        return found
 
     def end(self) -> list[Piece]:
         """What was held back."""
         held, self._held = self._held, ""
         if not held:
             return []
-        return [ReasoningDelta(held) if self._until else TextDelta(held)]
+        return [ReasoningDelta(held) if self._state == "thought" else TextDelta(held)]
 
     def before_calls(self) -> list[Piece]:
         """What was held back, now that tool calls follow; blank text before them says nothing."""
         return [piece for piece in self.end() if not (isinstance(piece, TextDelta) and piece.text.isspace())]
 
-    def _opened(self) -> bool:
+    def _begun(self) -> bool:
         """Whether it is decided how the answer begins."""
-        begins = self._held.lstrip()
+        begins = self._held.lstrip(_BLANK)
         for tag, close in TAGS.items():
             if begins.startswith(tag):
-                self._until, self._held = close, begins[len(tag) :].lstrip("\n")
+                self._state, self._close, self._held = "thought", close, begins[len(tag) :]
                 return True
-        return not any(tag.startswith(begins) for tag in TAGS)
+        if any(tag.startswith(begins) for tag in TAGS):
+            return False
+        self._state = "text"
+        return True
 
     def _inside(self) -> list[Piece]:
-        assert self._until is not None
-        before, closed, after = self._held.partition(self._until)
+        """The reasoning as far as it is known to be no tag."""
+        ready, closed, after = self._held.partition(self._close)
         if closed:
-            self._until, self._bare, self._held = None, True, after
-            return [*([ReasoningDelta(before)] if before else []), *self._outside()]
-        kept = _overlap(self._held, self._until)
-        self._held, ready = self._held[len(self._held) - kept :], self._held[: len(self._held) - kept]
+            self._state, self._held = "after", after
+        else:
+            cut = len(self._held) - _overlap(self._held, self._close)
+            ready, self._held = self._held[:cut], self._held[cut:]
+        if not self._thought:
+            ready = ready.lstrip(_BLANK)
+            self._thought = bool(ready)
         return [ReasoningDelta(ready)] if ready else []
-
-    def _outside(self) -> list[Piece]:
-        """The answer itself; the blank lines between reasoning and answer are left out."""
-        text = self._held.lstrip("\n\r ") if self._bare else self._held
-        self._held = ""
-        self._text = bool(text)
-        return [TextDelta(text)] if text else []
 
 
 def _overlap(text: str, tag: str) -> int:

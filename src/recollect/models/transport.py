@@ -222,17 +222,10 @@ class Transport(httpx.AsyncBaseTransport):
         origin = (url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80))
         content = await request.aread()
         await self._place(timeout.get("pool"))
-        connection = None
         try:
-            connection = self._idle_one(origin) or await self._connect(origin, timeout.get("connect"))
-            self._open.add(connection)
-            connection.send(_head(request) + content, timeout.get("read") or 86_400.0)
-            await connection.head()
+            connection = await self._asked(origin, _head(request) + content, timeout)
         except BaseException:
-            if connection is None:
-                self._places.release()
-            else:
-                self._end(connection)
+            self._places.release()
             raise
         return httpx.Response(
             connection.status,
@@ -241,6 +234,26 @@ class Transport(httpx.AsyncBaseTransport):
             extensions={"read": connection.read},
             request=request,
         )
+
+    async def _asked(
+        self, origin: Origin, request: bytes, timeout: dict[str, Any], anew: bool = False
+    ) -> Connection:
+        """A connection on which the answer to `request` has begun. One that the server closed while it was not used, as
+        is seen only now, is no failure: the request goes out again on a new one."""
+        connection = None if anew else self._idle_one(origin)
+        reused = connection is not None
+        connection = connection or await self._connect(origin, timeout.get("connect"))
+        self._open.add(connection)
+        try:
+            connection.send(request, timeout.get("read") or 86_400.0)
+            await connection.head()
+        except BaseException as exc:
+            self._open.discard(connection)
+            connection.abort()
+            if not (reused and isinstance(exc, httpx.ReadError)):
+                raise
+            return await self._asked(origin, request, timeout, anew=True)
+        return connection
 
     def give_back(self, connection: Connection, origin: Origin) -> None:
         """Keeps a connection for the next request, or ends one that has more to say."""
