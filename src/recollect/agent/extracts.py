@@ -15,15 +15,19 @@ from recollect.text.sentences import spans
 from recollect.text.terms import terms
 from recollect.text.tokens import count, locate
 
-MAX_SENTENCES = 5_000
+MAX_SENTENCES = 2_000
 """Sentences that are looked at: the first hundred and the latest ones, of a conversation that has more."""
 FIRST = 100
 MISSES = 12
 """Sentences in a row that did not fit, after which the room counts as full."""
-SAME = 0.7
-"""Share of common terms from which two sentences say the same."""
+LEAST = 0.9
+"""What a sentence must tell to be chosen, though there is room for it."""
+REPEATED = 3.0
+"""How much less a sentence tells that has all its terms in common with a chosen one."""
 LONG_TERMS = 60
 """Terms of a sentence beyond which it is no sentence, but a table or code."""
+MAX_BYTES = 4
+"""Bytes of a character in UTF-8, and so its tokens, at most."""
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\w[ ,;:(])[^\W\d_a-zß-öø-ÿ][\w’'-]+|\w+[_./@:]\w+|`[^`]+`")
 _DECISION = re.compile(
@@ -38,55 +42,60 @@ EARLIER = "Earlier"
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, who said it, and its distinct terms."""
+    """A sentence, who said it, its distinct terms, and whether an earlier summary told it."""
 
     speaker: str
     text: str
     terms: frozenset[str]
+    told: bool
 
 
 def extract(items: Sequence[Item], before: str, most: int) -> str:
     """The sentences that tell most of `before` (an earlier summary) and `items`, as one text of at most `most` tokens;
     always the same for the same conversation. The user's first request goes before all."""
     sentences = _looked_at(list(_sentences(items, before)))
-    scores = _scores(sentences)
-    order = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))
+    fresh = _scores(sentences)
+    scores = list(fresh)
     chosen: list[int] = []
+    rest = {i for i, score in enumerate(scores) if score >= LEAST}
     misses = 0
-    for i in order:
-        if misses >= MISSES:
+    while rest and misses < MISSES:
+        best = max(rest, key=lambda i: (scores[i], -i))
+        if scores[best] < LEAST:
             break
-        if any(_same(sentences[i], sentences[j]) for j in chosen):
-            continue
-        if count(_joined(sentences, [*chosen, i])) <= most:
-            chosen.append(i)
-            misses = 0
-        else:
+        rest.remove(best)
+        if count(_joined(sentences, [*chosen, best])) > most:
             misses += 1
-    if not chosen and order:
-        return trimmed(_joined(sentences, order[:1]), most)
+            continue
+        chosen.append(best)
+        for i in rest:
+            scores[i] = min(scores[i], fresh[i] - REPEATED * _common(sentences[i], sentences[best]))
+    if not chosen and sentences:
+        first = max(range(len(sentences)), key=lambda i: (fresh[i], -i))
+        return trimmed(_joined(sentences, [first]), most)
     return _joined(sentences, chosen)
 
 
 def _sentences(items: Sequence[Item], before: str) -> Iterator[Sentence]:
-    for speaker, text in _texts(items, before):
+    for speaker, text, told in _texts(items, before):
         for start, end in spans(text):
             said = " ".join(text[start:end].split())
             if found := frozenset(terms(said)):
-                yield Sentence(speaker, said, found)
+                yield Sentence(speaker, said, found, told)
 
 
-def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str]]:
+def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str, bool]]:
+    """Who said what, and whether an earlier summary has it."""
     for line in before.splitlines():
         speaker, _, said = line.partition(": ")
         known = said and speaker in (*SPEAKERS.values(), EARLIER)
-        yield (speaker, said) if known else (EARLIER, line)
+        yield (speaker, said, True) if known else (EARLIER, line, True)
     for item in items:
         kind = item.get("type", "message")
         if kind == "message":
-            yield SPEAKERS.get(item["role"], "System"), text_of(item)
+            yield SPEAKERS.get(item["role"], "System"), text_of(item), False
         elif kind == "compaction":
-            yield EARLIER, compaction.told(item)
+            yield EARLIER, compaction.told(item), True
 
 
 def _looked_at(sentences: list[Sentence]) -> list[Sentence]:
@@ -107,7 +116,7 @@ def _scores(sentences: Sequence[Sentence]) -> list[float]:
         score += 1.0 if _NUMBER.search(one.text) else 0.0
         score += 0.5 * min(3, len(_NAME.findall(one.text)))
         score += 1.5 if _DECISION.search(one.text) else 0.0
-        score += 0.5 if one.speaker in ("User", EARLIER) else 0.0
+        score += 1.5 if one.told else 0.5 if one.speaker == "User" else 0.0
         score += 0.5 * i / len(sentences)
         score -= 1.0 if len(one.terms) < 3 else 0.0
         score -= 3.0 if len(one.terms) > LONG_TERMS else 0.0
@@ -115,8 +124,10 @@ def _scores(sentences: Sequence[Sentence]) -> list[float]:
     return scores
 
 
-def _same(one: Sentence, other: Sentence) -> bool:
-    return len(one.terms & other.terms) > SAME * len(one.terms | other.terms)
+def _common(one: Sentence, other: Sentence) -> float:
+    """The share of their terms that both have."""
+    both = len(one.terms & other.terms)
+    return both / (len(one.terms) + len(other.terms) - both)
 
 
 def _joined(sentences: Sequence[Sentence], chosen: Sequence[int]) -> str:
@@ -136,7 +147,7 @@ def _joined(sentences: Sequence[Sentence], chosen: Sequence[int]) -> str:
 def trimmed(text: str, most: int) -> str:
     """The text, or its beginning of at most `most` tokens: up to the last sentence that is whole, where that keeps half
     of it, else up to a word's end. Never cut inside a character."""
-    if len(text) <= most or count(text) <= most:
+    if len(text) * MAX_BYTES <= most or count(text) <= most:
         return text
     end = int(locate(text).starts[most])
     whole = [stop for _, stop in spans(text[:end]) if stop < end and stop > end // 2]
