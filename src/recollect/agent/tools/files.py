@@ -147,7 +147,8 @@ class FileSearch(Tool):
             if weights is None
             else {"dense": weights.embedding_weight, "words": weights.text_weight},
         )
-        kept = fitting(found.data, turn.settings.file_tokens, turn.count)
+        # Counting some thousand tokens takes milliseconds, which the loop has no time for.
+        kept = await turn.core.threads.run(fitting, found.data, turn.settings.file_tokens, turn.count)
         done = {**item, "status": "completed", "queries": queries, "_results": [_result(one) for one in kept]}
         if not kept:
             return Result(done, prompts.no_passages(), degraded=found.degraded)
