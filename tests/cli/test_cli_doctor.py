@@ -15,6 +15,7 @@ from recollect.cli import checks
 from recollect.embedders.local import WEIGHTS
 from recollect.indexes import VectorBatch
 from recollect.rows import attributes, fetch
+from tests.models.server import serving
 
 
 def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:
@@ -118,11 +119,30 @@ def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) ->
 
 
 def test_keys_without_effect_are_told(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "recollect.yaml").write_text("summarization:\n  enabled: true\n")
+    (tmp_path / "recollect.yaml").write_text("retention:\n  memory:\n    max_entries: 7\n")
     code, found, told = findings(run)
     assert (code, found["configuration"]["state"]) == (0, "note")
-    assert "summarization.enabled" in found["configuration"]["found"]
-    assert any(one["key"] == "summarization.enabled" for one in told["configuration"])
+    assert "retention.memory.max_entries" in found["configuration"]["found"]
+    assert any(one["key"] == "retention.memory.max_entries" for one in told["configuration"])
+
+
+def test_the_language_model_is_asked(run: Any, tmp_path: Path) -> None:
+    _, found, _ = findings(run)
+    assert found["language model"]["state"] == "ok"
+    assert "quoted" in found["language model"]["found"]
+    with serving([{"text": "Yes."}]) as (url, received):
+        (tmp_path / "recollect.yaml").write_text(f"model:\n  url: {url}\n  name: some\n")
+        _, found, _ = findings(run)
+    assert found["language model"] == {
+        "name": "language model",
+        "state": "ok",
+        "found": "some answers",
+        "fix": "",
+    }
+    assert len(received) == 1
+    code, found, _ = findings(run)  # nobody listens there any more
+    assert (code, found["language model"]["state"]) == (1, "broken")
+    assert "did not answer" in found["language model"]["found"]
 
 
 def test_secrets_are_not_told(run: Any, tmp_path: Path) -> None:

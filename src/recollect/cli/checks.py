@@ -8,6 +8,7 @@ import platform
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,8 @@ from recollect.embedders import open_embedder
 from recollect.embedders.local import WEIGHTS, known_models
 from recollect.embedders.manifest import open_folder
 from recollect.errors import RecollectError
+from recollect.models import Model, open_model
+from recollect.models.base import Ask
 from recollect.store import Store
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -147,6 +150,31 @@ def model(config: Config) -> Iterator[Finding]:
         yield broken(
             "model", str(exc), "search goes by words alone until then; or set embedder.url to another"
         )
+
+
+def language_model(config: Config) -> Finding:
+    """The language model, asked for one word."""
+    name = "language model"
+    try:
+        held = open_model(config.model)
+        if held.quotes_only:
+            return ok(name, "none configured: answers are quoted from what is found")
+        try:
+            asyncio.run(_one_word(held))
+        finally:
+            held.close()
+    except RecollectError as exc:
+        return broken(
+            name, str(exc), "until then answers are quoted from what is found; or correct model.url"
+        )
+    return ok(name, f"{held.name} answers")
+
+
+async def _one_word(held: Model) -> None:
+    ask = Ask(messages=[{"role": "user", "content": "Say yes."}], max_tokens=16, question="Say yes.")
+    async with aclosing(held.answer(ask)) as pieces:  # type: ignore[type-var]
+        async for _ in pieces:
+            return
 
 
 def rows(store: Store) -> Iterator[Finding]:

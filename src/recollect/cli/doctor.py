@@ -52,6 +52,7 @@ def examined(config: Config) -> Iterator[Finding]:
     yield checks.sqlite()
     yield configuration(config)
     yield from checks.model(config)
+    yield checks.language_model(config)
     try:
         kept = folder_of(config)
     except ConfigError as exc:

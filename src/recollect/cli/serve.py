@@ -46,7 +46,12 @@ def welcome(url: str, config: Config) -> str:
         beside = (
             "opens the rows itself; give it the same settings" if elsewhere else "cannot reach this memory"
         )
+    named = config.model.name or config.model.url
+    answers = (
+        f"by {named}" if config.model.url else "quoted from what is found; model.url names a language model"
+    )
     return f"""Recollect serves {rows} at {url}
+Answers of {url}/v1/responses are {answers}
 
 Remember something, and find it:
   {post} -d '{{"content": "The spare key is under the blue pot."}}'
