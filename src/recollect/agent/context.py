@@ -10,6 +10,7 @@ from recollect import prompts
 from recollect.agent.history import Past
 from recollect.agent.items import last_question, text_of
 from recollect.agent.tools.base import Turn
+from recollect.agent.tools.memory import acting, places
 from recollect.agent.values import Item
 from recollect.assemble import Assembled, Part, Piece, assemble, semantic_query
 from recollect.errors import IndexUnavailable, InvalidInput
@@ -42,7 +43,7 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         return Remembered()
     query = semantic_query(question, [text for item in past.items[-6:] if (text := _brief(item))])
     try:
-        found = await Memories(turn.core, turn.subject).search(
+        found = await Memories(turn.core, acting(turn)).search(
             query[: turn.core.max_query_chars],
             hierarchy=places(turn),
             kinds=use.kinds,  # type: ignore[arg-type]
@@ -54,18 +55,6 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
     return Remembered(found.results, found.degraded)
-
-
-def places(turn: Turn) -> dict[str, str]:
-    """Where this conversation takes its memories from, by scope."""
-    use = turn.memory
-    held = {
-        "session": use.session_id or turn.session_id,
-        "user": use.user_id or turn.subject.user_id,
-        "agent": turn.agent_id,
-        "channel": use.channel_id,
-    }
-    return {place: id_ for place, id_ in held.items() if id_}
 
 
 def _brief(item: Item) -> str:

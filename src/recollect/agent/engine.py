@@ -17,6 +17,7 @@ from recollect.agent.attachments import Attachments
 from recollect.agent.background import Background
 from recollect.agent.context import remembered, told
 from recollect.agent.counting import encoding_for, mark, tokens_of_items, tokens_of_messages, tokens_of_tools
+from recollect.agent.declared import repeated
 from recollect.agent.events import response_of_item
 from recollect.agent.history import History, Past, fit
 from recollect.agent.items import check_calls, checked, last_question
@@ -30,7 +31,8 @@ from recollect.agent.records import NewResponse
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.summaries import compacted
 from recollect.agent.tools.base import Tool, Turn
-from recollect.agent.tools.mcp import approved, echoed
+from recollect.agent.tools.mcp import approved
+from recollect.agent.tools.memory import acting
 from recollect.agent.tools.registry import tools_of
 from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
 from recollect.config import Config
@@ -201,6 +203,7 @@ class Engine:
         if response is None:
             response = self._response(effective)
         turn = self._turn(subject, effective, past, response, encoding)
+        acting(turn)
         tools = tools_of(request.tools or [], self.config.responses)
         for tool in tools:
             await tool.check(turn)
@@ -266,7 +269,7 @@ class Engine:
             model=request.model or self.model.name,
             conversation=None if conversation is None else {"id": conversation},
             text={"format": {"type": "text"}} | (request.text or {}),
-            tools=[echoed(tool) if tool.get("type") == MCP else tool for tool in request.tools or []],
+            tools=[repeated(tool) for tool in request.tools or []],
             tool_choice="auto" if request.tool_choice is None else request.tool_choice,
             store=request.store is not False,
             background=bool(request.background),
@@ -303,7 +306,7 @@ class Engine:
                 choice=asked,
                 only=only,
                 images=images,
-                sources=[*past_sources(past.items), *context.sources],
+                sources=[*past_sources([*past.items, *plan.input]), *context.sources],
                 max_tool_calls=request.max_tool_calls or self.config.responses.max_tool_calls,
             )
             loop = Loop(brief, run.telling, self._models)
@@ -366,9 +369,8 @@ class Engine:
 
     def _tally(self, response: Response) -> None:
         counts = {f"responses.{response.status}": 1}
-        if response.usage is not None:
-            counts["response_tokens.input"] = response.usage.input_tokens
-            counts["response_tokens.output"] = response.usage.output_tokens
+        counts["response_tokens.input"] = response.usage.input_tokens
+        counts["response_tokens.output"] = response.usage.output_tokens
         told = response.extensions.get("memory", {}).get("retrieved", ())
         counts["memories_told"] = sum(one["used"] for one in told)
         counts["responses_quoted"] = int(response.extensions.get("answered_by") == "extractive")

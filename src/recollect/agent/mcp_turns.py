@@ -14,6 +14,7 @@ from recollect.agent.tools.base import Tool
 from recollect.agent.tools.mcp import approved, checked, listed
 from recollect.agent.values import Item
 from recollect.config.sections import Responses as Settings
+from recollect.errors import InvalidInput
 from recollect.knowledge.records import new_id
 
 MCP = "mcp"
@@ -31,8 +32,14 @@ class Servers:
         self._settings = settings
         self._open_to_all = open_to_all
         self.tools: list[Tool] = []
+        labels: set[str] = set()
         for i, tool in self._declared.items():
-            checked(tool, settings, open_to_all, f"tools[{i}]")
+            label = checked(tool, settings, open_to_all, f"tools[{i}]").server_label
+            if label in labels:
+                raise InvalidInput(
+                    f"tools[{i}].server_label", f"{label!r} is there twice; give each server its own"
+                )
+            labels.add(label)
 
     async def __aenter__(self) -> Servers:
         return self
@@ -55,13 +62,15 @@ class Servers:
         item: Item | None = None
         if cached is None or cached.get("error"):
             item = {"id": new_id("mcpl_"), "type": "mcp_list_tools", "server_label": declared["server_label"]}
-            item |= {"tools": [], "error": None}
+            item["tools"] = []
             telling.begin(item)
             telling.stage(item, "in_progress")
         found, tools = await listed(declared, cached, self._settings, self._open_to_all, f"tools[{place}]")
         self.tools += tools
         if item is not None:
-            item |= {"tools": found["tools"], "error": found["error"]}
+            # Clients that check what they read take these fields as texts and objects, or left out.
+            item["tools"] = [_without_none(tool) for tool in found["tools"]]
+            item |= _without_none({"error": found["error"]})
             telling.stage(item, "failed" if found["error"] else "completed")
             telling.end(item)
 
@@ -78,3 +87,7 @@ class Servers:
             if label == request["server_label"] and tool.name == request["name"]:
                 return tool
         return None
+
+
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

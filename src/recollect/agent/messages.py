@@ -16,10 +16,12 @@ TEXTS = "_texts"
 """The private key of a message under which the texts of its files stand, by the place of the part."""
 Images = Mapping[str, str]
 """Data URLs of images that are uploaded files, by file id."""
+Names = Mapping[tuple[str, str], str]
+"""The names under which tools are offered now, by the label of their server ("" for none) and their own."""
 
 
 def to_messages(
-    items: Sequence[Item], names: Mapping[str, str] | None = None, images: Images | None = None
+    items: Sequence[Item], names: Names | None = None, images: Images | None = None
 ) -> list[Message]:
     """The messages that say what the items say. Calls that follow each other without an answer between them become one
     message with several calls, as chat completions have it. `names` are the names under which tools are offered now, by
@@ -72,7 +74,7 @@ def _call(made: list[Message], call_id: str, name: str, arguments: str) -> None:
         made.append({"role": "assistant", "content": None, "tool_calls": [call]})
 
 
-def _served(made: list[Message], item: Item, names: Mapping[str, str]) -> None:
+def _served(made: list[Message], item: Item, names: Names) -> None:
     """A call that ran here, and what it gave back."""
     if item["type"] == "file_search_call":
         name, arguments = "file_search", json.dumps({"query": " ".join(item.get("queries") or [])})
@@ -81,18 +83,23 @@ def _served(made: list[Message], item: Item, names: Mapping[str, str]) -> None:
         name, arguments = item["name"], item.get("arguments") or "{}"
         told = item.get("_told") or item.get("output") or _error(item)
     call_id = item.get("_call_id") or f"call_{item['id']}"
-    _call(made, call_id, names.get(name, name), arguments if _is_object(arguments) else "{}")
+    _call(
+        made,
+        call_id,
+        names.get((item.get("server_label", ""), name), name),
+        arguments if _is_object(arguments) else "{}",
+    )
     made.append({"role": "tool", "tool_call_id": call_id, "content": told})
 
 
-def _refused(made: list[Message], asked: Item | None, answer: Item, names: Mapping[str, str]) -> None:
+def _refused(made: list[Message], asked: Item | None, answer: Item, names: Names) -> None:
     """A call that the user did not let run."""
     if asked is not None:
         call_id, name = f"call_{asked['id']}", asked["name"]
         _call(
             made,
             call_id,
-            names.get(name, name),
+            names.get((asked["server_label"], name), name),
             asked["arguments"] if _is_object(asked["arguments"]) else "{}",
         )
         made.append(

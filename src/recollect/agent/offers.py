@@ -33,9 +33,9 @@ class Offers:
         return Known(self.here.keys() - asking, asking, self.functions.keys())
 
     @property
-    def names(self) -> dict[str, str]:
-        """The offered name of each tool that runs here, by its own."""
-        return {tool.name: name for name, tool in self.here.items()}
+    def names(self) -> dict[tuple[str, str], str]:
+        """The offered name of each tool that runs here, by the label of its server ("" for none) and its own."""
+        return {(getattr(tool, "server_label", ""), tool.name): name for name, tool in self.here.items()}
 
     def shapes(self, only: Iterable[str] | None = None, *, here: bool = True) -> list[Offer]:
         """The tools as they are sent; `only` some, or without those that run here."""
