@@ -1,4 +1,8 @@
-"""Chat completions as a server of another make speaks them: llama.cpp, over HTTP (see real.py for what it serves)."""
+"""A model server of another make, llama.cpp, over HTTP: what it says on the wire, then whole responses by way of it.
+
+What it serves only copies (see real.py), so what is proved is that both sides understand each other and that what was
+found reached the model; not that a model calls tools or cites well.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,30 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import openai
 import pytest
 
-_spec = spec_from_file_location("recollect_tests_real", Path(__file__).with_name("real.py"))
-assert _spec is not None
-assert _spec.loader is not None
-real = module_from_spec(_spec)
-sys.modules[_spec.name] = real
-_spec.loader.exec_module(real)
+from recollect import prompts
+from recollect.agent.tools import memory
+
+
+def beside(name: str, path: str) -> Any:
+    """The module at `path` from here."""
+    spec = spec_from_file_location(name, Path(__file__).parent / path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+real = beside("recollect_tests_real", "real.py")
 
 QUESTION = "How long is the warranty of the pump?"
 DOCUMENT = "The pump of model K7 has a warranty of three years — counted from the day it is delivered."
+OTHER = "The kettle is green and holds two litres."
+ALLERGY = "I am allergic to walnuts."
 FOUND = f"[1] pump.md\n{DOCUMENT}"
 
 Message = dict[str, Any]
@@ -51,8 +68,40 @@ ANSWERED: list[Message] = [
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with real.served(tmp_path_factory.mktemp("real"), [QUESTION, DOCUMENT]) as served:
+    ours = [Path(str(module.__file__)).read_text("utf-8") for module in (prompts, memory)]
+    with real.served(tmp_path_factory.mktemp("real"), [QUESTION, DOCUMENT, OTHER, ALLERGY, *ours]) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def client(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
+    """The official client of a server of ours that asks it."""
+    settings = {
+        "model": {"url": url, "name": "copies"},
+        "responses": {"file_min_score": 0.0, "memory": False},
+    }
+    wire = beside("recollect_tests_real_process", "../wire/conftest.py")
+    process = wire.Process(tmp_path_factory.mktemp("asking") / "data", settings)
+    with openai.OpenAI(base_url=f"{process.url}/v1", api_key="none", max_retries=0, timeout=60) as made:
+        yield made
+    process.end()
+
+
+@pytest.fixture(scope="module")
+def store(client: openai.OpenAI) -> str:
+    """The id of a vector store of two files."""
+    made = client.vector_stores.create(name="things").id
+    for name, text in (("pump.md", DOCUMENT), ("kettle.md", OTHER)):
+        kept = client.vector_stores.files.upload_and_poll(vector_store_id=made, file=(name, text.encode()))
+        assert kept.status == "completed"
+    return made
+
+
+def asked(client: openai.OpenAI, question: Any, **fields: Any) -> Any:
+    """A response to `question`; no more than 300 tokens of it."""
+    return client.responses.create(
+        model="copies", input=question, temperature=0, max_output_tokens=300, **fields
+    )
 
 
 def streamed(url: str, messages: list[Message], **fields: Any) -> list[dict[str, Any]]:
@@ -147,3 +196,94 @@ def test_a_prompt_beyond_its_context_is_refused_with_a_reason(url: str) -> None:
     answer = httpx.post(f"{url}/chat/completions", json=body, timeout=60)
     assert answer.status_code == 400
     assert answer.json()["error"]["type"] == "exceed_context_size_error"
+
+
+# --- whole responses -------------------------------------------------------------------------------
+
+
+def searching(store: str, **fields: Any) -> Any:
+    return [{"type": "file_search", "vector_store_ids": [store], **fields}]
+
+
+def test_a_question_is_searched_for_and_answered_with_a_citation(client: openai.OpenAI, store: str) -> None:
+    made = asked(
+        client,
+        QUESTION,
+        tools=searching(store, max_num_results=1),
+        include=["file_search_call.results"],
+    )
+    search, message = made.output
+    assert (made.status, search.type, search.status) == ("completed", "file_search_call", "completed")
+    assert search.queries == [QUESTION]
+    (result,) = search.results
+    assert (result.filename, result.text) == ("pump.md", DOCUMENT)
+    assert made.output_text == FOUND
+    (cited,) = message.content[0].annotations
+    assert (cited.type, cited.file_id, cited.filename) == ("file_citation", result.file_id, "pump.md")
+    assert made.output_text[cited.start_index : cited.end_index] == "[1]"
+
+
+def test_the_second_passage_is_cited_as_the_second(client: openai.OpenAI, store: str) -> None:
+    made = asked(client, QUESTION, tools=searching(store))
+    assert made.output_text == f"[2] kettle.md\n{OTHER}"
+    (cited,) = made.output[-1].content[0].annotations
+    assert cited.filename == "kettle.md"
+
+
+def test_a_cited_answer_comes_as_the_model_says_it(client: openai.OpenAI, store: str) -> None:
+    events = list(asked(client, QUESTION, tools=searching(store, max_num_results=1), stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    kinds = [event.type for event in events]
+    assert kinds.index("response.file_search_call.completed") < kinds.index("response.output_text.delta")
+    pieces = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(pieces) == FOUND
+    assert len(pieces) > 5
+    assert kinds.count("response.output_text.annotation.added") == 1
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.usage.output_tokens >= len(pieces)
+
+
+def test_what_it_remembers_is_found_later_in_the_conversation(client: openai.OpenAI) -> None:
+    told = asked(client, ALLERGY, tools=[{"type": "memory_write"}])
+    wrote = told.output[0]
+    assert (wrote.type, wrote.name, wrote.error) == ("mcp_call", "memory_write", None)
+    assert json.loads(wrote.arguments) == {"content": ALLERGY}
+    made = asked(
+        client,
+        "allergic to walnuts?",
+        tools=[{"type": "memory_search"}],
+        previous_response_id=told.id,
+    )
+    assert made.output[0].name == "memory_search"
+    assert ALLERGY in made.output_text
+
+
+def test_a_tool_of_the_client_is_called_and_its_output_answered_in_every_turn(client: openai.OpenAI) -> None:
+    properties = {"city": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": ["city"]}
+    tools = [{"type": "function", "name": "weather", "parameters": schema}]
+    before = None
+    for city, weather in (("Bern", "Rain until noon."), ("Basel", "Fog, then sun.")):
+        called = asked(client, city, tools=tools, previous_response_id=before)
+        (call,) = called.output
+        assert (call.type, call.name, json.loads(call.arguments)) == (
+            "function_call",
+            "weather",
+            {"city": city},
+        )
+        output = [{"type": "function_call_output", "call_id": call.call_id, "output": weather}]
+        made = asked(client, output, tools=tools, previous_response_id=called.id)
+        assert made.output_text == weather
+        before = made.id
+
+
+def test_an_answer_that_is_cut_is_incomplete(client: openai.OpenAI) -> None:
+    made = client.responses.create(model="copies", input=QUESTION, temperature=0, max_output_tokens=3)
+    assert (made.status, made.output_text) == ("incomplete", "How long is")
+    assert made.incomplete_details is not None
+    assert made.incomplete_details.reason == "max_output_tokens"
+
+
+def test_a_question_longer_than_the_model_reads_is_the_clients_to_mend(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="context size"):
+        asked(client, "é" * 9000)
