@@ -11,7 +11,7 @@ import msgspec
 
 from recollect.agent.events import Event, Telling
 from recollect.agent.values import Response
-from recollect.errors import ModelError, ModelRefused, RecollectError, StorageError
+from recollect.errors import InvalidInput, ModelRefused, RecollectError
 
 log = logging.getLogger("recollect.agent")
 Work = Callable[["Run"], Awaitable[None]]
@@ -32,19 +32,24 @@ class Run:
         self.failure: BaseException | None = None
         """Why it failed, when it did."""
         self.abandoned = False
+        self.stored = False
+        """Whether its end is where it was to be stored."""
+        self.left = False
+        """Whether it was left to be made again: nothing more of it is told or stored."""
         self._events: list[Event] = []
         self._more = asyncio.Event()
         self._ended = asyncio.Event()
         self._working = False
-        self._left = False
+        self._told_end = False
         self._task: asyncio.Task[None] | None = None
         self._reason: str | None = None
 
     # --- making ------------------------------------------------------------------------------------
 
-    def begin(self, work: Work, store: Store) -> None:
-        """Starts making it, in a task of its own: whoever listens may go away."""
+    def begin(self, work: Work, store: Store) -> asyncio.Task[None]:
+        """Starts making it, in a task of its own: whoever listens may go away. The task ends after the end is told."""
         self._task = asyncio.create_task(self._make(work, store), name=self.response.id)
+        return self._task
 
     async def _make(self, work: Work, store: Store) -> None:
         try:
@@ -67,27 +72,32 @@ class Run:
             response.status = "cancelled"
             if self._reason is not None:
                 self._fail("server_error", self._reason)
-        except ModelError as exc:
-            self.failure = exc
-            self._fail("invalid_prompt" if isinstance(exc, ModelRefused) else "server_error", str(exc))
         except RecollectError as exc:
             self.failure = exc
-            self._fail("server_error", str(exc))
+            asked_wrong = isinstance(exc, InvalidInput | ModelRefused)
+            self._fail("invalid_prompt" if asked_wrong else "server_error", str(exc))
         except Exception as exc:
             self.failure = exc
             log.error("the response %s failed", response.id, exc_info=exc)
             self._fail("server_error", UNEXPECTED)
+        finally:
+            self._working = False
 
     def _fail(self, code: str, message: str) -> None:
         self.response.status = "failed"
-        self.response.error = {"code": code, "message": message}
+        # The AI SDK reads an error that has a type, and of another one only that it is no valid answer.
+        self.response.error = {"type": code, "code": code, "message": message}
 
     async def _close(self, store: Store) -> None:
         """Ends what is open, stores, and tells the end: whoever hears of it can fetch it."""
-        if self._left:
+        try:
+            if not self.left:
+                await self._end(store)
+        finally:
             self._ended.set()
             self._more.set()
-            return
+
+    async def _end(self, store: Store) -> None:
         response = self.response
         whole = response.status == "completed"
         self.telling.end_open("completed" if whole else "incomplete")
@@ -95,16 +105,23 @@ class Run:
             response.completed_at = int(time.time())
         try:
             await store(self)
-        except StorageError as exc:
+            self.stored = True
+        except Exception as exc:  # whatever it is, whoever waits hears of it
             self.failure = exc
-            log.error("the response %s could not be stored: %s", response.id, exc)
+            known = isinstance(exc, RecollectError)
+            log.error("the response %s could not be stored: %s", response.id, exc, exc_info=not known)
             response.completed_at = None
             self._fail("server_error", NOT_STORED)
+        self.tell_end()
+
+    def tell_end(self) -> None:
+        """Tells how it ended; only the first time. Who stores the last event with the end calls it before."""
+        if self._told_end:
+            return
+        self._told_end = True
         # The API has no event for a cancelled response: it ends as an incomplete one, whose status says it.
-        told = "incomplete" if response.status == "cancelled" else response.status
-        self.telling.state(f"response.{told}")
-        self._ended.set()
-        self._more.set()
+        status = self.response.status
+        self.telling.state(f"response.{'incomplete' if status == 'cancelled' else status}")
 
     def abandon(self, reason: str | None = None) -> None:
         """Stops the model and the tools: whoever asked is gone, or has cancelled. What was said so far is stored with
@@ -112,7 +129,9 @@ class Run:
         if self._task is None or self._ended.is_set() or self.abandoned:
             return
         self.abandoned, self._reason = True, reason
-        if self._working:  # a task that was not begun would end without a word
+        if (
+            self._working
+        ):  # a task that was not begun would end without a word, and what has ended is being stored
             self._task.cancel()
 
     async def done(self) -> Response:
@@ -122,7 +141,7 @@ class Run:
 
     async def leave(self) -> None:
         """Stops making it without an end: it will be made again, by whoever takes it up."""
-        self._left = True
+        self.left = True
         self.abandon()
         await self.done()
 
@@ -138,13 +157,13 @@ class Run:
     def failed(self, reason: str) -> None:
         """Tells that it has failed, after whatever was told before."""
         self._fail("server_error", reason)
-        self.telling.state("response.failed")
+        self.tell_end()
         self._ended.set()
 
     def cancelled(self) -> None:
         """Tells that it was cancelled before anybody made it."""
         self.response.status = "cancelled"
-        self.telling.state("response.incomplete")
+        self.tell_end()
         self._ended.set()
 
     # --- listening ---------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ SELECT tenant_id, id, seq, user_id, session_id, previous_id, conversation_id, ag
     summary, summarized_to, created_at
 FROM responses WHERE tenant_id = ? AND id = ?
 
+-- name: hold_response (its status, and nobody changes it before this transaction ends)
+SELECT status FROM responses WHERE tenant_id = ? AND id = ?
+
 -- name: begin_response
 UPDATE responses SET status = 'in_progress' WHERE tenant_id = ? AND id = ? AND status = 'queued'
 
@@ -41,8 +44,8 @@ INSERT INTO response_events (tenant_id, response_id, first, last, events) VALUES
 -- name: events_after
 SELECT first, last, events FROM response_events WHERE tenant_id = ? AND response_id = ? AND last > ? ORDER BY first
 
--- name: drop_events
-DELETE FROM response_events WHERE tenant_id = ? AND response_id = ?
+-- name: last_event (the number of the last event)
+SELECT last FROM response_events WHERE tenant_id = ? AND response_id = ? ORDER BY first DESC LIMIT 1
 
 -- name: add_item
 INSERT INTO conversation_items (tenant_id, conversation_id, seq, id, response_id, item, created_at)

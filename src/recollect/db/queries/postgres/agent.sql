@@ -14,3 +14,6 @@ SELECT r.* FROM (SELECT DISTINCT id FROM chain) held CROSS JOIN LATERAL (
         s.background, s.body, s.input, s.output, s.summary, s.summarized_to, s.created_at
     FROM responses s WHERE s.tenant_id = ?1 AND s.id = held.id LIMIT 1
 ) r ORDER BY r.seq DESC
+
+-- name: hold_response (its status, and nobody changes it before this transaction ends)
+SELECT status FROM responses WHERE tenant_id = ? AND id = ? FOR NO KEY UPDATE

@@ -1,0 +1,324 @@
+"""Background responses: made while nobody waits, followed by anybody, ended by whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.agent.background import INTERRUPTED
+from recollect.agent.runs import NOT_STORED
+from recollect.errors import InvalidInput, NotFound, StorageError
+
+SLOW = {"text": "one two three four five six seven eight", "delay": 0.02, "repeat": True}
+ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+def numbers(events: list[dict[str, Any]]) -> list[int]:
+    return [event["sequence_number"] for event in events]
+
+
+def payloads(desk: Any) -> list[str]:
+    return [row[0] for row in desk.rows("SELECT payload FROM jobs WHERE tenant_id = ?", desk.tenant)]
+
+
+class Failing:
+    """Rows that take no writes for a while: `left` of them fail, after `passing` that do not."""
+
+    def __init__(self, db: Any, passing: int = 0, left: int = 10**6) -> None:
+        self.db, self.passing, self.left = db, passing, left
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.db, name)
+
+    def write(self, work: Any, then: Any = None, tenant: Any = None) -> Future[Any]:
+        if self.passing:
+            self.passing -= 1
+        elif self.left:
+            self.left -= 1
+            failed: Future[Any] = Future()
+            failed.set_exception(StorageError("no room on the disk"))
+            return failed
+        made: Future[Any] = self.db.write(work, then, tenant)
+        return made
+
+
+# --- made ------------------------------------------------------------------------------------------
+
+
+def test_made_while_nobody_waits(desk: Any) -> None:
+    desk.script({"text": "one two three", "first": 0.15, "usage": {"input": 7, "output": 3}})
+    made = desk.create("count", background=True, metadata={"a": "b"})
+    assert (made.status, made.background, made.output) == ("queued", True, [])
+    seen = {made.status}
+
+    async def poll() -> Any:
+        while (found := await desk.responses.get(made.id)).status in ("queued", "in_progress"):
+            seen.add(found.status)
+            await asyncio.sleep(0.005)
+        return found
+
+    ended = desk.run(poll())
+    assert seen == {"queued", "in_progress"}
+    assert (ended.status, ended.output[0]["content"][0]["text"]) == ("completed", "one two three")
+    assert (ended.usage.total_tokens, ended.metadata) == (10, {"a": "b"})
+    assert ended.completed_at is not None
+
+
+def test_its_job_forgets_what_was_asked(desk: Any) -> None:
+    desk.script({**SLOW, "first": 0.1})
+    made = desk.create("a secret of mine", instructions="tell nobody", background=True)
+    assert "secret" not in payloads(desk)[0]
+    assert "tell nobody" in payloads(desk)[0]
+    desk.ended(made.id)
+    desk.run(wait_for(lambda: payloads(desk) == ["{}"]))
+
+
+def test_what_is_wrong_by_then_is_its_failure(desk: Any) -> None:
+    store = desk.store("The boss is Ada.")
+    desk.script({"text": "busy", "hang": True, "repeat": True})
+    busy = [desk.create("wait", background=True) for _ in range(8)]
+    made = desk.create("boss?", tools=[{"type": "file_search", "vector_store_ids": [store]}], background=True)
+    desk.run(desk.inner.knowing_as(desk.admin).stores.delete(store))
+    for one in busy:
+        desk.run(desk.responses.cancel(one.id))
+    ended = desk.ended(made.id)
+    assert ended.status == "failed"
+    assert "no vector store" in ended.error["message"]
+    assert desk.followed(made.id)[-1]["type"] == "response.failed"
+
+
+def test_needs_to_be_stored(desk: Any) -> None:
+    with pytest.raises(InvalidInput, match="background"):
+        desk.create(background=True, store=False)
+
+
+# --- followed --------------------------------------------------------------------------------------
+
+
+def test_told_again_from_every_place(desk: Any) -> None:
+    desk.script(
+        {"offered": "find", "reasoning": "well", "text": "I look", "calls": [{"name": "find"}], "delay": 0.01}
+    )
+    find = {"type": "function", "name": "find", "parameters": {"type": "object"}}
+    made = desk.create("hi", tools=[find], background=True)
+    whole = desk.followed(made.id)
+    assert numbers(whole) == list(range(len(whole)))
+    assert [event["type"] in ENDS for event in whole] == [False] * (len(whole) - 1) + [True]
+    stored = desk.run(desk.responses.get(made.id))
+    assert whole[-1]["response"]["output"] == stored.output
+    for after in range(-1, len(whole) + 2):
+        assert desk.followed(made.id, after) == whole[after + 1 :]
+
+
+def test_followed_while_it_is_made(desk: Any) -> None:
+    """By two at once, some from the middle; none misses the last events, however close the end is."""
+    words = " ".join(f"w{n}" for n in range(12))
+    desk.script(*({"text": words, "delay": 0.001 * n} for n in range(8)))
+
+    async def hear(id_: str, after: int, wait: float) -> list[Any]:
+        await asyncio.sleep(wait)
+        found = await desk.responses.events(id_, after)
+        return [event async for batch in found for event in batch]
+
+    async def all_at_once() -> list[tuple[str, list[list[Any]]]]:
+        made = [await desk.responses.create("go", background=True) for _ in range(8)]
+        heard = [
+            asyncio.gather(hear(one.id, -1, 0.0), hear(one.id, -1, 0.008 * n), hear(one.id, 5, 0.0))
+            for n, one in enumerate(made)
+        ]
+        return [(one.id, await both) for one, both in zip(made, heard, strict=True)]
+
+    for id_, (first, second, middle) in desk.run(all_at_once()):
+        assert first == second == desk.followed(id_)
+        assert middle == first[6:]
+        assert numbers(first) == list(range(len(first)))
+        assert first[-1]["type"] == "response.completed"
+        assert "".join(event["delta"] for event in first if event["type"].endswith("text.delta")) == words
+
+
+def test_only_background_responses_can_be_followed(desk: Any) -> None:
+    desk.script({"text": "ok"})
+    made = desk.create()
+    with pytest.raises(InvalidInput, match="stream"):
+        desk.followed(made.id)
+    with pytest.raises(NotFound):
+        desk.followed("resp_none")
+
+
+# --- ended by somebody -----------------------------------------------------------------------------
+
+
+def test_cancelled_before_it_is_made(desk: Any) -> None:
+    desk.script(
+        {"when": "wait", "hang": True, "repeat": True}, {"when": "count", "text": "no", "repeat": True}
+    )
+    busy = [desk.create("wait", background=True) for _ in range(8)]
+    made = desk.create("count", background=True)
+    cancelled = desk.run(desk.responses.cancel(made.id))
+    assert (cancelled.status, cancelled.output) == ("cancelled", [])
+    told = desk.followed(made.id)
+    assert [event["type"] for event in told] == ["response.created", "response.queued", "response.incomplete"]
+    assert told[-1]["response"]["status"] == "cancelled"
+    for one in busy:
+        assert desk.run(desk.responses.cancel(one.id)).status == "cancelled"
+    desk.script({"text": "later"})
+    assert desk.ended(desk.create("next", background=True).id).status == "completed"
+    assert desk.run(desk.responses.get(made.id)) == cancelled
+
+
+def test_cancelled_while_it_is_made(desk: Any) -> None:
+    desk.script({"text": "half a sentence", "hang": True})
+    made = desk.create("go", background=True)
+
+    async def cancel_when_said() -> list[Any]:
+        heard: list[Any] = []
+        async for batch in await desk.responses.events(made.id):
+            heard += batch
+            if any(event.get("delta") == " sentence" for event in batch):
+                await desk.responses.cancel(made.id)
+        return heard
+
+    heard = desk.run(cancel_when_said())
+    found = desk.run(desk.responses.cancel(made.id))
+    assert (found.status, found.output[0]["status"]) == ("cancelled", "incomplete")
+    assert found.output[0]["content"][0]["text"] == "half a sentence"
+    assert (found.error, found.completed_at) == (None, None)
+    assert desk.model.left == 1
+    assert heard == desk.followed(made.id)
+    assert heard[-1]["type"] == "response.incomplete"
+    assert heard[-1]["response"]["status"] == "cancelled"
+
+
+def test_only_background_responses_can_be_cancelled(desk: Any) -> None:
+    desk.script({"text": "ok"})
+    made = desk.create()
+    with pytest.raises(InvalidInput, match="Cannot cancel a synchronous response"):
+        desk.run(desk.responses.cancel(made.id))
+    with pytest.raises(NotFound):
+        desk.run(desk.responses.cancel("resp_none"))
+
+
+@pytest.mark.parametrize("said", ["", "some words"])
+def test_deleted_while_it_is_made(desk: Any, said: str) -> None:
+    desk.script({"text": said, "hang": True})
+    made = desk.create("go", background=True)
+
+    async def delete_when_begun() -> list[Any]:
+        heard: list[Any] = []
+        async for batch in await desk.responses.events(made.id):
+            heard += batch
+            if heard[-1]["type"] not in ("response.created", "response.queued") and len(desk.model.asked):
+                await desk.responses.delete(made.id)
+        return heard
+
+    assert numbers(heard := desk.run(delete_when_begun())) == list(range(len(heard)))
+    assert desk.model.left == 1
+    with pytest.raises(NotFound):
+        desk.run(desk.responses.get(made.id))
+    for table in ("responses", "response_events"):
+        assert desk.rows(f"SELECT count(*) FROM {table} WHERE tenant_id = ?", desk.tenant) == [(0,)]
+
+
+@pytest.mark.rows_in("postgresql")
+@pytest.mark.parametrize("said", ["", "some words"])
+def test_cancelled_from_another_process(desk: Any, tmp_path: Path, said: str) -> None:
+    """Though the model says nothing that would have to be stored."""
+    desk.script({"text": said, "hang": True})
+    url = desk.inner.config.database.url
+    with recollect.open(
+        tmp_path / "other",
+        embedder={"url": "hash:64"},
+        database={"url": url},
+        responses={"background_at_once": 0},
+    ) as other:
+        responses = other.inner.responding_as(desk.admin)
+        made = desk.create("go", background=True)
+        desk.run(wait_for(lambda: desk.model.asked))
+        assert other.portal.call(responses.get(made.id)).status in ("queued", "in_progress")
+        if said:
+            desk.run(asyncio.sleep(0.15))
+        assert other.portal.call(responses.cancel(made.id)).status == "cancelled"
+        desk.run(wait_for(lambda: desk.model.left))
+    found = desk.run(desk.responses.get(made.id))
+    assert found.status == "cancelled"
+    told = desk.followed(made.id)
+    assert numbers(told) == list(range(len(told)))
+    assert told[-1]["response"]["status"] == "cancelled"
+    assert desk.inner.engine.background._kept == {}
+
+
+async def wait_for(true: Any, seconds: float = 5.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+# --- rows that are away ----------------------------------------------------------------------------
+
+
+@pytest.mark.rows_in("sqlite")
+def test_events_wait_for_their_rows(desk: Any) -> None:
+    desk.script({**SLOW, "delay": 0.05})
+    store = desk.inner.core.store
+    real = store.db
+    try:
+        made = desk.create("go", background=True)
+        desk.run(wait_for(lambda: desk.model.asked))
+        store.db = Failing(real, left=1)
+        heard = desk.followed(made.id)
+    finally:
+        store.db = real
+    assert desk.ended(made.id).status == "completed"
+    assert numbers(heard) == list(range(len(heard)))
+    assert heard == desk.followed(made.id)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_an_end_that_cannot_be_stored_is_a_failure(desk: Any) -> None:
+    """What was told of it stays told: it is not made again, and says why."""
+    desk.script({"text": "one two", "delay": 0.4}, {"text": "never"})
+    store, real = desk.inner.core.store, desk.inner.core.store.db
+    made = desk.create("go", background=True)
+
+    async def break_after(words: int) -> None:
+        said = 0
+        async for batch in await desk.responses.events(made.id):
+            said += sum(event["type"].endswith("text.delta") for event in batch)
+            if said >= words:
+                store.db = Failing(real)
+                return
+
+    try:
+        desk.run(break_after(1))
+        desk.run(wait_for(lambda: store.db.left < 10**6))
+    finally:
+        store.db = real
+    ended = desk.ended(made.id)
+    assert (ended.status, ended.error["message"]) == ("failed", INTERRUPTED)
+    told = desk.followed(made.id)
+    assert numbers(told) == list(range(len(told)))
+    assert [event["type"] in ENDS for event in told].count(True) == 1
+    assert len(desk.model.asked) == 1
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_response_that_cannot_be_stored_says_so(desk: Any) -> None:
+    desk.script({"text": "the answer"}, {"text": "the answer"})
+    store, real = desk.inner.core.store, desk.inner.core.store.db
+    store.db = Failing(real)
+    try:
+        events = desk.stream("go")
+        made = desk.create("go")
+    finally:
+        store.db = real
+    assert events[-1]["type"] == "response.failed"
+    assert events[-1]["response"]["error"]["message"] == NOT_STORED
+    assert (made.status, made.error["message"], made.completed_at) == ("failed", NOT_STORED, None)
+    assert made.output[0]["content"][0]["text"] == "the answer"
+    with pytest.raises(NotFound):
+        desk.run(desk.responses.get(made.id))
