@@ -97,16 +97,17 @@ def _said(held: dict[str, Any], raw: dict[str, Any]) -> list[str]:
     return list(held.get("enum", [held["const"]] if "const" in held else []))
 
 
+OWN_TOOLS = ("memory_search", "memory_write", "vector_memory_search", "vector_memory_write")
 NOT_NULL = (
     "temperature", "top_p", "presence_penalty", "frequency_penalty", "top_logprobs", "tools", "tool_choice",
-    "truncation", "background", "service_tier", "store", "metadata", "text", "parallel_tool_calls", "output",
+    "truncation", "background", "service_tier", "store", "metadata", "text", "parallel_tool_calls", "output", "usage",
 )  # fmt: skip
 """What strict clients read without looking."""
 
 
 def check_response(response: dict[str, Any]) -> None:
     """A response that the official description and the strictest clients accept."""
-    check(response, "Response")
+    check(_officially(response), "Response")
     assert not [name for name in NOT_NULL if response.get(name) is None]
     assert "completed_at" in response
     assert not [key for key in response if key.startswith("_")]
@@ -121,3 +122,16 @@ def check_response(response: dict[str, Any]) -> None:
             if part["type"] == "output_text":
                 assert isinstance(part["annotations"], list)
                 assert isinstance(part["logprobs"], list)
+
+
+def check_event(event: dict[str, Any]) -> None:
+    """An event of a stream, and the response that it may tell of."""
+    if "response" in event:
+        check_response(event["response"])
+        event = event | {"response": _officially(event["response"])}
+    check(event, "ResponseStreamEvent")
+
+
+def _officially(response: dict[str, Any]) -> dict[str, Any]:
+    """The response without our own tools, of which the description does not know."""
+    return response | {"tools": [tool for tool in response["tools"] if tool["type"] not in OWN_TOOLS]}

@@ -24,6 +24,8 @@ REDACTED = "<redacted>"
 """What stands for the path of a server's URL where that may be a secret."""
 FILE_SEARCH = "file_search"
 Tool = dict[str, Any]
+EVERY_FIELD: Tool = {"description": None, "parameters": None, "strict": None}
+"""Of a function, where it is not given."""
 Label = Annotated[
     str,
     Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="letters, digits, _ and - alone, at most 64 of them"),
@@ -150,6 +152,14 @@ def stores_of(tools: Iterable[Mapping[str, Any]]) -> list[str]:
     """The vector stores that the tools search, each once."""
     named = (id_ for tool in tools if tool.get("type") == FILE_SEARCH for id_ in tool["vector_store_ids"])
     return list(dict.fromkeys(named))
+
+
+def repeated(tool: Tool) -> Tool:
+    """A tool as a response repeats it: a function with every field that clients look for, an MCP server without what
+    lets one in."""
+    if tool.get("type") == "mcp":
+        return echoed(tool)
+    return EVERY_FIELD | tool if tool.get("type") == "function" else tool
 
 
 def without_secrets(tools: Iterable[Tool]) -> list[Tool]:

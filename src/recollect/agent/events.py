@@ -45,7 +45,7 @@ class Telling:
             for name in held.__struct_fields__
             if (value := getattr(held, name)) is not msgspec.UNSET
         }
-        usage = None if held.usage is None else msgspec.to_builtins(held.usage)
+        usage = msgspec.to_builtins(held.usage)
         return fields | {"usage": usage, "output": [self.visible(item) for item in self.response.output]}
 
     def visible(self, item: Item) -> Item:

@@ -154,6 +154,8 @@ def _completed(item: Item, where: str) -> Item:
         "message",
         "function_call",
         "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
         "file_search_call",
         "mcp_call",
         "reasoning",

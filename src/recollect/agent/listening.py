@@ -183,7 +183,9 @@ class Listening:
         self._telling.end_part(message)
 
     def cut(self) -> None:
-        """Cites what came of a text that will not go on; the items are left open."""
+        """Ends what came of a text that will not go on, with its citations; the items are left open."""
+        if self._reasoning is not None:
+            self._telling.end_part(self._reasoning)
         if self._message is not None and self._message["content"]:
             self._end_part(self._message)
 

@@ -100,6 +100,9 @@ class Loop:
             try:
                 with _tracer.start_as_current_span(f"chat {model.name}", attributes=CHAT):
                     turn = await listening.hear(model.answer(ask))
+            except asyncio.CancelledError:
+                listening.cut()
+                raise
             except ModelError as exc:
                 if listening.began:
                     listening.cut()

@@ -164,7 +164,7 @@ class Response(msgspec.Struct, kw_only=True):
     tool_choice: str | dict[str, Any] = "auto"
     tools: list[dict[str, Any]] = []
     truncation: str = "disabled"
-    usage: ResponseUsage | None = None
+    usage: ResponseUsage = msgspec.field(default_factory=ResponseUsage)
     user: str | None | msgspec.UnsetType = msgspec.UNSET
     metadata: dict[str, str] = {}
     agent_id: str | None = None
