@@ -131,6 +131,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def kitchen(stage: Stage) -> Iterator[Any]:
+    """The stage with what the scripts of every client find there."""
+    with beside("kitchen.py").kitchen(stage, models.running) as made:
+        yield made
+
+
 @pytest.fixture
 def stages(tmp_path: Path) -> Callable[..., Any]:
     """Opens such servers, with the settings given."""
