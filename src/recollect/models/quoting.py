@@ -1,8 +1,8 @@
 """The sentences of some texts that answer a question best, chosen by its words. No I/O, no model.
 
 A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
-more (Robertson and Sparck Jones), less when it is long; words that were quoted already count little, so that the next
-sentence adds something.
+more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
+long. Words that were quoted already count little, so that the next sentence adds something.
 """
 
 from __future__ import annotations
@@ -12,20 +12,24 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from recollect.models.base import Source
 from recollect.text.highlights import is_boundary
 from recollect.text.sentences import spans
 from recollect.text.terms import query_terms, terms
+from recollect.text.tokens import well_formed
 
 MOST = 4
-ENOUGH = 0.4
+ENOUGH = 0.45
 """Share of the best sentence's score that another needs."""
-SEEN = 0.25
+PAIR = 0.5
+"""What two words side by side count for beside what each counts for."""
+SEEN = 0.5
 """What a word counts for that was quoted already."""
 FIRST_SOURCE, EACH_SOURCE = 1.25, 0.97
 """The weight of the first source's sentences, and of each later source's in terms of the one before."""
-USUAL_TERMS = 12
+USUAL_TERMS = 20
 """A sentence of more terms counts for less."""
 MAX_CHARS = 400
 MAX_SENTENCES = 2_000
@@ -49,7 +53,8 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     """At most four sentences that answer best, in the sources' order; where none has a word of the question, the first
     that is no heading."""
     sentences = [each for each in _sentences(sources) if each.text]
-    wanted = set(query_terms(question))
+    asked = query_terms(question)
+    wanted, pairs = set(asked), set(pairwise(asked))
     left = [each for each in sentences if wanted.intersection(each.terms)]
     if not left:
         return [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
@@ -57,8 +62,8 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     chosen: list[Sentence] = []
     least = 0.0
     while left and len(chosen) < MOST:
-        top = max(left, key=lambda each: (_score(each, rarity), -each.place))
-        score = _score(top, rarity)
+        top = max(left, key=lambda each: (_score(each, rarity, pairs), -each.place))
+        score = _score(top, rarity, pairs)
         least = least or ENOUGH * score
         if score < least:
             break
@@ -75,7 +80,7 @@ def _sentences(sources: Sequence[Source]) -> list[Sentence]:
         for start, end in spans(source.text):
             if len(found) == MAX_SENTENCES:
                 return found
-            text = " ".join(source.text[start:end].split())
+            text = well_formed(" ".join(source.text[start:end].split()))
             found.append(
                 Sentence(source, len(found), weight, _short(text), tuple(terms(text[: 4 * MAX_CHARS])))
             )
@@ -90,11 +95,13 @@ def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]
     return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
 
 
-def _score(sentence: Sentence, rarity: dict[str, float]) -> float:
+def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, str]]) -> float:
     found = sum(rarity.get(term, 0.0) for term in set(sentence.terms))
+    beside = pairs.intersection(pairwise(sentence.terms))
+    found += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
     length = len(sentence.terms)
     fragment = 0.5 if length < FRAGMENT else 1.0
-    return sentence.weight * fragment * found / math.sqrt(max(1.0, length / USUAL_TERMS))
+    return sentence.weight * fragment * found / max(1.0, length / USUAL_TERMS) ** 0.25
 
 
 def _short(text: str) -> str:
