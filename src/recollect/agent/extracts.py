@@ -15,7 +15,7 @@ from recollect.text.sentences import spans
 from recollect.text.terms import terms
 from recollect.text.tokens import count, locate
 
-MAX_SENTENCES = 2_000
+MAX_SENTENCES = 1_000
 """Sentences that are looked at: the first hundred and the latest ones, of a conversation that has more."""
 FIRST = 100
 MISSES = 12

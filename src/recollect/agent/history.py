@@ -299,7 +299,8 @@ class History:
             except Exception as exc:  # whatever it is, the request goes on
                 log.warning("a summary failed, history is cut instead: %s: %s", type(exc).__name__, exc)
                 self._rested = time.monotonic() + REST
-                note = f"summary_failed: {exc or type(exc).__name__}"
+                said = str(exc) if isinstance(exc, RecollectError) else type(exc).__name__
+                note = f"summary_failed: {said}"
         past = told.from_(at, encoding)
         past.settings = settings
         past.dropped = sum(start < at for start in starts_of(told.items))

@@ -4,6 +4,7 @@ and its output are never on two sides of a cut, which models refuse."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from recollect.agent.counting import tokens_of_item
 from recollect.agent.values import Item
@@ -28,7 +29,7 @@ def starts_of(items: Sequence[Item]) -> list[int]:
 def turns_of(items: Sequence[Item]) -> list[list[Item]]:
     """The items by turn, oldest first."""
     starts = starts_of(items)
-    return [list(items[start:end]) for start, end in zip(starts, [*starts[1:], len(items)], strict=True)]
+    return [list(items[start:end]) for start, end in pairwise([*starts, len(items)])]
 
 
 def pinned(items: Sequence[Item], new: Sequence[Item]) -> int:
