@@ -53,8 +53,7 @@ LOUD = 40.0
 """What the word to come is worth, in the logits."""
 
 MARKS = ("<tool_call>", "</tool_call>", "<|end|>", "<|turn|>", "<|cue|>", "<|cue_found|>", "<|assistant|>")
-TEMPLATE = r"""\
-{%- for m in messages -%}
+TEMPLATE = r"""{%- for m in messages -%}
 {%- if m.role == 'assistant' -%}
 <|assistant|>{{ m.content or '' }}
 {%- for c in m.tool_calls or [] -%}
