@@ -123,7 +123,7 @@ class ChatModel(Model):
 
     def _ending(self, stream: Stream | Whole, model: str) -> list[Piece]:
         """The last pieces, `Ended` at their end."""
-        pieces = stream.end()
+        pieces = list(stream.end())
         if not stream.done and stream.reading.finished is None:
             raise ModelBroken(f"{self._link.place} broke off: its answer has no end")
         pieces += stream.reading.end(model)

@@ -71,6 +71,8 @@ def decoded(data: bytes) -> Chunk:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.convert(json.loads(data.decode("utf-8", "replace")), Chunk)
+    except RecursionError as exc:
+        raise ValueError("it is nested too deeply") from exc
 
 
 def counted(chunk: Chunk) -> TokenUsage | None:
@@ -111,4 +113,7 @@ def _part(told: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _number(told: dict[str, Any], *names: str) -> int:
-    return next((int(told[name]) for name in names if isinstance(told.get(name), int | float)), 0)
+    """The first of these that is a whole number."""
+    values = (told.get(name) for name in names)
+    found = (int(value) for value in values if isinstance(value, int | float) and float(value).is_integer())
+    return max(0, next(found, 0))

@@ -13,7 +13,7 @@ from recollect.models.base import Ask, Ended, Model, Piece, TextDelta, TokenUsag
 from recollect.models.calls import made_id
 from recollect.models.quoting import Sentence, best
 from recollect.models.script import Asked
-from recollect.text.tokens import count
+from recollect.text.tokens import count, well_formed
 
 SEARCHES = ("file_search", "memory_search")
 """Ends of the names of functions that are called with the question."""
@@ -39,7 +39,7 @@ class ExtractiveModel(Model):
                 "no language model is answering, and quotes cannot be given the form that is asked for"
             )
         asked = Asked.of(ask.messages, ask.tools)
-        question = ask.question or asked.question
+        question = well_formed(ask.question or asked.question)
         usage = TokenUsage(input=0, output=0)
         if calls := [] if asked.results else searches(ask):
             for index, name in enumerate(calls):
@@ -79,7 +79,11 @@ def quoted(sentence: Sentence) -> str:
     source = sentence.source
     if source.kind == "document":
         return f"{sentence.text} [{source.number}]"
-    return f"{sentence.text} (memory: {source.title})" if source.title else f"{sentence.text} (from memory)"
+    return (
+        f"{sentence.text} (memory: {well_formed(source.title)})"
+        if source.title
+        else f"{sentence.text} (from memory)"
+    )
 
 
 def _within(texts: list[str], most: int | None) -> list[str]:

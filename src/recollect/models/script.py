@@ -31,6 +31,7 @@ from recollect.models.base import (
     TokenUsage,
     ToolCallDelta,
 )
+from recollect.text.tokens import well_formed
 
 ARGUMENT_CHARS = 12
 """Characters of a call's arguments in one piece."""
@@ -178,7 +179,7 @@ class Cue(msgspec.Struct, frozen=True):
 
     def _texts(self, given: str | list[str]) -> list[str]:
         texts = _WORD.findall(given) if isinstance(given, str) else given
-        return [text.replace("{question}", self.asked.question) for text in texts]
+        return [well_formed(text.replace("{question}", self.asked.question)) for text in texts]
 
 
 class Play:

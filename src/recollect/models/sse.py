@@ -15,7 +15,8 @@ class TooLong(Exception):
 
 class Events:
     """The data of events, from bytes cut anywhere. Other fields and comments are left out, and so is an event without
-    data. Lines end with LF, CRLF or CR."""
+    data. Lines end with LF, CRLF or CR. Two ends of lines more give the event that the end of
+    a stream left open."""
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
@@ -51,11 +52,6 @@ class Events:
             if self._size > MAX_EVENT_BYTES:
                 raise TooLong
         return found
-
-    def end(self) -> list[bytes]:
-        """The data of an event that the end of the stream left without its blank line."""
-        line, self._line = b"".join(self._line), []
-        return self._events([line, b""])
 
     def _first(self, received: bytes) -> bytes:
         """Without the mark that a file may begin with; b"" while it may be half of it."""

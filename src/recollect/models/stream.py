@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.models.base import Piece
@@ -30,33 +31,17 @@ class Stream:
         self.heard = 0
         self._events = Events()
 
-    def feed(self, data: bytes) -> list[Piece]:
-        """The pieces that end in `data`.
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        """The pieces that end in `data`, those before a failure as well.
 
         Raises:
             Nonsense: an event is no chunk.
             Failed: the server says so.
         """
         try:
-            return self._read(self._events.feed(data))
+            events = self._events.feed(data)
         except TooLong as exc:
             raise Nonsense("a line of it does not end") from exc
-
-    def end(self) -> list[Piece]:
-        """The pieces that are left at the end of the bytes.
-
-        Raises:
-            Nonsense: nothing that came was a chunk, or as `feed`.
-        """
-        pieces = [] if self.done else self._read(self._events.end())
-        if not self.heard:
-            raise Nonsense("it holds no events")
-        if self.done and not self.reading.answered:
-            raise Nonsense("it has no choices")
-        return pieces
-
-    def _read(self, events: list[bytes]) -> list[Piece]:
-        found: list[Piece] = []
         for event in events:
             self.heard += 1
             if event[:6] == _DONE:
@@ -64,8 +49,20 @@ class Stream:
                 break
             for chunk in _chunks(event):
                 check(chunk)
-                found += self.reading.feed(chunk)
-        return found
+                yield from self.reading.feed(chunk)
+
+    def end(self) -> Iterator[Piece]:
+        """The pieces that are left at the end of the bytes.
+
+        Raises:
+            Nonsense: nothing that came was a chunk, or as `feed`.
+        """
+        if not self.done:
+            yield from self.feed(b"\n\n")
+        if not self.heard:
+            raise Nonsense("it holds no events")
+        if self.done and not self.reading.answered:
+            raise Nonsense("it has no choices")
 
 
 class Whole:
@@ -77,7 +74,7 @@ class Whole:
         self.heard = 0
         self._parts: list[bytes] = []
 
-    def feed(self, data: bytes) -> list[Piece]:
+    def feed(self, data: bytes) -> Iterable[Piece]:
         """Nothing yet.
 
         Raises:
@@ -87,9 +84,9 @@ class Whole:
         self._parts.append(data)
         if self.heard > MAX_ANSWER_BYTES:
             raise Nonsense("it does not end")
-        return []
+        return ()
 
-    def end(self) -> list[Piece]:
+    def end(self) -> Iterable[Piece]:
         """The pieces of the answer.
 
         Raises:

@@ -1,0 +1,190 @@
+"""What is quoted when no language model answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from recollect.config.sections import Model as Settings
+from recollect.errors import ModelRefused
+from recollect.models import open_model
+from recollect.models.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
+from recollect.models.extractive import NOTHING, NOTHING_TO_QUOTE
+from recollect.models.quoting import MOST, best
+
+MANUAL = """Warranty
+
+The X200 pump is covered by a warranty of 24 months from the date of purchase [3]. Wear parts are excluded.
+Registration is not needed. To make a claim, send the receipt to service@example.com. The pump is blue."""
+SHIPPING = (
+    "Shipping takes five days. The warranty does not cover damage by frost. Dr. Smith wrote this manual."
+)
+JAPANESE = "保証期間は購入日から2年です。色は青です。重さは3キロです。"
+GERMAN = "Die Pumpe wiegt drei Kilo. Die Garantie gilt zwei Jahre ab dem Kauf. Sie ist blau."
+
+
+def documents(*texts: str) -> list[Source]:
+    return [Source(number=n, text=text, title=f"{n}.md") for n, text in enumerate(texts, 1)]
+
+
+def answer(question: str, sources: list[Source], **fields: Any) -> list[Piece]:
+    asked = {"messages": [{"role": "user", "content": question}], "sources": sources, "question": question}
+
+    async def test() -> list[Piece]:
+        return [piece async for piece in open_model(Settings()).answer(Ask(**asked | fields))]
+
+    return asyncio.run(test())
+
+
+def said(question: str, *texts: str) -> str:
+    found = answer(question, documents(*texts))
+    return "".join(piece.text for piece in found if isinstance(piece, TextDelta))
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("How long is the warranty of the X200 pump?",
+         "The X200 pump is covered by a warranty of 24 months from the date of purchase (3). [1]"),
+        ("Does the warranty cover frost damage?", "The warranty does not cover damage by frost. [2]"),
+        ("Who has written the manual?", "Dr. Smith wrote this manual. [2]"),
+        ("Where do I send claims?", "To make a claim, send the receipt to service@example.com. [1]"),
+        ("保証期間はどのくらいですか", "保証期間は購入日から2年です。 [3]"),
+        ("Wie lange gilt die Garantie?", "Die Garantie gilt zwei Jahre ab dem Kauf. [4]"),
+    ],
+)  # fmt: skip
+def test_the_sentence_that_answers_is_quoted_first_of_all(question: str, quoted: str) -> None:
+    assert quoted in said(question, MANUAL, SHIPPING, JAPANESE, GERMAN)
+
+
+def test_quotes_stand_in_the_order_of_the_sources_and_are_few() -> None:
+    text = said("warranty claim receipt frost Smith pump blue shipping days", MANUAL, SHIPPING)
+    assert text.index("[1]") < text.index("[2]")
+    assert text.rindex("[1]") < text.index("[2]")
+    assert 2 <= text.count("[1]") + text.count("[2]") <= MOST
+
+
+def test_a_sentence_that_says_nothing_new_is_left_out() -> None:
+    text = said("frost damage warranty", SHIPPING, "THE WARRANTY does not cover damage by frost!", SHIPPING)
+    assert text.count("[") == 1
+
+
+def test_the_earlier_source_goes_before_its_equal() -> None:
+    assert said("frost", "It was frost.", "There was frost.") == "It was frost. [1]"
+
+
+def test_without_a_common_word_the_first_sentence_that_is_no_heading_is_quoted() -> None:
+    assert said("Qui a écrit cela ?", "Pumps\n\nThe pump was made in Ghent by hand.", SHIPPING) == (
+        "The pump was made in Ghent by hand. [1]"
+    )
+
+
+def test_memories_are_named_and_have_no_marker() -> None:
+    memory = Source(number=2, kind="memory", text="Ada bought the pump in March.", title="2026-03-02")
+    found = answer("Who bought the pump?", [*documents(SHIPPING), memory])
+    assert found[0] == TextDelta("Ada bought the pump in March. (memory: 2026-03-02)")
+    unnamed = Source(number=1, kind="memory", text="Ada bought the pump in March.", title="")
+    assert answer("Who bought the pump?", [unnamed])[0] == TextDelta(
+        "Ada bought the pump in March. (from memory)"
+    )
+
+
+def test_markers_of_the_text_itself_are_no_citations() -> None:
+    assert said("frost", "Frost breaks pumps [7], as is known [8, 9-11].") == (
+        "Frost breaks pumps (7), as is known (8, 9-11). [1]"
+    )
+
+
+def test_a_very_long_sentence_is_quoted_up_to_a_word() -> None:
+    text = said("frost", "frost " + "word " * 500 + "👩‍👩‍👧" * 300)
+    assert text.endswith("word … [1]")
+    assert len(text) < 450
+
+
+def test_each_quote_is_a_piece() -> None:
+    found = answer("warranty frost shipping days", documents(SHIPPING))
+    texts = [piece.text for piece in found if isinstance(piece, TextDelta)]
+    assert len(texts) == 2
+    assert all(text.endswith("[1]") for text in texts)
+
+
+def test_with_nothing_to_quote_it_says_so() -> None:
+    assert answer("anything?", [])[0] == TextDelta(NOTHING_TO_QUOTE)
+    messages = [
+        {"role": "user", "content": "anything?"},
+        {"role": "tool", "tool_call_id": "1", "content": "[]"},
+    ]
+    assert answer("anything?", [], messages=messages)[0] == TextDelta(NOTHING)
+    assert answer("anything?", documents("", " \n"))[0] == TextDelta(NOTHING_TO_QUOTE)
+
+
+def function(name: str, *fields: str) -> dict[str, Any]:
+    properties = {field: {"type": "string"} for field in fields}
+    return {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": properties}},
+    }
+
+
+OFFERED = [
+    function("file_search", "query"),
+    function("vector_memory_search", "query", "limit"),
+    function("memory_write", "text"),
+    function("my_file_search", "pattern"),
+    {"type": "function", "function": {"name": "now"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("choice", "called"),
+    [
+        (None, ["file_search", "vector_memory_search"]),
+        ("auto", ["file_search", "vector_memory_search"]),
+        ("required", ["file_search", "vector_memory_search"]),
+        ("none", []),
+        ({"type": "function", "function": {"name": "file_search"}}, ["file_search"]),
+        ({"type": "function", "function": {"name": "now"}}, []),
+    ],
+)
+def test_searches_alone_are_called_and_as_the_choice_allows(choice: Any, called: list[str]) -> None:
+    found = answer("Where is it?", [], tools=OFFERED, tool_choice=choice)
+    calls = [piece for piece in found if isinstance(piece, ToolCallDelta)]
+    assert [call.name for call in calls] == called
+    assert [call.arguments for call in calls] == ['{"query":"Where is it?"}'] * len(called)
+    assert len({call.id for call in calls}) == len(called)
+    assert isinstance(found[-1], Ended)
+    assert found[-1].reason == ("tool_calls" if called else "stop")
+
+
+def test_results_of_an_earlier_question_do_not_answer_this_one() -> None:
+    messages = [{"role": "user", "content": "a"}, {"role": "tool", "tool_call_id": "1", "content": "x"},
+                {"role": "assistant", "content": "y"}, {"role": "user", "content": "b"}]  # fmt: skip
+    assert isinstance(answer("b", [], messages=messages, tools=OFFERED)[0], ToolCallDelta)
+
+
+def test_the_bound_on_the_answer_leaves_whole_sentences() -> None:
+    sources = documents(SHIPPING)
+    whole = answer("warranty frost shipping days", sources)
+    short = answer("warranty frost shipping days", sources, max_tokens=10)
+    assert short[0] == whole[0]
+    assert [isinstance(piece, TextDelta) for piece in short].count(True) == 1
+    assert short[-1] == Ended("length", whole[-1].usage, "extractive")  # type: ignore[union-attr]
+
+
+def test_a_form_that_quotes_cannot_have_is_refused() -> None:
+    with pytest.raises(ModelRefused, match="cannot be given the form"):
+        answer("x", documents(MANUAL), response_format={"type": "json_object"})
+    assert answer("x", documents(MANUAL), response_format={"type": "text"})
+
+
+def test_many_long_sources_take_little_time() -> None:
+    sources = documents(*[f"{MANUAL} {SHIPPING} Number {n}. " * 20 for n in range(10)])
+    best("warm up", sources[:1])
+    began = time.process_time()
+    assert best("Does the warranty cover frost damage?", sources)[0].text.startswith(
+        "The warranty does not cover"
+    )
+    assert time.process_time() - began < 0.5
