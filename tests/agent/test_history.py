@@ -542,6 +542,16 @@ def test_what_was_deleted_meanwhile_is_in_no_summary_that_is_kept(shelf: Shelf) 
     assert shelf.stored(newest) is None
 
 
+def test_deleting_a_response_deletes_the_summaries_that_tell_of_it(shelf: Shelf) -> None:
+    newest = shelf.chain(6)
+    held, _ = shelf.history(ON, "of r0 to r3")
+    shelf.load(held, previous_response_id=newest)
+    shelf.rc.portal.call(shelf.rc.inner.responding_as(shelf.subject).delete("r1"))
+    assert shelf.stored(newest) is None
+    past = shelf.load(held, previous_response_id=newest, settings=Summarization())
+    assert (texts(past), past.broken) == (of("r2", "r3", "r4", "r5"), True)
+
+
 # --- summaries by a job --------------------------------------------------------------------------------------
 
 EAGER = Summarization(

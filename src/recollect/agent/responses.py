@@ -13,6 +13,7 @@ from recollect.agent.events import Event, visible
 from recollect.agent.records import ResponseRow, response_of, response_seen
 from recollect.agent.runs import Run
 from recollect.agent.values import Item, RequestFields, Response, ResponseRequest, ResponseUsage
+from recollect.db import Connection
 from recollect.errors import InvalidInput, NotFound
 from recollect.knowledge.access import must_write
 from recollect.knowledge.records import as_page, check_page
@@ -96,7 +97,8 @@ class Responses:
         return _shown(await self._row(id), include)
 
     async def delete(self, id: str) -> None:
-        """Deletes a response; one that is under way is stopped. What came after it in a chain goes on without it.
+        """Deletes a response; one that is under way is stopped. What came after it in a chain goes on without it and
+        what was before it; summaries that told of it go, too.
 
         Raises:
             NotFound: no such response for this subject.
@@ -106,9 +108,12 @@ class Responses:
         if row.live:
             await self._engine.background.cancel(row)
         tenant = self.subject.tenant_id
-        write = self._engine.core.store.db.write(
-            lambda c: c.run("drop_response", [tenant, id]), tenant=tenant
-        )
+
+        def work(c: Connection) -> int:
+            c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
+            return c.run("drop_response", [tenant, id])
+
+        write = self._engine.core.store.db.write(work, tenant=tenant)
         if not await self._engine.core.threads.result(write):
             raise NotFound(f"no response {id!r}")
 

@@ -30,3 +30,7 @@ DELETE FROM conversation_items WHERE tenant_id = ? AND conversation_id = ? AND i
 
 -- name: responses_there (which of these ids are responses)
 SELECT r.id FROM {texts ?2} wanted {join} responses r ON r.tenant_id = ?1 AND r.id = wanted.value
+
+-- name: drop_later_summaries (those of a chain that may tell of the response at this place)
+UPDATE responses SET summary = NULL, summarized_to = NULL
+WHERE tenant_id = ? AND session_id = ? AND seq > ? AND summary IS NOT NULL
