@@ -116,7 +116,7 @@ def staged(folder: Path, **settings: Any) -> Iterator[Stage]:
     """A server with a scripted model behind it, for as long as this is open."""
     with models.playing([]) as (url, model):
         behind = {"model": {"url": url, "name": "scripted", "timeout": 5.0, **settings.pop("model", {})}}
-        rest = {"memory": False, "file_min_score": 0.0, **settings.pop("responses", {})}
+        rest = {"memory": False, "file_min_score": 0.0, "keepalive": 0.25, **settings.pop("responses", {})}
         process = Process(folder, {**behind, "responses": rest, **settings})
         try:
             yield Stage(process, model)
@@ -124,9 +124,9 @@ def staged(folder: Path, **settings: Any) -> Iterator[Stage]:
             process.end()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One such server for a whole file of tests."""
+    """One such server for all tests that need no other."""
     with staged(tmp_path_factory.mktemp("staged") / "data") as made:
         yield made
 

@@ -1,0 +1,138 @@
+"""Responses and those who wait for them: clients that leave, silences, servers that end."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+MODEL = "scripted"
+
+
+@pytest.fixture(scope="module")
+def http(stage: Any) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{stage.url}/v1", timeout=30) as made:
+        yield made
+
+
+def body(text: str, **fields: Any) -> dict[str, Any]:
+    return {"model": MODEL, "input": text, **fields}
+
+
+def heard(answer: httpx.Response) -> Iterator[dict[str, Any]]:
+    """The events of a stream as they come."""
+    for line in answer.iter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line.removeprefix("data: "))
+
+
+def eventually(true: Callable[[], Any]) -> Any:
+    until = time.monotonic() + 10
+    while not (found := true()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return found
+
+
+def ended(http: httpx.Client, id_: str) -> Any:
+    """The stored response, once there is one that has ended."""
+
+    def look() -> Any:
+        answer = http.get(f"/responses/{id_}")
+        found = answer.json() if answer.status_code == 200 else {"status": "queued"}
+        return found if found["status"] not in ("queued", "in_progress") else None
+
+    return eventually(look)
+
+
+def test_a_client_that_leaves_a_stream_stops_the_model(stage: Any, http: httpx.Client) -> None:
+    stage.says({"text": "said so far", "hang": True})
+    with http.stream("POST", "/responses", json=body("go on", stream=True)) as answer:
+        events = heard(answer)
+        id_ = next(events)["response"]["id"]
+        text = ""
+        while text != "said so far":
+            text += next(events).get("delta", "")
+    found = ended(http, id_)
+    assert stage.model.received[-1].outcome == "left"
+    assert found["status"] == "cancelled"
+    assert found["output"][0]["content"][0]["text"] == "said so far"
+    assert found["output"][0]["status"] == "incomplete"
+    stage.says("and more")
+    after = http.post("/responses", json=body("go on", previous_response_id=id_)).json()
+    assert after["status"] == "completed"
+    assert [one["content"] for one in stage.asked["messages"]][-3:] == ["go on", "said so far", "go on"]
+
+
+def test_a_client_that_does_not_wait_for_an_answer_stops_the_model(stage: Any, http: httpx.Client) -> None:
+    stage.says({"text": "said so far", "hang": True})
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{stage.url}/v1/responses", json=body("go on"), timeout=0.5)
+    eventually(lambda: stage.model.received[-1].outcome == "left")
+
+
+def test_a_background_response_goes_on_without_its_client(stage: Any, http: httpx.Client) -> None:
+    stage.says({"text": "one two three four", "delay": 0.1})
+    with http.stream("POST", "/responses", json=body("go on", stream=True, background=True)) as answer:
+        id_ = next(heard(answer))["response"]["id"]
+    found = ended(http, id_)
+    assert (found["status"], found["output"][0]["content"][0]["text"]) == ("completed", "one two three four")
+
+
+def test_the_first_event_does_not_wait_for_the_model(stage: Any, http: httpx.Client) -> None:
+    stage.says({"text": "late", "first": 0.6})
+    began = time.monotonic()
+    with http.stream("POST", "/responses", json=body("go on", stream=True)) as answer:
+        first = next(heard(answer))
+        assert time.monotonic() - began < 0.5
+        assert first["type"] == "response.created"
+
+
+def test_a_silent_model_does_not_make_a_silent_stream(stage: Any, http: httpx.Client) -> None:
+    stage.says({"text": "late", "first": 0.9})
+    told = http.post("/responses", json=body("go on", stream=True)).text
+    before, _, after = told.partition("event: response.output_item.added")
+    assert before.count(": keep-alive\n\n") >= 3
+    assert after.rstrip().endswith("}")
+
+
+def test_a_server_that_ends_waits_for_what_ends_and_tells_the_rest(stages: Any) -> None:
+    """One stream ends in time and is whole; one does not, is told, and what it had said is kept; so for one that is
+    not streamed."""
+    with stages(server={"request_timeout": 1.0}) as stage:
+        stage.says(
+            {"when": "short", "text": "a b c d", "delay": 0.15},
+            {"when": "long", "text": "said so far", "hang": True},
+            {"when": "plain", "text": "said so far", "hang": True},
+        )
+        told: dict[str, Any] = {}
+
+        def ask(name: str, **fields: Any) -> None:
+            told[name] = httpx.post(f"{stage.url}/v1/responses", json=body(name, **fields), timeout=30)
+
+        threads = [
+            threading.Thread(target=ask, args=("short",), kwargs={"stream": True}),
+            threading.Thread(target=ask, args=("long",), kwargs={"stream": True}),
+            threading.Thread(target=ask, args=("plain",)),
+        ]
+        for thread in threads:
+            thread.start()
+        eventually(lambda: len(stage.model.received) == 3)
+        time.sleep(0.1)
+        assert stage.process.end() == 0
+        for thread in threads:
+            thread.join()
+        assert "Traceback" not in stage.process.said()
+    short, long = (list(heard(told[name])) for name in ("short", "long"))
+    assert short[-1]["type"] == "response.completed"
+    assert short[-1]["response"]["output"][0]["content"][0]["text"] == "a b c d"
+    assert long[-1]["type"] == "response.failed"
+    assert "asked to end" in long[-1]["response"]["error"]["message"]
+    assert long[-1]["response"]["output"][0]["content"][0]["text"] == "said so far"
+    plain = told["plain"].json()
+    assert (plain["status"], plain["output"][0]["content"][0]["text"]) == ("failed", "said so far")
