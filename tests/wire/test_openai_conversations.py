@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from agents import OpenAIConversationsSession
 
 AT = "/v1/conversations"
 ITEMS: list[Any] = [
@@ -137,3 +139,61 @@ def test_responses_go_on_in_a_conversation(client: openai.OpenAI, stage: Any) ->
         client.responses.create(input="x", conversation="conv_nope")
     with pytest.raises(openai.BadRequestError):
         client.responses.create(input="x", conversation=made.id, previous_response_id=first.id)
+
+
+def test_the_agents_sdk_keeps_its_session_here(stage: Any) -> None:
+    async def life() -> None:
+        async with openai.AsyncOpenAI(base_url=f"{stage.url}/v1", api_key="none", max_retries=0) as client:
+            session = OpenAIConversationsSession(openai_client=client)
+            sent: Any = [{"role": "user", "content": str(i)} for i in range(25)]
+            await session.add_items(sent)
+            held: Any = await session.get_items()
+            assert [item["content"][0]["text"] for item in held] == [str(i) for i in range(25)]
+            few: Any = await session.get_items(limit=3)
+            assert [item["content"][0]["text"] for item in few] == ["22", "23", "24"]
+            last: Any = await session.pop_item()
+            assert last["content"][0]["text"] == "24"
+            assert len(await session.get_items()) == 24
+            await session.clear_session()
+
+    asyncio.run(life())
+
+
+def test_a_long_chain_is_told_as_a_summary_and_a_too_long_one_refused(stages: Any) -> None:
+    """The first question is long gone when it is told as notes; what does not fit is refused, or cut when asked."""
+    settings = {
+        "summarization": {
+            "enabled": True,
+            "token_threshold": 100,
+            "window_size": 2,
+            "summary_max_tokens": 60,
+        },
+        "model": {"context_tokens": 1_000, "max_output_tokens": 200},
+    }
+    question = "How is the kettle called, which stands on the stove beside the window? Question {}."
+    with stages(**settings) as stage:
+        http = {"base_url": f"{stage.url}/v1", "api_key": "none", "max_retries": 0}
+        with openai.OpenAI(**http) as client:
+            stage.says({"when": "The notes:", "text": "Notes: the kettle is called Bertha.", "repeat": True},
+                       {"text": "It is called Bertha, as was said before.", "repeat": True})  # fmt: skip
+            previous: str | None = None
+            for n in range(5):
+                made = client.responses.create(input=question.format(n), previous_response_id=previous)
+                previous = made.id
+            asked = [request.body["messages"] for request in stage.model.received]
+            answered = [messages for messages in asked if messages[-1]["content"] == question.format(4)][-1]
+            assert "Notes: the kettle is called Bertha." in answered[0]["content"]
+            told = json.dumps(answered)
+            assert [f"Question {n}." in told for n in (0, 3, 4)] == [False, True, True]
+            kept: Any = client.responses.retrieve(str(made.previous_response_id)).model_extra
+            summary = kept["extensions"]["conversation_summary"]
+            assert set(summary) == {"summary", "summarized_up_to", "token_count", "created_at", "by"}
+            assert summary["summary"] == "Notes: the kettle is called Bertha."
+            assert summary["summarized_up_to"].startswith("resp_")
+            long = "word " * 700
+            with pytest.raises(openai.BadRequestError) as caught:
+                client.responses.create(input=long, previous_response_id=previous)
+            assert caught.value.code == "context_length_exceeded"
+            cut: Any = client.responses.create(input=long, previous_response_id=previous, truncation="auto")
+            assert cut.status == "completed"
+            assert cut.extensions["history"]["dropped"] > 0
