@@ -1,4 +1,4 @@
-"""From a request to a response under way: what is asked is checked and gathered, then the loop runs."""
+"""From a plan to a response under way: what it needs is gathered, the loop runs, and the end is stored."""
 
 from __future__ import annotations
 
@@ -16,67 +16,31 @@ from recollect.agent import checks, records
 from recollect.agent.attachments import Attachments
 from recollect.agent.background import Background
 from recollect.agent.context import remembered, told
-from recollect.agent.counting import encoding_for, mark, tokens_of_items, tokens_of_messages, tokens_of_tools
-from recollect.agent.declared import repeated
-from recollect.agent.events import response_of_item
+from recollect.agent.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from recollect.agent.history import History, Past, fit
-from recollect.agent.items import check_calls, checked, last_question
+from recollect.agent.items import last_question
 from recollect.agent.loop import Brief, Loop, past_sources
-from recollect.agent.mcp_turns import MCP, Servers
 from recollect.agent.merging import Effective
 from recollect.agent.offers import choice, offers
+from recollect.agent.plan import Plan, Planning, queued_items
 from recollect.agent.profile_values import Profile
 from recollect.agent.profiles import Agents
 from recollect.agent.records import NewResponse
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.summaries import compacted
-from recollect.agent.tools.base import Tool, Turn
-from recollect.agent.tools.mcp import approved
-from recollect.agent.tools.memory import acting
-from recollect.agent.tools.registry import tools_of
+from recollect.agent.tools.base import Turn
 from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
 from recollect.config import Config
-from recollect.db import Connection
 from recollect.errors import InvalidInput, NotFound
 from recollect.knowledge.records import new_id
 from recollect.memories import Core
 from recollect.models import Model
 from recollect.models.base import Ask
-from recollect.text import tokens
 from recollect.types import Subject
 
 log = logging.getLogger("recollect.agent")
 ROOM_TO_ANSWER = 1_024
 """Tokens kept free for the answer when nothing says how many it may have."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """A request understood: what is asked, what came before, what is new, which tools there are."""
-
-    subject: Subject
-    effective: Effective
-    past: Past
-    input: list[Item]
-    tools: list[Tool]
-    turn: Turn
-    encoding: str
-    response: Response
-
-    @property
-    def request(self) -> ResponseRequest:
-        """What is asked, with all that the agent adds."""
-        return self.effective.request
-
-    @property
-    def new(self) -> NewResponse:
-        """The response as it is stored."""
-        return NewResponse(
-            subject=self.subject,
-            response=self.response,
-            input=self.input,
-            session_id=self.turn.session_id,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +77,13 @@ class Engine:
         self.hooks: list[Hook] = [self._summarize]
         self.background = Background(core, self._resume)
         self._models = [model] if fallback is None else [model, fallback]
-        self._configured = configured
-        self._ready: set[str] = set()
+        self.planning = Planning(core, config, model, history, configured)
         self._runs: set[Run] = set()
         self._after: set[asyncio.Task[None]] = set()
 
     async def start(self, subject: Subject, request: ResponseRequest) -> Run:
         """See `Responses.start`."""
-        plan = await self._plan(subject, request)
+        plan = await self.planning.plan(subject, request)
         if request.background:
             return await self.background.queue(request, plan.new)
         run = Run(plan.response, request.include)
@@ -133,7 +96,7 @@ class Engine:
         """Makes a response that was queued. What is wrong by now (a store is gone) is its failure."""
         run = Run(response, request.include, first)
         try:
-            plan = await self._plan(subject, request, response)
+            plan = await self.planning.plan(subject, request, response)
         except (InvalidInput, NotFound) as exc:
             failure = exc
             items = queued_items(request)
@@ -152,14 +115,6 @@ class Engine:
         task = run.begin(partial(self._work, plan), partial(self._end, plan))
         task.add_done_callback(lambda _: self._runs.discard(run))
 
-    async def ready(self, encoding: str | None = None) -> None:
-        """Has the tokens of a model at hand (None: the configured one): reading them takes about a second, once, in
-        which the loop is free."""
-        encoding = encoding or encoding_for(self.model.name)[0]
-        if encoding not in self._ready:
-            await self.core.threads.run(tokens.count, "a", encoding=encoding)
-            self._ready.add(encoding)
-
     async def stop(self) -> None:
         """Ends what is under way, and waits for what comes after."""
         for run in list(self._runs):
@@ -172,117 +127,15 @@ class Engine:
         for model in self._models:
             model.close()
 
-    # --- understanding -----------------------------------------------------------------------------
-
     def agents(self, subject: Subject) -> Agents:
         """The profiles that a subject sees."""
-        return Agents(self.core, subject, self._configured)
-
-    async def _plan(self, subject: Subject, asked: ResponseRequest, response: Response | None = None) -> Plan:
-        checks.check(asked)
-        effective = await self.agents(subject).effective(asked, self.config)
-        request = effective.request
-        if effective.agent_id is not None:
-            checks.check(request)
-        items = checked(request.input) if response is None else queued_items(request)
-        await Attachments(self.core, subject).read(items)
-        encoding, _ = encoding_for(request.model or self.model.name)
-        await self.ready(encoding)
-        past = await self.history.load(
-            subject,
-            previous_response_id=request.previous_response_id,
-            conversation_id=checks.conversation_of(request),
-            new=items,
-            encoding=encoding,
-            settings=effective.summarization,
-        )
-        items = await self._referenced(subject, items, past)
-        mark(items)
-        check_calls([*past.items, *items])
-        approved([*past.items, *items])
-        if response is None:
-            response = self._response(effective)
-        turn = self._turn(subject, effective, past, response, encoding)
-        acting(turn)
-        tools = tools_of(request.tools or [], self.config.responses)
-        for tool in tools:
-            await tool.check(turn)
-        held = offers(request.tools or [], tools)
-        self._servers(request)
-        if not any(tool.get("type") == MCP for tool in request.tools or []):
-            choice(request.tool_choice, held)
-        return Plan(subject, effective, past, items, tools, turn, encoding, response)
-
-    def _turn(
-        self, subject: Subject, effective: Effective, past: Past, response: Response, encoding: str
-    ) -> Turn:
-        return Turn(
-            core=self.core,
-            subject=subject,
-            settings=self.config.responses,
-            session_id=past.session_id or response.id,
-            agent_id=effective.agent_id,
-            memory=checks.memory_of(effective.request),
-            count=partial(tokens.count, encoding=encoding),
-        )
-
-    async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:
-        """The items with those in place that others only name. Items that the past has already are not said again."""
-        if not any(item["type"] == "item_reference" for item in items):
-            return items
-        known = {item["id"]: item for item in past.items}
-        found: list[Item] = []
-        for i, item in enumerate(items):
-            if item["type"] != "item_reference":
-                found.append(item)
-            elif item["id"] not in known:
-                known |= await self._items_of(subject, response_of_item(item["id"]))
-                if item["id"] not in known:
-                    raise InvalidInput(f"input[{i}].id", f"Item with id '{item['id']}' not found.")
-                found.append(known[item["id"]])
-        return found
-
-    async def _items_of(self, subject: Subject, response_id: str) -> dict[str, Item]:
-        def read(c: Connection) -> dict[str, Item]:
-            try:
-                row = records.response_seen(c, subject, response_id)
-            except NotFound:
-                return {}
-            return {item["id"]: item for item in row.output_items}
-
-        return await self.core.threads.run(self.core.store.db.read, read, subject.tenant_id)
-
-    def _response(self, effective: Effective) -> Response:
-        request = effective.request
-        told = {
-            name: value
-            for name in Response.__struct_fields__
-            if name in SAME and (value := getattr(request, name)) is not None
-        }
-        conversation = checks.conversation_of(request)
-        limit = request.max_output_tokens or self.config.model.max_output_tokens
-        return Response(
-            **told,
-            id=new_id("resp_"),
-            created_at=int(time.time()),
-            status="in_progress",
-            model=request.model or self.model.name,
-            conversation=None if conversation is None else {"id": conversation},
-            text={"format": {"type": "text"}} | (request.text or {}),
-            tools=[repeated(tool) for tool in request.tools or []],
-            tool_choice="auto" if request.tool_choice is None else request.tool_choice,
-            store=request.store is not False,
-            background=bool(request.background),
-            max_output_tokens=limit,
-            agent_id=effective.agent_id,
-            user=msgspec.UNSET if request.user is None else request.user,
-        )
+        return self.planning.agents(subject)
 
     # --- making ------------------------------------------------------------------------------------
 
     async def _work(self, plan: Plan, run: Run) -> None:
         request, response = plan.request, plan.response
-        async with self._servers(request) as servers:
+        async with self.planning.servers(request) as servers:
             found, images, _ = await asyncio.gather(
                 remembered(plan.turn, plan.past, plan.input),
                 Attachments(self.core, plan.subject).images([*plan.past.items, *plan.input]),
@@ -316,11 +169,6 @@ class Engine:
                 await loop.run()
             finally:
                 _note_end(response, loop)
-
-    def _servers(self, request: ResponseRequest) -> Servers:
-        """The MCP servers of a request. Any may be called while only this machine can ask for it."""
-        alone = self.config.server.host in ("127.0.0.1", "::1", "localhost")
-        return Servers(request.tools or [], self.config.responses, alone)
 
     def _ask(self, plan: Plan) -> Ask:
         request = plan.request
@@ -413,7 +261,7 @@ class Engine:
 
     async def input_tokens(self, subject: Subject, request: ResponseRequest) -> int:
         """See `Responses.input_tokens`."""
-        plan = await self._plan(subject, request)
+        plan = await self.planning.plan(subject, request)
         held = offers(plan.request.tools or [], plan.tools)
         found = await remembered(plan.turn, plan.past, plan.input)
         context = told(
@@ -429,7 +277,7 @@ class Engine:
         """See `Responses.compact`."""
         if request.input is None:
             request = msgspec.structs.replace(request, input=[])
-        plan = await self._plan(subject, request)
+        plan = await self.planning.plan(subject, request)
         items = [*plan.past.items, *plan.input]
         if not items:
             raise InvalidInput("input", "holds nothing to compact, nor does what came before")
@@ -438,22 +286,6 @@ class Engine:
         after = tokens_of_items(output, plan.encoding)
         usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
         return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": output, "usage": usage}
-
-
-SAME = frozenset(
-    {
-        "instructions", "max_tool_calls", "parallel_tool_calls", "previous_response_id", "prompt_cache_key",
-        "reasoning", "safety_identifier", "service_tier", "temperature", "top_p", "presence_penalty",
-        "frequency_penalty", "top_logprobs", "truncation", "metadata",
-    }
-)  # fmt: skip
-"""Fields that a response repeats as they were asked."""
-
-
-def queued_items(request: ResponseRequest) -> list[Item]:
-    """The input of a request that was queued: it was checked then, and has what its files said."""
-    assert isinstance(request.input, list)
-    return request.input
 
 
 def _note_history(response: Response, past: Past, effective: Effective) -> None:

@@ -52,7 +52,7 @@ async def _serve(config: Config, door: socket.socket, started: Callable[[str], N
             ws_per_message_deflate=False,
         )
         url = url_of(door)
-        ready = asyncio.create_task(recollect.engine.ready()) if config.model.url else None
+        ready = asyncio.create_task(recollect.engine.planning.ready()) if config.model.url else None
         recollect.announce(url)
         started(url)
         try:
