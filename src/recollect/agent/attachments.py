@@ -73,18 +73,24 @@ class Attachments:
             await asyncio.to_thread(path.write_bytes, data)
             return (await self._core.readers.read(path, name)).document.text
 
-    async def images(self, items: Sequence[Item]) -> dict[str, str]:
-        """Data URLs of the images that are uploaded files, by file id.
+    async def images(self, items: Sequence[Item], past: bool = False) -> dict[str, str]:
+        """Data URLs of the images that are uploaded files, by file id. Of the `past` some may be gone: they are left out.
 
         Raises:
-            InvalidInput: an image is not there, or too large.
+            InvalidInput: an image of a new input is not there, or too large.
         """
         found: dict[str, str] = {}
         for i, j, kind in _parts(items):
             part = items[i]["content"][j]
             if kind != "input_image" or part.get("image_url") or part["file_id"] in found:
                 continue
-            found[part["file_id"]] = await self._image(part["file_id"], f"input[{i}].content[{j}].file_id")
+            try:
+                found[part["file_id"]] = await self._image(
+                    part["file_id"], f"input[{i}].content[{j}].file_id"
+                )
+            except InvalidInput:
+                if not past:
+                    raise
         return found
 
     async def _image(self, id_: str, where: str) -> str:

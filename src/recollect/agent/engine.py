@@ -138,7 +138,7 @@ class Engine:
         async with self.planning.servers(request) as servers:
             found, images, _ = await asyncio.gather(
                 remembered(plan.turn, plan.past, plan.input),
-                Attachments(self.core, plan.subject).images([*plan.past.items, *plan.input]),
+                Attachments(self.core, plan.subject).images(plan.past.items, past=True),
                 servers.list(run.telling, plan.past.items),
             )
             held = offers(request.tools or [], [*plan.tools, *servers.tools])
@@ -158,7 +158,7 @@ class Engine:
                 turn=plan.turn,
                 choice=asked,
                 only=only,
-                images=images,
+                images=images | plan.images,
                 sources=[*past_sources([*past.items, *plan.input]), *context.sources],
                 max_tool_calls=request.max_tool_calls or self.config.responses.max_tool_calls,
             )

@@ -58,6 +58,7 @@ class Plan:
     tools: list[Tool]
     turn: Turn
     encoding: str
+    images: dict[str, str]
     response: Response
 
     @property
@@ -107,7 +108,9 @@ class Planning:
         if effective.agent_id is not None:
             checks.check(request)
         items = checked(request.input) if response is None else queued_items(request)
-        await Attachments(self.core, subject).read(items)
+        attachments = Attachments(self.core, subject)
+        await attachments.read(items)
+        images = await attachments.images(items)
         encoding, _ = encoding_for(request.model or self.model.name)
         await self.ready(encoding)
         past = await self.history.load(
@@ -133,7 +136,7 @@ class Planning:
         self.servers(request)
         if not any(tool.get("type") == MCP for tool in request.tools or []):
             choice(request.tool_choice, held)
-        return Plan(subject, effective, past, items, tools, turn, encoding, response)
+        return Plan(subject, effective, past, items, tools, turn, encoding, images, response)
 
     def _turn(
         self, subject: Subject, effective: Effective, past: Past, response: Response, encoding: str
