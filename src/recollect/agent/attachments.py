@@ -74,7 +74,8 @@ class Attachments:
             return (await self._core.readers.read(path, name)).document.text
 
     async def images(self, items: Sequence[Item], past: bool = False) -> dict[str, str]:
-        """Data URLs of the images that are uploaded files, by file id. Of the `past` some may be gone: they are left out.
+        """Data URLs of the images that are uploaded files, by file id. Of the `past` some may be gone: they are left
+        out.
 
         Raises:
             InvalidInput: an image of a new input is not there, or too large.
