@@ -45,8 +45,11 @@ class Telling:
             for name in held.__struct_fields__
             if (value := getattr(held, name)) is not msgspec.UNSET
         }
-        usage = msgspec.to_builtins(held.usage)
-        return fields | {"usage": usage, "output": [self.visible(item) for item in self.response.output]}
+        return fields | {
+            "usage": msgspec.to_builtins(held.usage),
+            "output": [self.visible(item) for item in held.output],
+            "extensions": dict(held.extensions),
+        }
 
     def visible(self, item: Item) -> Item:
         """An item as the client asked to see it, as it stands now."""

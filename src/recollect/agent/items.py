@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from recollect.agent.compaction import decode
 from recollect.agent.values import Item
 from recollect.errors import InvalidInput
 from recollect.filters import check_unicode
 from recollect.knowledge.records import new_id
+from recollect.shapes import convert
 
 MAX_ITEMS = 10_000
 ROLES = ("user", "assistant", "system", "developer")
@@ -46,10 +49,79 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "custom_tool_call": ("call_id", "name", "input"),
     "custom_tool_call_output": ("call_id",),
     "mcp_approval_response": ("approval_request_id",),
+    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
     "compaction": ("encrypted_content",),
     "item_reference": ("id",),
 }
 """Texts that an item of a type must have."""
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+"""The calls that the client answers, and its answers."""
+
+
+class FileSearchCall(msgspec.Struct):
+    """What a search of an earlier response has, where it is sent back."""
+
+    queries: list[str] | None = None
+    results: list[dict[str, Any]] | None = None
+
+
+class McpCall(msgspec.Struct):
+    """What a call that ran here or on an MCP server has, where it is sent back."""
+
+    name: str
+    server_label: str
+    arguments: str | None = None
+    output: str | None = None
+    error: dict[str, Any] | str | None = None
+
+
+class McpTool(msgspec.Struct):
+    """A tool in a list that is sent back."""
+
+    name: str
+    input_schema: dict[str, Any] | None = None
+    description: str | None = None
+    annotations: dict[str, Any] | None = None
+
+
+class McpListTools(msgspec.Struct):
+    """The tools of an MCP server, where they are sent back."""
+
+    server_label: str
+    tools: list[McpTool]
+    error: Any = None
+
+
+class Reasoning(msgspec.Struct):
+    """Reasoning that is sent back; no model is told of it."""
+
+    summary: list[dict[str, Any]] | None = None
+    content: list[dict[str, Any]] | None = None
+
+
+class Part(msgspec.Struct):
+    """What a part may have beside what its type needs."""
+
+    text: str | None = None
+    refusal: str | None = None
+    annotations: list[dict[str, Any]] | None = None
+    logprobs: list[dict[str, Any]] | None = None
+    image_url: str | None = None
+    detail: str | None = None
+    file_id: str | None = None
+    file_data: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
+
+
+SHAPES: dict[str, type[msgspec.Struct]] = {
+    "file_search_call": FileSearchCall,
+    "mcp_call": McpCall,
+    "mcp_list_tools": McpListTools,
+    "reasoning": Reasoning,
+}
+"""What else items of a type hold that is read again."""
 INPUT_PARTS = ("input_text", "input_image", "input_file")
 OUTPUT_PARTS = ("output_text", "refusal")
 PARTS: dict[str, tuple[str, ...]] = {
@@ -101,30 +173,49 @@ def last_question(items: Sequence[Item]) -> str:
     return ""
 
 
+def paired(items: Sequence[Item]) -> dict[int, int]:
+    """The place of each call's output by the place of the call. Models may give one id to calls of two turns: the first
+    output of an id answers its first call, and so on."""
+    outputs: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        if item["type"] in OUTPUTS:
+            outputs.setdefault(item["call_id"], []).append(place)
+    pairs: dict[int, int] = {}
+    for place, item in enumerate(items):
+        if item["type"] in CALLS and (held := outputs.get(item["call_id"])):
+            pairs[place] = held.pop(0)
+    return pairs
+
+
+def broken_off(item: Item) -> bool:
+    """Whether it is a call that the model did not finish: nobody can answer it, and no model is told of it."""
+    return item["type"] in CALLS and item.get("status") == "incomplete"
+
+
 def check_calls(items: Sequence[Item], where: str = "input") -> None:
-    """Refuses calls of functions without their outputs, and outputs without their calls: no model takes them.
+    """Refuses calls of functions without their outputs, and outputs without their calls: no model takes them. A call
+    that broke off needs none.
 
     Raises:
         InvalidInput: names the call.
     """
-    calls = {item["call_id"] for item in items if item["type"] in ("function_call", "custom_tool_call")}
-    outputs = {
-        item["call_id"]
-        for item in items
-        if item["type"] in ("function_call_output", "custom_tool_call_output")
-    }
-    for call in outputs - calls:
-        raise InvalidInput(where, f"No tool call found for function call output with call_id {call}.")
-    for call in calls - outputs:
-        raise InvalidInput(where, f"No tool output found for function call {call}.")
+    pairs = paired(items)
+    answers = set(pairs.values())
+    for place, item in enumerate(items):
+        if item["type"] in OUTPUTS and place not in answers:
+            call = item["call_id"]
+            raise InvalidInput(where, f"No tool call found for function call output with call_id {call}.")
+        if item["type"] in CALLS and place not in pairs and not broken_off(item):
+            raise InvalidInput(where, f"No tool output found for function call {item['call_id']}.")
 
 
 def _item(raw: Any, where: str) -> Item:
     if not isinstance(raw, dict):
         raise InvalidInput(where, "must be an object with a `type`")
-    item = {key: value for key, value in raw.items() if not key.startswith("_")}
+    item = {key: value for key, value in raw.items() if not str(key).startswith("_")}
+    check_json(item, where)
     kind = item.setdefault("type", "message")
-    if kind not in PREFIXES and kind not in SILENT:
+    if not isinstance(kind, str) or (kind not in PREFIXES and kind not in SILENT):
         raise InvalidInput(f"{where}.type", f"{kind!r} is unknown; use one of {', '.join(PREFIXES)}")
     for key in NEEDED.get(kind, ()):
         item[key] = _text(item.get(key), f"{where}.{key}")
@@ -134,11 +225,42 @@ def _item(raw: Any, where: str) -> Item:
         _check_output(item, where)
     elif kind == "mcp_approval_response" and not isinstance(item.get("approve"), bool):
         raise InvalidInput(f"{where}.approve", "must be true or false")
-    elif kind == "reasoning":
-        item.setdefault("summary", [])
     elif kind == "compaction":
         decode(item["encrypted_content"], f"{where}.encrypted_content")
+    elif kind in SHAPES:
+        convert(item, SHAPES[kind], where)
+        _fill(item)
     return _completed(item, where)
+
+
+def check_json(value: Any, where: str) -> None:
+    """Refuses what cannot be stored or sent.
+
+    Raises:
+        InvalidInput: it holds something that JSON does not have, or half of a surrogate pair.
+    """
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(
+            where, f"holds a lone surrogate: {exc.object[exc.start - 20 : exc.start]!r}..."
+        ) from exc
+    except (TypeError, ValueError, OverflowError, RecursionError) as exc:
+        raise InvalidInput(where, f"is no JSON: {exc}") from exc
+
+
+def _fill(item: Item) -> None:
+    """Gives an item that is sent back what clients may leave out."""
+    kind = item["type"]
+    if kind == "reasoning":
+        item["summary"] = item.get("summary") or []
+    elif kind == "file_search_call":
+        item["queries"] = item.get("queries") or []
+        item.setdefault("results", None)
+    elif kind == "mcp_call":
+        item["arguments"] = item.get("arguments") or "{}"
+        item.setdefault("output", None)
+        item.setdefault("error", None)
 
 
 def _completed(item: Item, where: str) -> Item:
@@ -186,13 +308,14 @@ def _check_message(item: Item, where: str) -> None:
 def _part(raw: Any, role: str, where: str) -> Item:
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         raise InvalidInput(where, "must be an object with a `type`")
-    part = dict(raw)
+    part = {key: value for key, value in raw.items() if value is not None}
     kind = part["type"]
     if kind not in PARTS:
         known = OUTPUT_PARTS if role == "assistant" else INPUT_PARTS
         raise InvalidInput(f"{where}.type", f"{kind!r} is not taken; use {', '.join(known)}")
     for key in PARTS[kind]:
         part[key] = _text(part.get(key), f"{where}.{key}")
+    convert(part, Part, where)
     if kind == "output_text":
         part["annotations"] = part.get("annotations") or []
         part["logprobs"] = part.get("logprobs") or []

@@ -5,16 +5,52 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from recollect.agent.steps import Known
 from recollect.agent.tools.base import Tool
 from recollect.errors import InvalidInput
+from recollect.shapes import convert
 
 MAX_TOOLS = 512
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 Offer = dict[str, Any]
 """A tool as chat completions have it."""
+
+
+class Function(msgspec.Struct):
+    """A function of the client, as it is declared."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class Format(msgspec.Struct):
+    """What a custom tool's input must be like."""
+
+    definition: str | None = None
+
+
+class Custom(msgspec.Struct):
+    """A tool of the client that takes a text, as it is declared."""
+
+    name: str
+    description: str | None = None
+    format: Format | None = None
+
+
+class Choice(msgspec.Struct):
+    """A choice that names tools."""
+
+    type: str
+    name: str | None = None
+    server_label: str | None = None
+    mode: Literal["auto", "required"] | None = None
+    tools: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +99,7 @@ def offers(declared: Sequence[Mapping[str, Any]], here: Sequence[Tool]) -> Offer
             raise InvalidInput(f"tools[{i}].name", "must be letters, digits, _ and - alone")
         if name in functions:
             raise InvalidInput(f"tools[{i}].name", f"{name!r} is there twice")
+        convert(tool, Function if tool["type"] == "function" else Custom, f"tools[{i}]")
         functions[name] = _function(tool) if tool["type"] == "function" else _custom(tool)
         if tool["type"] == "custom":
             custom.add(name)
@@ -111,6 +148,7 @@ def choice(asked: str | Mapping[str, Any] | None, held: Offers) -> tuple[Any, li
         if asked not in (None, "auto", "none", "required"):
             raise InvalidInput("tool_choice", "must be auto, none, required, or an object that names a tool")
         return asked, None
+    convert(asked, Choice, "tool_choice")
     kind = asked.get("type")
     if kind == "allowed_tools":
         named = [
@@ -126,6 +164,7 @@ def choice(asked: str | Mapping[str, Any] | None, held: Offers) -> tuple[Any, li
 def _chosen(asked: Mapping[str, Any], held: Offers, where: str) -> list[str]:
     """The offered names that a choice means."""
     kind, name = asked.get("type"), asked.get("name")
+    convert(asked, Choice, where)
     if kind in ("function", "custom"):
         names = [name] if name in held.functions else []
     elif kind == "mcp":

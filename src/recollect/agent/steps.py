@@ -86,7 +86,7 @@ def parsed(arguments: str) -> dict[str, Any] | str:
     """The arguments of a call as an object, or the sentence that tells the model what is wrong with them."""
     try:
         held = json.loads(arguments or "{}")
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         return f"The arguments are no valid JSON ({exc}). Call again with one JSON object."
     if not isinstance(held, dict):
         return f"The arguments are a JSON {type(held).__name__}. Call again with one JSON object."
