@@ -91,6 +91,7 @@ def test_the_first_event_does_not_wait_for_the_model(stage: Any, http: httpx.Cli
         first = next(heard(answer))
         assert time.monotonic() - began < 0.5
         assert first["type"] == "response.created"
+    assert ended(http, first["response"]["id"])["status"] == "cancelled"
 
 
 def test_a_silent_model_does_not_make_a_silent_stream(stage: Any, http: httpx.Client) -> None:
