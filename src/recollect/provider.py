@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
+from math import isfinite
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -72,10 +73,10 @@ def told_wait(response: httpx.Response, now: float) -> float | None:
     the response's own `Date`, so that the two clocks need not agree; then the `retryDelay` in Google's errors.
     """
     headers = response.headers
-    with suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    with suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after"]))
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        with suppress(KeyError, ValueError):
+            if isfinite(seconds := float(headers[name]) / unit):
+                return max(0.0, seconds)
     if (at := _date(headers.get("retry-after"))) is not None:
         return max(0.0, at - (_date(headers.get("date")) or now))
     if found := re.search(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', response.content[:65_536]):
@@ -97,6 +98,7 @@ def told(response: httpx.Response) -> tuple[str, str]:
         body = msgspec.json.decode(response.content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return "", ""
+    body = body[0] if isinstance(body, list) and body else body  # Google sends some errors in a list
     inner = body.get("error", body) if isinstance(body, dict) else None
     if isinstance(inner, str):
         return inner, ""

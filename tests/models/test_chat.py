@@ -258,6 +258,42 @@ def test_a_schema_that_the_server_does_not_take_is_told_in_words() -> None:
         assert json.dumps(schema, separators=(",", ":")) in told["content"]
 
 
+SIGNED = {"google": {"thought_signature": "s1"}}
+
+
+def history(*ids: str) -> list[dict[str, Any]]:
+    made = [{"id": id, "type": "function", "function": {"name": "find", "arguments": "{}"}} for id in ids]
+    return [*HI, {"role": "assistant", "content": None, "tool_calls": made}]
+
+
+def test_what_a_server_sent_beside_a_call_goes_back_with_it() -> None:
+    async def test() -> None:
+        signed = call(Q, 0, "a", "find") | {"extra_content": SIGNED}
+        async with raw(
+            [head(), stream(tools(signed), tools(call(Q, 1, "b", "find")))], [head(), HELLO]
+        ) as server:
+            model = opened(server)
+            await pieces(model)
+            asked = asking(messages=history("a", "b"))
+            await pieces(model, asked)
+            sent = server.bodies[1]["messages"][1]["tool_calls"]
+            assert [each.get("extra_content") for each in sent] == [SIGNED, None]
+            assert asked.messages == history("a", "b")
+
+    run(test)
+
+
+def test_calls_that_a_model_did_not_sign_are_marked_when_it_asks_for_signatures() -> None:
+    says = "Function call is missing a thought_signature in functionCall parts."
+    refused = [
+        whole([{"error": {"code": 400, "message": says, "status": "INVALID_ARGUMENT"}}], "400 Bad Request")
+    ]
+    found, server = answered(refused, [head(), HELLO], ask=asking(messages=history("a")))
+    assert said(found) == "Hello"
+    sent = server.bodies[1]["messages"][1]["tool_calls"][0]
+    assert sent["extra_content"]["google"]["thought_signature"] == "skip_thought_signature_validator"
+
+
 def test_a_bound_that_is_too_high_is_no_unknown_parameter() -> None:
     says = "max_tokens is too large: 90000. This model supports at most 16384 completion tokens"
     with pytest.raises(ModelRefused, match="too large: 90000"):
@@ -488,6 +524,7 @@ def test_nobody_at_the_address() -> None:
     ("status", "body", "says"),
     [
         (400, {"error": {"message": "no such thing", "code": "x"}}, "status 400: no such thing"),
+        (400, [{"error": {"code": 400, "message": "in a list"}}], "status 400: in a list"),
         (
             401,
             {"error": {"message": f"Incorrect API key: {KEY}"}},

@@ -19,7 +19,7 @@ class Nameless(Exception):
 class _Call:
     """One call so far. `key` is how the server tells it from others: its index, or nothing."""
 
-    __slots__ = ("arguments", "id", "key", "name", "number", "told")
+    __slots__ = ("arguments", "extra", "id", "key", "name", "number", "told")
 
     def __init__(self, number: int, key: Any) -> None:
         self.number = number
@@ -27,6 +27,7 @@ class _Call:
         self.id: str | None = None
         self.name: str | None = None
         self.arguments: list[str] = []
+        self.extra: Any = None
         self.told = False
 
     @property
@@ -73,6 +74,7 @@ class Calls:
                 call.name = function.name
             if part.id and not call.id:
                 call.id = str(part.id)
+            call.extra = part.extra_content or call.extra
             delta = call.delta(well_formed(as_text(function.arguments)) if function is not None else "")
             if delta is not None:
                 found.append(delta)
@@ -87,6 +89,10 @@ class Calls:
         if not all(call.told for call in self._calls):
             raise Nameless
         return [ToolCallDelta(call.number, "{}") for call in self._calls if not any(call.arguments)]
+
+    def extras(self) -> dict[str, Any]:
+        """By id, what the server wants to see again beside a call."""
+        return {call.id: call.extra for call in self._calls if call.id and call.extra}
 
     def _call(self, part: CallPart, touched: list[_Call]) -> _Call:
         if not isinstance(part.index, int | str):

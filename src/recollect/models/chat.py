@@ -32,6 +32,8 @@ LINGER_SECONDS = 2.0
 """How long more is waited for after the server said why it ended: the usage may follow."""
 NAMES_SECONDS, NAMES_KEPT, NAMES_MISSED = 5.0, 60.0, 10.0
 """How long `names` waits for the server, keeps what it told, and leaves it alone after it told nothing."""
+EXTRAS_KEPT = 10_000
+"""Calls of which it is remembered what the server wants to see again beside them."""
 REPAIRABLE = frozenset({400, 404, 422, 501})
 """Statuses by which servers refuse a parameter that they do not know."""
 
@@ -45,6 +47,7 @@ class ChatModel(Model):
         self._timeout = settings.timeout
         self._link = Link(base, secret, settings.timeout, settings.retries)
         self._without: dict[str, frozenset[str]] = {}
+        self._extras: dict[str, Any] = {}
         self._names: tuple[float, list[str]] = (0.0, [name])
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
@@ -86,7 +89,7 @@ class ChatModel(Model):
         name = ask.model or self.name
         without = self._without.get(name, frozenset())
         while True:
-            body = body_of(ask, self.name, self.quirks, without)
+            body = body_of(ask, self.name, self.quirks, without, self._extras)
             try:
                 answer = await self._link.post("/chat/completions", encoded(body))
             except Refusal as exc:
@@ -127,12 +130,20 @@ class ChatModel(Model):
         if not stream.done and stream.reading.finished is None:
             raise ModelBroken(f"{self._link.place} broke off: its answer has no end")
         pieces += stream.reading.end(model)
+        if extras := stream.reading.extras:
+            self._remember(extras)
         usage = self._link.usage
         for piece in pieces:
             if isinstance(piece, Ended) and piece.usage is not None:
                 usage.input_tokens += piece.usage.input
                 usage.output_tokens += piece.usage.output
         return pieces
+
+    def _remember(self, extras: dict[str, Any]) -> None:
+        """Keeps what belongs beside calls, the latest of it."""
+        self._extras |= extras
+        for old in list(self._extras)[: max(0, len(self._extras) - EXTRAS_KEPT)]:
+            del self._extras[old]
 
     @contextmanager
     def _telling(self, reading: Reading) -> Iterator[None]:

@@ -23,6 +23,7 @@ class CallPart(msgspec.Struct):
     index: Any = None
     id: Any = None
     function: Function | None = None
+    extra_content: Any = None
 
 
 class Said(msgspec.Struct):
@@ -62,7 +63,7 @@ _DECODER = msgspec.json.Decoder(Chunk)
 
 
 def decoded(data: bytes) -> Chunk:
-    """The chunk in `data`; bytes that are no UTF-8 and halves of surrogate pairs are let through.
+    """The chunk in `data`, or in a list there; bytes that are no UTF-8 and halves of surrogate pairs are let through.
 
     Raises:
         ValueError: it is no JSON, or has another shape.
@@ -70,7 +71,8 @@ def decoded(data: bytes) -> Chunk:
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.convert(json.loads(data.decode("utf-8", "replace")), Chunk)
+        document = json.loads(data.decode("utf-8", "replace"))
+        return msgspec.convert(document[0] if isinstance(document, list) and document else document, Chunk)
     except RecursionError as exc:
         raise ValueError("it is nested too deeply") from exc
 

@@ -289,6 +289,7 @@ def named(content: bytes) -> tuple[str, str]:
         body = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return "", ""
+    body = body[0] if isinstance(body, list) and body else body
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
         return "", ""

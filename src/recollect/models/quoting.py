@@ -28,7 +28,7 @@ PAIR = 0.5
 SEEN = 0.5
 """What a word counts for that was quoted already."""
 FIRST_SOURCE, EACH_SOURCE = 1.25, 0.97
-"""The weight of the first source's sentences, and of each later source's in terms of the one before."""
+"""The weight of the first source's sentences; each later source's have this of the weight of the one before."""
 USUAL_TERMS = 20
 """A sentence of more terms counts for less."""
 MAX_CHARS = 400
@@ -75,8 +75,8 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
 
 def _sentences(sources: Sequence[Source]) -> list[Sentence]:
     found: list[Sentence] = []
-    weight = FIRST_SOURCE
-    for source in sources:
+    for number, source in enumerate(sources):
+        weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
         for start, end in spans(source.text):
             if len(found) == MAX_SENTENCES:
                 return found
@@ -84,7 +84,6 @@ def _sentences(sources: Sequence[Source]) -> list[Sentence]:
             found.append(
                 Sentence(source, len(found), weight, _short(text), tuple(terms(text[: 4 * MAX_CHARS])))
             )
-        weight *= EACH_SOURCE / (FIRST_SOURCE if weight == FIRST_SOURCE else 1)
     return found
 
 
@@ -101,7 +100,8 @@ def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, s
     found += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
     length = len(sentence.terms)
     fragment = 0.5 if length < FRAGMENT else 1.0
-    return sentence.weight * fragment * found / max(1.0, length / USUAL_TERMS) ** 0.25
+    long: float = max(1.0, length / USUAL_TERMS) ** 0.25
+    return sentence.weight * fragment * found / long
 
 
 def _short(text: str) -> str:

@@ -90,6 +90,11 @@ class Reading:
             raise Nonsense("it called a tool without a name") from exc
         return [*found, Ended(self._reason(), self.usage, self.model or model)]
 
+    @property
+    def extras(self) -> dict[str, Any]:
+        """By id of a call, what the server wants to see again beside it (`extra_content`)."""
+        return self._calls.extras()
+
     def _reason(self) -> EndReason:
         reason = REASONS.get(self.finished or "", "stop")
         if self._calls:

@@ -19,6 +19,9 @@ TELL_SCHEMA = "told the schema"
 """In place of a parameter's name: the schema is told in words, as the server takes no `json_schema`."""
 OTHER_MAX_TOKENS = "the other max_tokens"
 """In place of a parameter's name: the bound on the answer goes by its other name."""
+UNSIGNED = "calls without a signature"
+"""In place of a parameter's name: calls in the history that the model did not sign are marked as such."""
+_UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 DROPPABLE = (
     "stream_options",
     "parallel_tool_calls",
@@ -43,9 +46,17 @@ _UNKNOWN = re.compile(
 _NAMES_ONE = {True: "max_tokens", False: "max_completion_tokens"}
 
 
-def body_of(ask: Ask, model: str, quirks: Quirks, without: Collection[str] = ()) -> Body:
-    """The request for `ask`; `without` are the parameters that this model refused before."""
-    body: Body = {"model": ask.model or model, "messages": _messages(ask.messages, quirks)}
+def body_of(
+    ask: Ask,
+    model: str,
+    quirks: Quirks,
+    without: Collection[str] = (),
+    extras: Mapping[str, Any] | None = None,
+) -> Body:
+    """The request for `ask`; `without` are the parameters that this model refused before, `extras` by a call's id what
+    the server wants to see again beside it."""
+    signed = _signed(ask.messages, extras or {}, _UNSIGNED if UNSIGNED in without else None)
+    body: Body = {"model": ask.model or model, "messages": _messages(signed, quirks)}
     body |= _tools(ask, quirks)
     body |= {name: value for name, value in _options(ask, quirks, without).items() if value is not None}
     body |= ask.extra
@@ -67,6 +78,8 @@ def encoded(body: Body) -> bytes:
 def refused_parameter(body: Body, says: str, named: str, without: Collection[str]) -> str | None:
     """What to leave out (or do otherwise) when a server refuses the body: the parameter that it `named`, or that its
     sentence `says` it does not know. None where it says no such thing, or it was left out already."""
+    if "thought_signature" in says and UNSIGNED not in without:
+        return UNSIGNED
     if not _UNKNOWN.search(says):
         return None
     sent = [name for name in DROPPABLE if name in body]
@@ -143,6 +156,20 @@ def _messages(messages: list[Message], quirks: Quirks) -> list[Message]:
         made = _one_system(made)
     if quirks.call_id_chars:
         made = _with_ids(made, quirks.call_id_chars)
+    return made
+
+
+def _signed(messages: list[Message], extras: Mapping[str, Any], otherwise: Any) -> list[Message]:
+    """The messages with `extra_content` beside the calls that have some, and `otherwise` beside the others."""
+    if not extras and otherwise is None:
+        return messages
+    made = []
+    for message in messages:
+        if message.get("tool_calls"):
+            pairs = [(call, extras.get(str(call.get("id")), otherwise)) for call in message["tool_calls"]]
+            calls = [call | {"extra_content": extra} if extra else call for call, extra in pairs]
+            message = message | {"tool_calls": calls}
+        made.append(message)
     return made
 
 
