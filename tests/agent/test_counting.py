@@ -80,7 +80,13 @@ def test_a_call_is_its_name_its_arguments_and_what_is_around_them() -> None:
 
 
 def test_what_no_model_is_told_of_counts_nothing() -> None:
-    silent = checked([{"type": "reasoning"}, {"type": "web_search_call"}, {"type": "mcp_list_tools"}])
+    silent = checked(
+        [
+            {"type": "reasoning"},
+            {"type": "web_search_call"},
+            {"type": "mcp_list_tools", "server_label": "s", "tools": []},
+        ]
+    )
     assert tokens_of_items(silent) == 0
 
 

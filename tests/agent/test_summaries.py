@@ -113,6 +113,8 @@ def test_no_usable_answer_is_an_error(turn: dict[str, Any], error: type[Exceptio
         made(ScriptedModel([turn]), items(*TALK))
 
 
+M = {"server_label": "s", "name": "m", "arguments": "{}"}
+
 # --- as a transcript ---------------------------------------------------------------------------------
 
 
@@ -129,8 +131,8 @@ def test_no_usable_answer_is_an_error(turn: dict[str, Any], error: type[Exceptio
         ({"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"a":1}'}, 'Assistant called f({"a":1})'),
         ({"type": "function_call_output", "call_id": "c", "output": "3"}, "Result: 3"),
         ({"type": "file_search_call", "queries": ["a", "b"]}, "Assistant searched the files for: a; b"),
-        ({"type": "mcp_call", "name": "m", "arguments": "{}", "output": "4"}, "Assistant called m({}): 4"),
-        ({"type": "mcp_call", "name": "m", "arguments": "{}", "error": "no"}, "Assistant called m({}): no"),
+        ({"type": "mcp_call", **M, "output": "4"}, "Assistant called m({}): 4"),
+        ({"type": "mcp_call", **M, "error": "no"}, "Assistant called m({}): no"),
         (compaction_item("long ago"), "Earlier notes: long ago"),
         ({"type": "reasoning", "summary": []}, ""),
     ],

@@ -155,7 +155,7 @@ def line_of(item: Item) -> str:
     if kind == "mcp_call":
         result = item.get("output") or item.get("error") or ""
         text = result if isinstance(result, str) else compact_json(result)
-        told = f"Assistant called {item.get('name', '')}({item.get('arguments', '')}): {text}"
+        told = f"Assistant called {item.get('name', '')}({item.get('arguments') or ''}): {text}"
         return trimmed(told, RESULT_TOKENS)
     if kind == "compaction":
         return f"Earlier notes: {compaction.told(item)}"
