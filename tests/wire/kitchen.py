@@ -16,16 +16,17 @@ MANUAL = b"Fill the kettle with vinegar to clean it."
 
 
 class Kitchen(NamedTuple):
-    """Where everything is. `received` are the requests that the model got."""
+    """Where everything is. `received` are the requests that the model got, of which those from `first` are ours."""
 
     url: str
     store: str
     mcp: str
     received: list[Any]
+    first: int
 
     def told(self, question: str) -> list[list[str]]:
         """What the model was told, as texts, each time when this was the last thing said to it."""
-        told = [[_text(message) for message in request.messages] for request in self.received]
+        told = [[_text(message) for message in request.messages] for request in self.received[self.first :]]
         return [texts for texts in told if texts[-1] == question]
 
 
@@ -46,7 +47,7 @@ def kitchen(stage: Any, running: Any) -> Iterator[Kitchen]:
         vector_store_id=store.id, file=("manual.txt", MANUAL), poll_interval_ms=50
     )
     with running(tools().streamable_http_app()) as url:
-        yield Kitchen(stage.url, store.id, f"{url}/mcp", stage.model.received)
+        yield Kitchen(stage.url, store.id, f"{url}/mcp", stage.model.received, len(stage.model.received))
 
 
 def tools() -> MCPServer:

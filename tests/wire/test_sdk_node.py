@@ -88,6 +88,7 @@ TOLD = {
     "What is my name, messages?": ["My name is Ada, messages.", "Hello Ada."],
     "What is my name, not stored?": ["My name is Ada, not stored.", "Hello Ada."],
     "What is my name, open?": ["My name is Ada, open.", "Hello Ada."],
+    "Where is the kettle, after thinking?": ["Forty-two."],
     "What is in the picture?[image_url]": [],
 }
 """What the model has to be told before these questions."""

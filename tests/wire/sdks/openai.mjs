@@ -214,6 +214,11 @@ await play({
     ];
     const second = await client.responses.create({ model, input });
     assert.equal(second.output_text, 'You are Ada.');
+    const thought = await client.responses.create({ model, input: 'Think' });
+    const both = thought.output.map(({ id }) => ({ type: 'item_reference', id }));
+    await client.responses.create({
+      model, input: [...both, { role: 'user', content: 'Where is the kettle, after thinking?' }],
+    });
     const unknown = [{ type: 'item_reference', id: 'msg_none' }];
     assert.equal((await refused(client.responses.create({ model, input: unknown }))).status, 400);
   },
