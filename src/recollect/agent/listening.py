@@ -117,13 +117,18 @@ class Listening:
     def _call(self, piece: ToolCallDelta) -> None:
         calling = self._calls.get(piece.index)
         if calling is None:
-            calling = self._calls[piece.index] = Calling(piece.id or new_id("call_"), piece.name or "")
+            calling = self._calls[piece.index] = Calling(self._own(piece.id), piece.name or "")
             if calling.name in self._offers.functions:
                 self._begin_call(calling)
         if piece.arguments:
             calling.arguments.append(piece.arguments)
             if calling.item is not None and calling.item["type"] == "function_call":
                 self._telling.arguments(calling.item, piece.arguments)
+
+    def _own(self, id_: str | None) -> str:
+        """The id of a call, another one where the model has given it to two."""
+        taken = {calling.id for calling in self._calls.values()}
+        return id_ if id_ and id_ not in taken else new_id("call_")
 
     def _begin_call(self, calling: Calling) -> None:
         self.began = True
