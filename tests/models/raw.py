@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,8 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw(*answers: Sequence[Step]) -> AsyncIterator[Raw]:
-    """A server that gives the answers in turn, the last one for ever."""
+async def raw(*answers: Sequence[Step], tls: ssl.SSLContext | None = None) -> AsyncIterator[Raw]:
+    """A server that gives the answers in turn, the last one for ever; with `tls`, as `localhost`."""
     seen = Raw()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -66,8 +67,9 @@ async def raw(*answers: Sequence[Step]) -> AsyncIterator[Raw]:
                 await writer.drain()
         return False
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    seen.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    place = "https://localhost" if tls else "http://127.0.0.1"
+    seen.url = f"{place}:{server.sockets[0].getsockname()[1]}/v1"
     try:
         yield seen
     finally:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from recollect_tests_model_raw import DONE, Raw, chunked, event, head, raw, stream, whole
 
 from recollect.config.sections import Model as Settings
@@ -802,6 +809,46 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     run(test)
 
 
+def certified(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's TLS for `localhost`, and a client's that trusts it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    plain = serialization.NoEncryption()
+    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    path.write_bytes(secret + certificate.public_bytes(serialization.Encoding.PEM))
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(path)
+    return serving, ssl.create_default_context(cafile=str(path))
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_server_with_tls_is_asked_when_its_certificate_is_trusted(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serving, trusting = certified(tmp_path)
+
+    async def test() -> None:
+        async with raw([chunked(HELLO), "keep"], tls=serving) as server:
+            with pytest.raises(ModelUnavailable, match="its certificate is not trusted"):
+                await pieces(opened(server, retries=0))
+            monkeypatch.setattr(link, "trusted", lambda: trusting)
+            model = opened(server)
+            for _ in range(2):
+                assert said(await pieces(model)) == "Hello"
+                await asyncio.sleep(0.02)
+            assert server.connections == 1
+            model.close()
+
+    run(test, loop=loop)
+
+
 # Names
 
 
@@ -888,7 +935,7 @@ def test_a_usual_key_goes_to_its_own_host_alone(monkeypatch: pytest.MonkeyPatch)
     assert KEY not in server.heads[0]
 
 
-def test_a_key_in_a_file_is_read_anew(tmp_path: Any) -> None:
+def test_a_key_in_a_file_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_text("one\n")
 
