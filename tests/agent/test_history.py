@@ -455,20 +455,36 @@ def test_where_a_summary_fails_the_window_is_told_and_it_is_said(shelf: Shelf, t
     resting = shelf.load(held, previous_response_id=newest)
     assert (resting.dropped, len(model.asked)) == (4, 1)
     assert "not tried again" in resting.notes[0]
-    held._rested = 0.0
+    held._resting.clear()
     healed = shelf.load(held, previous_response_id=newest)
     assert healed.summary is not None
     assert (healed.summary.summary, healed.notes) == ("in time", [])
 
 
-def test_a_summary_that_takes_too_long_is_not_waited_for(
+def test_a_summary_that_takes_too_long_is_not_waited_for_and_there_for_the_next(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "SECONDS", 0.05)
     newest = shelf.chain(6)
-    held, _ = shelf.history(ON, {"text": "late", "first": 5.0})
+    held, model = shelf.history(ON, {"text": "late", "first": 0.3})
     past = shelf.load(held, previous_response_id=newest)
-    assert (past.dropped, past.notes) == (4, ["summary_failed: TimeoutError"])
+    assert (past.dropped, past.notes) == (4, ["summary_failed: it took too long"])
+
+    async def made() -> None:
+        await asyncio.gather(*held._making.values())
+
+    shelf.rc.portal.call(made())
+    past = shelf.load(held, previous_response_id=shelf.response("r6", newest))
+    assert past.summary is not None
+    assert (past.summary.summary, past.notes, len(model.asked)) == ("late", [], 1)
+
+
+def test_one_sessions_failure_holds_up_no_other(shelf: Shelf) -> None:
+    first, second = (converse(shelf, range(6)) for _ in range(2))
+    held, _ = shelf.history(ON, {"status": 503}, "of the second")
+    assert shelf.load(held, conversation_id=first).notes
+    assert shelf.load(held, conversation_id=second).summary is not None
+    assert shelf.load(held, conversation_id=first).summary is None
 
 
 def test_requests_at_once_ask_for_one_summary(shelf: Shelf) -> None:

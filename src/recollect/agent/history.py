@@ -151,10 +151,11 @@ class Told:
 
 SUMMARIZE_JOB = "summarize"
 SECONDS = 30.0
-"""How long a request waits for a summary; then it goes on without."""
+"""How long a request waits for a summary; then it goes on without, and the next one finds it."""
 JOB_SECONDS = 300.0
+"""How long one may take to be made."""
 REST = 60.0
-"""Seconds after a failure in which no request tries again."""
+"""Seconds after a failure in which no request of the same session tries again."""
 URGENT = 2
 """Times the threshold beyond which a request makes a summary itself that it would leave to a job otherwise."""
 
@@ -170,7 +171,8 @@ class History:
         self._model = model
         self._context = context_tokens
         self._making: dict[tuple[str, str, str], asyncio.Task[Summary]] = {}
-        self._rested = 0.0
+        self._resting: dict[tuple[str, str], float] = {}
+        """Until when no request tries again, by tenant and session."""
         core.jobs.handlers[SUMMARIZE_JOB] = self.make
         core.jobs.lanes[SUMMARIZE_JOB] = AGENT_LANE
 
@@ -290,17 +292,19 @@ class History:
     async def _shortened(self, told: Told, at: int, encoding: str, settings: Summarization) -> Past:
         """The last turns from item `at` on, and a summary of the rest made now."""
         note = "summary_failed: not tried again yet after an earlier failure"
-        if time.monotonic() >= self._rested:
+        place, now = (told.tenant, told.session_id), time.monotonic()
+        if now >= self._resting.get(place, 0.0):
             try:
-                summary = await self._made(told, at, settings)
+                async with asyncio.timeout(SECONDS):
+                    summary = await self._made(told, at, settings)
                 past = replace(told, summary=summary).from_(at, encoding)
                 past.settings = settings
                 return past
             except Exception as exc:  # whatever it is, the request goes on
-                log.warning("a summary failed, history is cut instead: %s: %s", type(exc).__name__, exc)
-                self._rested = time.monotonic() + REST
-                said = str(exc) if isinstance(exc, RecollectError) else type(exc).__name__
-                note = f"summary_failed: {said}"
+                log.warning("no summary, history is cut instead: %s: %s", type(exc).__name__, exc)
+                note = f"summary_failed: {_said(exc)}"
+                self._resting = {other: until for other, until in self._resting.items() if until > now}
+                self._resting[place] = now + REST
         past = told.from_(at, encoding)
         past.settings = settings
         past.dropped = sum(start < at for start in starts_of(told.items))
@@ -324,7 +328,7 @@ class History:
             task.exception()  # looked at here, where whoever asked may be gone
 
     async def _make_and_keep(self, told: Told, at: int, settings: Summarization) -> Summary:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(JOB_SECONDS):
             summary = await self._summary(told, at, settings)
         if not told.mixed:
             try:
@@ -355,6 +359,13 @@ class History:
                 c.run("summarize_response", values)
 
         await self._core.threads.result(self._core.store.db.write(work, tenant=told.tenant))
+
+
+def _said(exc: Exception) -> str:
+    """What a caller is told of a failure: no more than the name of one that nobody expected."""
+    if isinstance(exc, TimeoutError):
+        return "it took too long"
+    return str(exc) if isinstance(exc, RecollectError) else type(exc).__name__
 
 
 def _grown(told: Told, at: int, settings: Summarization) -> bool:
