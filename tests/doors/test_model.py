@@ -17,6 +17,7 @@ from recollect.config.sections import Model as Settings
 from recollect.errors import ConfigError, ModelBroken, ModelError, ModelRefused, ModelUnavailable
 from recollect.models import MODELS, Model, open_model
 from recollect.models.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
+from recollect.models.script import Play, script_of
 from recollect.models.scripted import ScriptedModel
 
 _spec = importlib.util.spec_from_file_location(
@@ -46,12 +47,24 @@ SCRIPT: list[dict[str, Any]] = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _served() -> Iterator[None]:
+    """One server for all scripts, which take turns."""
+    with server.playing([]) as SERVED[:]:
+        yield
+
+
+SERVED: list[Any] = []
+
+
 @contextmanager
 def chat(script: list[dict[str, Any]], **settings: Any) -> Iterator[Model]:
-    with server.serving(script) as (url, _):
-        model = open_model(Settings(url=url, name="scripted", retries=0, **settings))
-        yield model
-        model.close()
+    url, app = SERVED
+    before, app.play = app.play, Play(script_of(script))
+    model = open_model(Settings(url=url, name="scripted", retries=0, **settings))
+    yield model
+    model.close()
+    app.play = before
 
 
 @contextmanager
