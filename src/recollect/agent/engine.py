@@ -15,7 +15,7 @@ import msgspec
 from recollect.agent import checks, records
 from recollect.agent.attachments import Attachments
 from recollect.agent.background import Background
-from recollect.agent.context import remembered, told
+from recollect.agent.context import Remembered, remembered, told
 from recollect.agent.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from recollect.agent.history import History, Past, fit
 from recollect.agent.items import last_question
@@ -31,7 +31,7 @@ from recollect.agent.summaries import compacted
 from recollect.agent.tools.base import Turn
 from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
 from recollect.config import Config
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.knowledge.records import new_id
 from recollect.memories import Core
 from recollect.models import Model
@@ -97,7 +97,7 @@ class Engine:
         run = Run(response, request.include, first)
         try:
             plan = await self.planning.plan(subject, request, response)
-        except (InvalidInput, NotFound) as exc:
+        except (Forbidden, InvalidInput, NotFound) as exc:
             failure = exc
             items = queued_items(request)
             new = NewResponse(subject=subject, response=response, input=items, session_id="")
@@ -136,7 +136,7 @@ class Engine:
     async def _work(self, plan: Plan, run: Run) -> None:
         request, response = plan.request, plan.response
         async with self.planning.servers(request) as servers:
-            found, images, _ = await asyncio.gather(
+            found, images = await together(
                 remembered(plan.turn, plan.past, plan.input),
                 Attachments(self.core, plan.subject).images(plan.past.items, past=True),
                 servers.list(run.telling, plan.past.items),
@@ -286,6 +286,21 @@ class Engine:
         after = tokens_of_items(output, plan.encoding)
         usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
         return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": output, "usage": usage}
+
+
+async def together(
+    found: Awaitable[Remembered], images: Awaitable[dict[str, str]], listed: Awaitable[None]
+) -> tuple[Remembered, dict[str, str]]:
+    """What they give, at once; when one fails, the others end before that is heard of."""
+    first, second = asyncio.ensure_future(found), asyncio.ensure_future(images)
+    third = asyncio.ensure_future(listed)
+    try:
+        await asyncio.gather(first, second, third)
+        return first.result(), second.result()
+    finally:
+        for task in (first, second, third):
+            task.cancel()
+        await asyncio.gather(first, second, third, return_exceptions=True)
 
 
 def _note_history(response: Response, past: Past, effective: Effective) -> None:
