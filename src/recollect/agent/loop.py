@@ -117,8 +117,8 @@ class Loop:
             return turn
 
     def _falls_back(self, exc: ModelError) -> bool:
-        """Whether another model takes over; only where there is something to quote."""
-        if len(self._models) < 2 or isinstance(exc, ModelRefused):
+        """Whether another model takes over: where there is something to quote, and no form that quotes do not have."""
+        if len(self._models) < 2 or isinstance(exc, ModelRefused) or self.brief.ask.response_format:
             return False
         searches = any(tool.family == "file_search_call" for tool in self.brief.offers.here.values())
         if not self._sources and not searches:
