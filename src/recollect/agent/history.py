@@ -384,10 +384,14 @@ def _chain(c: Connection, subject: Subject, id_: str) -> list[records.ResponseRo
 
     Raises:
         UnknownResponse: it is not there, or not the subject's.
+        InvalidInput: it is still being made.
     """
     rows = records.chain(c, subject.tenant_id, id_)
     if not rows or not owns(subject, rows[0].user_id):
         raise UnknownResponse(f"Previous response with id '{id_}' not found.")
+    if rows[0].live:
+        says = f"{id_} is still being made; go on from it once it has ended"
+        raise InvalidInput("previous_response_id", says)
     return rows
 
 
