@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import openai
 from mcp.server import MCPServer
 
 SCRIPT = Path(__file__).parent / "sdks" / "script.json"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 MANUAL = b"Fill the kettle with vinegar to clean it."
 
 
@@ -28,6 +35,31 @@ class Kitchen(NamedTuple):
         """What the model was told, as texts, each time when this was the last thing said to it."""
         told = [[_text(message) for message in request.messages] for request in self.received[self.first :]]
         return [texts for texts in told if texts[-1] == question]
+
+    def example(self, name: str, *words: str) -> str:
+        """What an example prints."""
+        told = {"RECOLLECT_URL": self.url, "RECOLLECT_MODEL": "scripted"}
+        with patch.dict(os.environ, told):
+            return _python(name, words) if name.endswith(".py") else _node(name, words)
+
+
+def _python(name: str, words: Sequence[str]) -> str:
+    # Here, where its packages are imported already.
+    printed = io.StringIO()
+    with patch.object(sys, "argv", [name, *words]), redirect_stdout(printed):
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return printed.getvalue()
+
+
+def _node(name: str, words: Sequence[str]) -> str:
+    # From stdin: the packages are those of the folder that it runs in.
+    starts = ["node", "--input-type=module", "-", *words]
+    said = (EXAMPLES / name).read_text()
+    made = subprocess.run(
+        starts, input=said, cwd=SCRIPT.parent, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    return made.stdout
 
 
 def _text(message: dict[str, Any]) -> str:

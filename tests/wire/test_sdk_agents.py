@@ -322,3 +322,8 @@ def test_one_socket_for_a_session(run: Any) -> None:
             assert result.final_output == "It is sunny in Paris."
 
     run(use)
+
+
+def test_the_example(kitchen: Any) -> None:
+    printed = kitchen.example("agents_sdk.py", kitchen.store, "How is the kettle cleaned?")
+    assert printed.splitlines() == ["Fill it with vinegar [1].", "manual.txt", "Vinegar does it."]

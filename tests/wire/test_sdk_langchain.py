@@ -214,3 +214,8 @@ def test_embeddings(kitchen: Any) -> None:
     at: Any = {"base_url": f"{kitchen.url}/v1", "api_key": "none"}
     vectors = OpenAIEmbeddings(model="hash-64", check_embedding_ctx_length=False, **at).embed_documents(["a"])
     assert [len(vector) for vector in vectors] == [64]
+
+
+def test_the_example(kitchen: Any) -> None:
+    printed = kitchen.example("langchain_chat.py", kitchen.store, "How is the kettle cleaned?")
+    assert printed.splitlines() == ["Fill it with vinegar [1].", "manual.txt", "Vinegar does it."]

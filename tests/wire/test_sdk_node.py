@@ -102,3 +102,17 @@ def test_what_the_model_is_told(kitchen: Any, played: Any, question: str) -> Non
     assert asked
     for told in asked:
         assert told == [*TOLD[question], question]
+
+
+def test_the_example_of_openai(kitchen: Any, tmp_path: Path) -> None:
+    file = tmp_path / "manual.txt"
+    file.write_text("Fill the kettle with vinegar to clean it.")
+    asked = "How is the kettle cleaned?"
+    for name in ("openai_client.mjs", "openai_client.py"):
+        printed = kitchen.example(name, str(file), asked).splitlines()
+        assert printed[1:] == ["Fill it with vinegar [1].", "[1] manual.txt", "Vinegar does it."]
+
+
+def test_the_example_of_the_ai_sdk(kitchen: Any) -> None:
+    printed = kitchen.example("vercel_ai.mjs", kitchen.store, "How is the kettle cleaned?")
+    assert printed.splitlines() == ["Fill it with vinegar [1].", "manual.txt"]
