@@ -95,8 +95,8 @@ def test_the_first_event_does_not_wait_for_the_model(stage: Any, http: httpx.Cli
 
 
 def test_a_silent_model_does_not_make_a_silent_stream(stage: Any, http: httpx.Client) -> None:
-    stage.says({"text": "late", "first": 0.9})
-    told = http.post("/responses", json=body("go on", stream=True)).text
+    stage.says({"text": "late", "first": 0.9, "when": "^silently"})
+    told = http.post("/responses", json=body("silently", stream=True)).text
     before, _, after = told.partition("event: response.output_item.added")
     assert before.count(": keep-alive\n\n") >= 3
     assert after.rstrip().endswith("}")

@@ -34,7 +34,17 @@ def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> 
     Guard(config)
     logs.configure(config.server.log_level)
     with listening(config.server.host, config.server.port) as door:
-        asyncio.run(_serve(config, door, started))
+        with asyncio.Runner(loop_factory=_loop()) as runner:
+            runner.run(_serve(config, door, started))
+
+
+def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The event loop of the server: a streamed token costs a third less on uvloop, which is not for every platform."""
+    try:
+        import uvloop  # a library that is imported, not served, has no use for it
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 async def _serve(config: Config, door: socket.socket, started: Callable[[str], None]) -> None:
