@@ -352,7 +352,7 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
             stores = [{}, {"conversation_id": own["conversation_id"]}]
         for store in stores:
             told = heard_about(house, a, route, {**theirs, **store}, names)
-            assert told == heard_about(house, a, route, {**nobodys, **store}, {}), route.name
+            assert told == heard_about(house, a, route, {**nobodys, **store}, names), route.name
     attach = {"json": {"file_id": theirs["file_id"]}}
     assert (
         house.request("POST", f"/v1/vector_stores/{own['store_id']}/files", key=a, **attach).status_code
