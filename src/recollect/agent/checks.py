@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
+from recollect.agent.items import check_json
 from recollect.agent.values import ConversationRef, MemoryUse, ResponseRequest
 from recollect.errors import InvalidInput
 from recollect.filters import check_unicode
+from recollect.types import Kind
 
 RANGES: dict[str, tuple[float, float]] = {
     "temperature": (0, 2),
@@ -18,6 +20,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "max_output_tokens": (1, 10_000_000),
     "max_tool_calls": (1, 1_000),
 }
+KINDS = get_args(Kind)
 FORMATS = ("text", "json_object", "json_schema")
 MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
 
@@ -42,8 +45,9 @@ def check(request: ResponseRequest) -> None:
         value = getattr(request, name)
         if value is not None and not least <= value <= most:
             raise InvalidInput(name, f"must be between {least} and {most}")
-    if request.instructions is not None:
-        check_unicode(request.instructions, "instructions")
+    for name in request.__struct_fields__:
+        if name != "input":  # whose items are checked one by one
+            check_json(getattr(request, name), name)
     check_metadata(request.metadata)
     response_format(request.text)
     _check_memory(request.memory)
@@ -109,3 +113,6 @@ def _check_memory(said: MemoryUse | bool | None) -> None:
         raise InvalidInput("memory.min_score", "must be between 0 and 1")
     if said.max_results is not None and not 1 <= said.max_results <= 100:
         raise InvalidInput("memory.max_results", "must be between 1 and 100")
+    for i, kind in enumerate(said.kinds or ()):
+        if kind not in KINDS:
+            raise InvalidInput(f"memory.kinds[{i}]", f"{kind!r} is unknown; use some of {', '.join(KINDS)}")
