@@ -192,9 +192,9 @@ def visible(item: Item, results: bool) -> Item:
     are asked for."""
     seen = dict(shown(item))
     if item["type"] == "file_search_call":
-        seen["results"] = item.get("_results") if results else None
+        seen["results"] = (item.get("_results") or item.get("results")) if results else None
     if isinstance(content := item.get("content"), list):
-        seen["content"] = [_copied(part) for part in content]
+        seen["content"] = [_copied(part) if isinstance(part, dict) else part for part in content]
     return seen
 
 
