@@ -42,14 +42,14 @@ class Background:
 
     # --- queueing ----------------------------------------------------------------------------------
 
-    async def queue(self, request: ResponseRequest, new: NewResponse) -> Run:
-        """Stores a response with the job that will make it, and its first events. The input is in the response
-        alone, so that deleting it deletes that."""
+    async def queue(self, asker: Subject, request: ResponseRequest, new: NewResponse) -> Run:
+        """Stores a response with the job that will make it for `asker`, and its first events. The input is in the
+        response alone, so that deleting it deletes that."""
         run = Run(new.response, request.include)
         run.queued()
         jobs, tenant, id_ = self._core.jobs, new.subject.tenant_id, new.response.id
         body = msgspec.to_builtins(msgspec.structs.replace(request, input=None))
-        payload = {"id": id_, "request": body, "subject": msgspec.to_builtins(new.subject)}
+        payload = {"id": id_, "request": body, "subject": msgspec.to_builtins(asker)}
         events = run.taken()
 
         def work(c: Connection) -> None:

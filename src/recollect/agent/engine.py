@@ -29,7 +29,7 @@ from recollect.agent.records import NewResponse
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.summaries import compacted
 from recollect.agent.tools.base import Turn
-from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
+from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage, shown
 from recollect.config import Config
 from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.knowledge.records import new_id
@@ -85,7 +85,7 @@ class Engine:
         """See `Responses.start`."""
         plan = await self.planning.plan(subject, request)
         if request.background:
-            return await self.background.queue(request, plan.new)
+            return await self.background.queue(subject, request, plan.new)
         run = Run(plan.response, request.include)
         self._begin(run, plan)
         return run
@@ -285,7 +285,8 @@ class Engine:
         before = tokens_of_items(items, plan.encoding)
         after = tokens_of_items(output, plan.encoding)
         usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
-        return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": output, "usage": usage}
+        seen = [shown(item) for item in output]
+        return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": seen, "usage": usage}
 
 
 async def together(

@@ -50,14 +50,16 @@ class Past(msgspec.Struct, kw_only=True):
     """What goes before a new input.
 
     `items` are shown as they are, oldest first; `summary` tells what was before them. `session_id` is the conversation,
-    or the first response of the chain; None where nothing came before. `turns` and `tokens` (summary included) are of
-    what is here, `dropped` turns were left out untold. `broken` says that a link of the chain was missing or not the
-    subject's; `notes` say what else went wrong (`summary_failed: ...`); `settings` are those it was made by.
+    or the first response of the chain; None where nothing came before; `user_id` is whose it is (None: the tenant's).
+    `turns` and `tokens` (summary included) are of what is here, `dropped` turns were left out untold. `broken` says that
+    a link of the chain was missing or not the subject's; `notes` say what else went wrong (`summary_failed: ...`);
+    `settings` are those it was made by.
     """
 
     items: list[Item] = []
     summary: Summary | None = None
     session_id: str | None = None
+    user_id: str | None = None
     turns: int = 0
     tokens: int = 0
     dropped: int = 0
@@ -124,6 +126,7 @@ class Told:
     summary: Summary | None
     session_id: str
     tail: str | None
+    user_id: str | None = None
     broken: bool = False
     mixed: bool = False
 
@@ -143,6 +146,7 @@ class Told:
             items=items,
             summary=self.summary,
             session_id=self.session_id,
+            user_id=self.user_id,
             turns=len(starts_of(items)),
             tokens=tokens_of_items(items, encoding) + summary,
             broken=self.broken,
@@ -170,7 +174,7 @@ class History:
         self._settings = settings
         self._model = model
         self._context = context_tokens
-        self._making: dict[tuple[str, str, str], asyncio.Task[Summary]] = {}
+        self._making: dict[tuple[str, ...], asyncio.Task[Summary]] = {}
         self._resting: dict[tuple[str, str], float] = {}
         """Until when no request tries again, by tenant and session."""
         core.jobs.handlers[SUMMARIZE_JOB] = self.make
@@ -313,8 +317,8 @@ class History:
 
     async def _made(self, told: Told, at: int, settings: Summarization) -> Summary:
         """The summary of what is before item `at`, made once for all that ask for it meanwhile, and stored though
-        nobody waits for it any more."""
-        key = (told.tenant, told.tail or told.session_id, told.cuts[at])
+        nobody waits for it any more. Who sees less of a chain begins at another response, and has one of their own."""
+        key = (told.tenant, told.tail or told.session_id, told.cuts[at], told.ids[0])
         task = self._making.get(key)
         if task is None:
             task = asyncio.create_task(self._make_and_keep(told, at, settings), name="summary")
@@ -322,7 +326,7 @@ class History:
             task.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(task)
 
-    def _ended(self, key: tuple[str, str, str], task: asyncio.Task[Summary]) -> None:
+    def _ended(self, key: tuple[str, ...], task: asyncio.Task[Summary]) -> None:
         self._making.pop(key, None)
         if not task.cancelled():
             task.exception()  # looked at here, where whoever asked may be gone
@@ -417,6 +421,7 @@ def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> Told:
         summary=summary if mine == len(rows) else None,
         session_id=newest.session_id,
         tail=newest.id,
+        user_id=newest.user_id,
         broken=mine < len(rows) or (oldest.previous_id is not None and oldest.previous_id != upto),
         mixed=len({row.user_id for row in rows}) > 1,
     )
@@ -443,6 +448,7 @@ def _of_conversation(row: ConversationRow, held: list[Row]) -> Told:
         summary=None if row.summary is None else _summary_of(row.summary),
         session_id=row.id,
         tail=None,
+        user_id=row.user_id,
     )
 
 

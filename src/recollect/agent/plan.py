@@ -68,9 +68,9 @@ class Plan:
 
     @property
     def new(self) -> NewResponse:
-        """The response as it is stored."""
+        """The response as it is stored: it is the user's for whom it is made, whoever asks."""
         return NewResponse(
-            subject=self.subject,
+            subject=acting(self.turn),
             response=self.response,
             input=self.input,
             session_id=self.turn.session_id,
@@ -141,13 +141,16 @@ class Planning:
     def _turn(
         self, subject: Subject, effective: Effective, past: Past, response: Response, encoding: str
     ) -> Turn:
+        memory = checks.memory_of(effective.request)
+        if memory.user_id is None and subject.user_id is None:
+            memory = msgspec.structs.replace(memory, user_id=past.user_id)
         return Turn(
             core=self.core,
             subject=subject,
             settings=self.config.responses,
             session_id=past.session_id or response.id,
             agent_id=effective.agent_id,
-            memory=checks.memory_of(effective.request),
+            memory=memory,
             count=partial(tokens.count, encoding=encoding),
         )
 

@@ -1,0 +1,442 @@
+"""What belongs to somebody stays with them: whatever is named, what is another's is as if it were not there."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import httpx
+import pytest
+
+from recollect.agent.history import Past
+from recollect.api import create_app
+from recollect.config.sections import Summarization
+from recollect.sync import BlockingRecollect
+from recollect.types import Role, Subject
+
+from .conftest import SETTINGS, Desk, script_file
+
+NORTH, SOUTH = "north", "south"
+SECRET = "the combination is 7714 amber"
+KEYS: dict[str, tuple[str, Role, str | None]] = {
+    "ada": (NORTH, "admin", None),
+    "alice": (NORTH, "member", "alice"),
+    "bob": (NORTH, "member", "bob"),
+    "service": (NORTH, "service", None),
+    "bound": (NORTH, "service", "bob"),
+    "reader": (NORTH, "reader", "bob"),
+    "carol": (SOUTH, "member", "alice"),
+    "sam": (SOUTH, "admin", None),
+    "south": (SOUTH, "service", None),
+}
+"""Tenant, role and user of each key. The member of the south has the same user id as alice."""
+NUMBERS = itertools.count(1)
+STRANGERS = ("bob", "bound", "reader", "carol", "sam", "south")
+
+
+def subject(name: str) -> Subject:
+    tenant, role, user = KEYS[name]
+    return Subject(tenant_id=tenant, role=role, user_id=user)
+
+
+@dataclass
+class World:
+    """A product for two tenants, over HTTP and as a library; `heard` is every byte that anybody but alice and the admin
+    of the north was sent."""
+
+    rc: BlockingRecollect
+    app: Any
+    desk: Desk
+    heard: list[str] = field(default_factory=list)
+
+    def ask(self, who: str, method: str, path: str, body: Any = None, **options: Any) -> httpx.Response:
+        """One request over HTTP."""
+
+        async def go() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=("127.0.0.1", 4000))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8377") as http:
+                headers = {"authorization": f"Bearer key of {who}"}
+                return await http.request(method, path, json=body, headers=headers, **options)
+
+        answer = self.rc.portal.call(go())
+        if who in STRANGERS:
+            self.heard.append(answer.text)
+        return answer
+
+    def made(self, who: str, path: str, body: Any = None, **options: Any) -> Any:
+        """What a POST that works gives back."""
+        answer = self.ask(who, "POST", f"/v1/{path}", body, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def settled(self, who: str, store: str) -> None:
+        """Waits until the files of a store are indexed."""
+        for _ in range(500):
+            if not self.ask(who, "GET", f"/v1/vector_stores/{store}").json()["file_counts"]["in_progress"]:
+                return
+            self.rc.portal.call(asyncio.sleep(0.01))
+        raise AssertionError(store)
+
+    def prompts(self) -> str:
+        """All that the model was asked since the last script."""
+        return json.dumps([ask.messages for ask in self.desk.model.asked])
+
+    def rows(self) -> list[Any]:
+        """Everything that the north has, as rows."""
+        tables = ("responses", "response_events", "conversations", "conversation_items", "agents")
+        select = "SELECT * FROM {} WHERE tenant_id = ?"
+        return [sorted(map(repr, self.desk.rows(select.format(table), NORTH))) for table in tables]
+
+
+@pytest.fixture(scope="module")
+def world(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    keys = [
+        {"name": name, "key": f"key of {name}", "tenant": tenant, "role": role, "user": user}
+        for name, (tenant, role, user) in KEYS.items()
+    ]
+    model = script_file(tmp_path_factory.mktemp("script"))
+    with lasting_home.empty(model=model, keys=keys, **SETTINGS) as opened:
+        yield World(opened, create_app(opened.inner), Desk(opened, NORTH))
+
+
+@pytest.fixture(autouse=True)
+def says_ok(request: pytest.FixtureRequest) -> None:
+    """The model answers anything."""
+    if "world" in request.fixturenames:
+        request.getfixturevalue("world").desk.script({"text": "ok", "repeat": True})
+
+
+def things(world: World, who: str = "alice") -> dict[str, str]:
+    """One of everything that somebody can own, each with the secret in it: their ids, as `PROBES` name them."""
+    put = {"files": {"file": ("secret.txt", SECRET.encode())}, "data": {"purpose": "assistants"}}
+
+    def upload() -> str:
+        return str(world.made(who, "files", **put)["id"])
+
+    world.desk.script({"text": SECRET, "repeat": True})
+    file = upload()
+    store = world.made(who, "vector_stores", {"name": SECRET, "file_ids": [file]})["id"]
+    talk = world.made(
+        who, "conversations", {"items": [{"role": "user", "content": SECRET}], "metadata": {"a": SECRET}}
+    )["id"]
+    item = world.ask(who, "GET", f"/v1/conversations/{talk}/items").json()["first_id"]
+    response = world.made(who, "responses", {"input": SECRET, "metadata": {"a": SECRET}})
+    background = world.made(who, "responses", {"input": SECRET, "background": True})["id"]
+    agent = world.made(who, "agents", {"name": f"the agent {next(NUMBERS):04}", "instructions": SECRET})
+    asked = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "server_label": "s",
+        "name": "n",
+        "arguments": "{}",
+    }
+    approval = world.made(who, "conversations", {"items": [asked]})["id"]
+    until_ended(world, who, background)
+    world.desk.script({"text": "ok", "repeat": True})
+    return {
+        "file": file,
+        "store": store,
+        "conversation": talk,
+        "item": item,
+        "response": response["id"],
+        "output": response["output"][0]["id"],
+        "background": background,
+        "agent": agent["id"],
+        "name": agent["name"],
+        "approval": approval,
+    }
+
+
+def until_ended(world: World, who: str, id_: str) -> None:
+    for _ in range(500):
+        if world.ask(who, "GET", f"/v1/responses/{id_}").json()["status"] not in ("queued", "in_progress"):
+            return
+        world.rc.portal.call(asyncio.sleep(0.01))
+    raise AssertionError(id_)
+
+
+def unknown_to(known: dict[str, str]) -> dict[str, str]:
+    """Ids of the same shape that nobody has."""
+    return {kind: id_[:-4] + ("0000" if kind != "output" else "fff0") for kind, id_ in known.items()}
+
+
+@cache
+def probes() -> list[tuple[str, str, str, Any]]:
+    """A name, a method, a path and a body for every way to name something; `{kind}` stands for its id."""
+
+    def said(*parts: Any) -> Any:
+        return [{"role": "user", "content": [{"type": "input_text", "text": "hi"}, *parts]}]
+
+    bodies: dict[str, Any] = {
+        "previous": {"input": "hi", "previous_response_id": "{response}"},
+        "previous in the background": {"input": "hi", "previous_response_id": "{background}"},
+        "conversation": {"input": "hi", "conversation": "{conversation}"},
+        "conversation by object": {"input": "hi", "conversation": {"id": "{conversation}"}},
+        "reference": {"input": [*said(), {"type": "item_reference", "id": "{output}"}]},
+        "reference to an item of a conversation": {
+            "input": [*said(), {"type": "item_reference", "id": "{item}"}]
+        },
+        "a search sent back": {
+            "input": [*said(), {"type": "file_search_call", "id": "{output}", "queries": ["q"]}]
+        },
+        "file": {"input": said({"type": "input_file", "file_id": "{file}"})},
+        "image": {"input": said({"type": "input_image", "file_id": "{file}"})},
+        "store": {"input": "hi", "tools": [{"type": "file_search", "vector_store_ids": ["{store}"]}]},
+        "agent": {"input": "hi", "agent": "{agent}"},
+        "agent by name": {"input": "hi", "agent": "{name}"},
+        "agent_id": {"input": "hi", "agent_id": "{agent}"},
+        "agent_id by name": {"input": "hi", "agent_id": "{name}"},
+        "approval": {
+            "input": [{"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}]
+        },
+        "memory of a session": {"input": "hi", "memory": {"session_id": "{conversation}"}},
+    }
+    ways: list[tuple[str, str, str, Any]] = []
+    for name, body in bodies.items():
+        for way in ("responses", "responses/input_tokens", "responses/compact"):
+            ways.append((f"{name} {way}", "POST", f"/v1/{way}", body))
+        ways.append((f"{name} streamed", "POST", "/v1/responses", {**body, "stream": True}))
+        ways.append((f"{name} queued", "POST", "/v1/responses", {**body, "background": True}))
+    for kind in ("response", "background"):
+        at = f"/v1/responses/{{{kind}}}"
+        ways += [
+            (f"get {kind}", "GET", at, None),
+            (f"follow {kind}", "GET", f"{at}?stream=true", None),
+            (f"follow {kind} from", "GET", f"{at}?stream=true&starting_after=1", None),
+            (f"input of {kind}", "GET", f"{at}/input_items", None),
+            (f"cancel {kind}", "POST", f"{at}/cancel", None),
+            (f"delete {kind}", "DELETE", at, None),
+        ]
+    searching = {"type": "file_search", "vector_store_ids": ["{store}"]}
+    talk, item = "/v1/conversations/{conversation}", [{"role": "user", "content": "mine"}]
+    ways += [
+        ("get conversation", "GET", talk, None),
+        ("its items", "GET", f"{talk}/items", None),
+        ("its items after", "GET", f"{talk}/items?after={{item}}", None),
+        ("an item", "GET", f"{talk}/items/{{item}}", None),
+        ("add items", "POST", f"{talk}/items", {"items": item}),
+        ("change conversation", "POST", talk, {"metadata": {"a": "b"}}),
+        ("delete item", "DELETE", f"{talk}/items/{{item}}", None),
+        ("delete conversation", "DELETE", talk, None),
+        ("get agent", "GET", "/v1/agents/{agent}", None),
+        ("change agent", "POST", "/v1/agents/{agent}", {"instructions": "mine"}),
+        ("delete agent", "DELETE", "/v1/agents/{agent}", None),
+        ("agents after", "GET", "/v1/agents?after={agent}", None),
+        ("an agent with a store", "POST", "/v1/agents", {"name": "mine", "tools": [searching]}),
+    ]  # fmt: skip
+    return ways
+
+
+def filled(given: Any, ids: dict[str, str]) -> Any:
+    text = json.dumps(given)
+    for kind, id_ in ids.items():
+        text = text.replace(f"{{{kind}}}", id_)
+    return json.loads(text)
+
+
+def plain(answer: httpx.Response, ids: dict[str, str]) -> tuple[int, str]:
+    """An answer with the ids that were asked about taken out; of one that worked only that it did."""
+    text = answer.text
+    for kind, id_ in ids.items():
+        text = text.replace(id_, f"<{kind}>")
+    return answer.status_code, text if answer.status_code != 200 else "worked"
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_what_is_anothers_is_as_what_is_not_there(world: World, who: str) -> None:
+    """Byte for byte, on every route and in every field; and nothing of it is changed, told to a model, or said."""
+    known = things(world)
+    unknown = unknown_to(known)
+    before = world.rows()
+    worked = []
+    for name, method, path, body in probes():
+        asked = [world.ask(who, method, filled(path, ids), filled(body, ids)) for ids in (known, unknown)]
+        theirs, nobodys = plain(asked[0], known), plain(asked[1], unknown)
+        assert theirs == nobodys, name
+        assert theirs[0] < 500, name
+        worked += [name] if theirs[0] == 200 else []
+    assert all(name.startswith(("memory of a session", "a search sent back")) for name in worked), worked
+    kept = world.rows()
+    assert all(row in now for then, now in zip(before, kept, strict=True) for row in then)
+    assert SECRET not in world.prompts()
+    assert SECRET not in "".join(world.heard)
+
+
+def test_what_is_ones_own_is_there(world: World) -> None:
+    """The same questions, asked by those who may: so that the test above asks what can be answered."""
+    for who in ("alice", "ada", "service"):
+        known = things(world)
+        for name, method, path, body in probes():
+            if name.startswith(
+                ("image", "approval", "reference to", "cancel response", "follow response", "delete")
+            ):
+                continue
+            answer = world.ask(who, method, filled(path, known), filled(body, known))
+            assert answer.status_code == 200, (who, name, answer.text)
+
+
+# --- whose a response is ---------------------------------------------------------------------------
+
+
+def owner(world: World, id_: str) -> str | None:
+    found: str | None = world.desk.rows("SELECT user_id FROM responses WHERE id = ?", id_)[0][0]
+    return found
+
+
+@pytest.mark.parametrize("who", ["ada", "service"])
+def test_a_response_for_a_user_is_that_users(world: World, who: str) -> None:
+    """Made by a key that is bound to nobody: for the user who is named, else whose history it goes on from."""
+    first = world.made("alice", "responses", {"input": SECRET})["id"]
+    talk = world.made("alice", "conversations", {})["id"]
+    bodies: list[dict[str, Any]] = [
+        {"memory": {"user_id": "alice"}},
+        {"previous_response_id": first},
+        {"conversation": talk},
+    ]
+    for body in bodies:
+        made = world.made(who, "responses", {"input": SECRET, **body})["id"]
+        assert owner(world, made) == "alice", body
+        assert world.ask("alice", "GET", f"/v1/responses/{made}").status_code == 200
+        assert world.ask("bob", "GET", f"/v1/responses/{made}").status_code == 404
+        queued = world.made(who, "responses", {"input": SECRET, "background": True, **body})["id"]
+        until_ended(world, who, queued)
+        assert owner(world, queued) == "alice", body
+    assert owner(world, world.made(who, "responses", {"input": "for all"})["id"]) is None
+    assert owner(world, world.made("bound", "responses", {"input": "for bob"})["id"]) == "bob"
+
+
+def test_what_is_written_into_anothers_conversation_is_its_users(world: World) -> None:
+    talk = world.made("alice", "conversations", {})["id"]
+    call = {"name": "memory_write", "arguments": {"content": SECRET, "scope": "session"}}
+    world.desk.script({"offered": "memory_write", "calls": [call]}, {"text": "noted", "repeat": True})
+    tools = [{"type": "memory_write"}]
+    made = world.made("service", "responses", {"input": "note", "conversation": talk, "tools": tools})
+    assert made["output"][0]["status"] == "completed", made["output"]
+    asked = {"query": SECRET, "scopes": [f"session:{talk}"], "threshold": 0}
+    found = {who: world.made(who, "memories/search", asked)["results"] for who in ("alice", "bob", "ada")}
+    assert [len(found[who]) for who in found] == [1, 0, 1], found
+
+
+# --- summaries -------------------------------------------------------------------------------------
+
+
+def test_a_summary_of_what_another_may_not_see_is_not_shared_while_it_is_made(world: World) -> None:
+    """A chain of the tenant's that goes on from a user's response: an admin's summary of all of it is under way when a
+    member asks for the same response, and the other way round."""
+    first = world.made("alice", "responses", {"input": SECRET})["id"]
+    last = first
+    for _ in range(4):
+        last = world.made("ada", "responses", {"input": "go on", "previous_response_id": last})["id"]
+        world.desk.change("UPDATE responses SET user_id = NULL WHERE id = ?", last)
+    settings = Summarization(enabled=True, token_threshold=1, window_size=1)
+    load = world.rc.inner.engine.history.load
+
+    async def both(*names: str) -> list[Past]:
+        asked = (load(subject(name), previous_response_id=last, settings=settings) for name in names)
+        return await asyncio.gather(*asked)
+
+    for names in (("ada", "bob"), ("bob", "ada"), ("bob", "ada")):
+        world.desk.script({"text": "{question}", "first": 0.1, "repeat": True})
+        pasts = dict(zip(names, world.rc.portal.call(both(*names)), strict=True))
+        told = {name: str(past.summary) + json.dumps(past.items) for name, past in pasts.items()}
+        assert SECRET in told["ada"]
+        assert SECRET not in told["bob"]
+        assert pasts["bob"].broken
+
+
+# --- what is private -------------------------------------------------------------------------------
+
+
+def private(value: Any, path: str = "") -> list[str]:
+    """The places of keys that are this house's alone."""
+    if isinstance(value, dict):
+        own = [f"{path}.{key}" for key in value if str(key).startswith("_")]
+        return own + [each for key, item in value.items() for each in private(item, f"{path}.{key}")]
+    if isinstance(value, list):
+        return [each for i, item in enumerate(value) for each in private(item, f"{path}[{i}]")]
+    return []
+
+
+def test_private_keys_leave_by_no_route(world: World) -> None:
+    known = things(world)
+    world.settled("alice", known["store"])
+    search = {
+        "type": "file_search",
+        "vector_store_ids": [known["store"]],
+        "ranking_options": {"score_threshold": 0},
+    }
+    calls = [
+        {"name": "file_search", "arguments": {"query": "combination"}},
+        {"name": "memory_write", "arguments": {"content": "likes amber"}},
+    ]
+    world.desk.script({"offered": "file_search", "calls": calls}, {"text": "it is so [1]", "repeat": True})
+    said = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "go"},
+                {"type": "input_file", "file_id": known["file"]},
+            ],
+        }
+    ]
+    body = {
+        "input": said,
+        "tools": [search, {"type": "memory_write"}],
+        "include": ["file_search_call.results"],
+    }
+    talk = {"conversation": known["conversation"]}
+    made = world.made("alice", "responses", {**body, **talk})
+    assert made["output"][0]["results"], made
+    world.desk.script({"offered": "file_search", "calls": calls}, {"text": "it is so [1]", "repeat": True})
+    queued = world.made("alice", "responses", {**body, "background": True})["id"]
+    until_ended(world, "alice", queued)
+    again = {"input": [*said, {"type": "item_reference", "id": made["output"][0]["id"]}]}
+    paths = [
+        f"/v1/responses/{made['id']}?include=file_search_call.results",
+        f"/v1/responses/{queued}",
+        f"/v1/responses/{made['id']}/input_items?include=file_search_call.results",
+        f"/v1/conversations/{known['conversation']}/items?include=file_search_call.results&limit=100",
+        f"/v1/conversations/{known['conversation']}",
+    ]
+    answers = [made] + [world.ask("alice", "GET", path).json() for path in paths]
+    answers.append(world.made("alice", "responses/compact", again))
+    answers.append(world.made("alice", "responses/compact", {"input": [], **talk}))
+    events = world.ask("alice", "GET", f"/v1/responses/{queued}?stream=true").text
+    events += world.ask("alice", "POST", "/v1/responses", {**again, "stream": True}).text
+    answers += [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: ")]
+    assert len(answers) > 20
+    assert private(answers) == []
+
+
+def test_private_keys_come_in_by_no_item(world: World) -> None:
+    """Wherever they stand in an item: what they would say is told to no model and stored in no row."""
+    names = ("_told", "_call_id", "_reason", "_served", "_server")
+    own: dict[str, Any] = dict.fromkeys(names, SECRET)
+    own |= {"_texts": {"0": SECRET, "1": SECRET}, "_tokens": 1, "_results": [{"text": SECRET}]}
+    own |= {"_sources": [{"number": 1, "text": SECRET}]}
+    part = {"type": "input_text", "text": "hi", **own}
+    file = {"type": "input_file", "filename": "a.txt", "file_data": "aGk=", **own}
+    items = [
+        {"role": "user", "content": [part, file], **own},
+        {"type": "file_search_call", "id": "fs_1", "queries": ["q"], "results": [], **own},
+        {"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "n", "arguments": "{}", "output": "o", **own},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", **own},
+        {"type": "function_call_output", "call_id": "c", "output": [part], **own},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s", **own}], **own},
+        {"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "n", "input_schema": {}, **own}], **own},
+    ]  # fmt: skip
+    first = world.made("bob", "responses", {"input": items})["id"]
+    talk = world.made("bob", "conversations", {"items": items})["id"]
+    world.made("bob", "responses", {"input": "on", "previous_response_id": first})
+    world.made("bob", "responses", {"input": "on", "conversation": talk})
+    assert SECRET not in world.prompts()
+    shown = [
+        world.ask("bob", "GET", f"/v1/{path}?include=file_search_call.results&limit=100").json()
+        for path in (f"responses/{first}/input_items", f"conversations/{talk}/items")
+    ]
+    assert [key for page in shown for item in page["data"] for key in item if key.startswith("_")] == []
