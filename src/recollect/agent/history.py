@@ -51,8 +51,8 @@ class Past(msgspec.Struct, kw_only=True):
 
     `items` are shown as they are, oldest first; `summary` tells what was before them. `session_id` is the conversation,
     or the first response of the chain; None where nothing came before; `user_id` is whose it is (None: the tenant's).
-    `turns` and `tokens` (summary included) are of what is here, `dropped` turns were left out untold. `broken` says that
-    a link of the chain was missing or not the subject's; `notes` say what else went wrong (`summary_failed: ...`);
+    `turns` and `tokens` (summary included) are of what is here, `dropped` turns were left out untold. `broken` says
+    that a link of the chain was missing or not the subject's; `notes` say what else went wrong (`summary_failed: ...`);
     `settings` are those it was made by.
     """
 
