@@ -18,6 +18,7 @@ from recollect.readers import Unreadable
 from recollect.types import Subject
 
 MAX_IMAGE_BYTES = 50 << 20
+IMAGES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 SUFFIXES = {"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/html": ".html"}
 
 
@@ -78,7 +79,7 @@ class Attachments:
         out.
 
         Raises:
-            InvalidInput: an image of a new input is not there, or too large.
+            InvalidInput: an image of a new input is not there, too large, or none.
         """
         found: dict[str, str] = {}
         for i, j, kind in _parts(items):
@@ -102,8 +103,19 @@ class Attachments:
         if file.bytes > MAX_IMAGE_BYTES:
             raise InvalidInput(where, f"the image has {file.bytes} bytes; at most {MAX_IMAGE_BYTES} are sent")
         data = b"".join([piece async for piece in pieces])
-        media = file.media_type or "image/png"
+        if (media := media_of(data, file.media_type)) is None:
+            raise InvalidInput(where, f"{file.filename!r} is no image; send other files as `input_file`")
         return f"data:{media};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def media_of(data: bytes, declared: str | None) -> str | None:
+    """What kind of image this is, by how it begins, or as it was declared; None where it is none."""
+    for start, media in IMAGES.items():
+        if data.startswith(start):
+            return media
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return declared if declared is not None and declared.startswith("image/") else None
 
 
 def decoded(text: str, where: str) -> tuple[str, bytes]:
