@@ -12,6 +12,7 @@ import openai
 import pytest
 from agents import (
     Agent,
+    CustomTool,
     FileSearchTool,
     HostedMCPTool,
     ModelSettings,
@@ -174,6 +175,21 @@ def test_an_agent_as_a_tool(run: Any) -> None:
     run(use)
 
 
+def test_a_custom_tool(run: Any) -> None:
+    async def answer(_: Any, said: str) -> str:
+        return f"ran {said}"
+
+    async def use(desk: Desk) -> None:
+        agent = desk.agent(tools=[CustomTool("write_sql", "Runs SQL.", answer)])
+        for result in (await Runner.run(agent, "Write SQL"), (await streamed(agent, "Write SQL"))[0]):
+            assert result.final_output == "There are three."
+            assert [item.output for item in result.new_items if item.type == "tool_call_output_item"] == [
+                "ran select 1"
+            ]
+
+    run(use)
+
+
 def test_structured_output(run: Any) -> None:
     async def use(desk: Desk) -> None:
         agent = desk.agent(output_type=Thing)
@@ -307,8 +323,10 @@ def test_errors(run: Any) -> None:
         with pytest.raises(openai.APIStatusError) as away:
             await Runner.run(desk.agent(), "Model away")
         assert away.value.status_code == 503
-        with pytest.raises(Exception, match="loading"):
+        with pytest.raises(agents.ModelBehaviorError, match="loading"):
             await streamed(desk.agent(), "Model away")
+        with pytest.raises(agents.ModelBehaviorError, match="broke off"):
+            await Runner.run(desk.agent(), "Break off")
 
     run(use)
 

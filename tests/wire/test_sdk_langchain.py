@@ -208,6 +208,12 @@ def test_errors(chat: Any) -> None:
     with pytest.raises(openai.APIStatusError) as away:
         chat().invoke("Model away")
     assert away.value.status_code == 503
+    with pytest.raises(ValueError, match="loading"):
+        list(chat().stream("Model away"))
+    with pytest.raises(ValueError, match="broke off"):
+        chat().invoke("Break off")
+    with pytest.raises(openai.NotFoundError):
+        chat(use_responses_api=False).invoke("Where is the kettle?")
 
 
 def test_embeddings(kitchen: Any) -> None:
