@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from recollect import errors
+from recollect.agent.history import ContextTooLong, UnknownResponse
 from recollect.api.errors import problem
 
 
@@ -38,6 +39,11 @@ FULL_SQLITE = errors.StorageError("writing /srv/secret failed, nothing was store
         (errors.FolderInUse("/srv/secret"), 503, "storage_unavailable", "server_error"),
         (errors.IndexUnavailable("x"), 503, "index_unavailable", "server_error"),
         (errors.EmbedderUnavailable("x"), 503, "embedder_unavailable", "server_error"),
+        (errors.ModelUnavailable("x"), 503, "model_unavailable", "server_error"),
+        (errors.ModelRefused("x", 422), 400, "model_refused", "invalid_request_error"),
+        (errors.ModelBroken("x"), 502, "model_error", "server_error"),
+        (UnknownResponse("x"), 400, "previous_response_not_found", "invalid_request_error"),
+        (ContextTooLong("input", "x"), 400, "context_length_exceeded", "invalid_request_error"),
         (KeyError("/srv/secret"), 500, "internal_error", "server_error"),
         (errors.RecollectError("/srv/secret"), 500, "internal_error", "server_error"),
     ],

@@ -187,7 +187,7 @@ def test_any_id_can_be_asked_for(house: Any, id_: str) -> None:
 
 def test_embeddings_and_models(house: Any) -> None:
     models = house.request("GET", "/v1/models").json()
-    assert [model["id"] for model in models["data"]] == ["hash-64"]
+    assert [model["id"] for model in models["data"]] == ["hash-64", "extractive"]
     assert house.request("GET", "/v1/models/hash:64").json() == models["data"][0]
     body = {"model": "hash-64", "input": ["a", "b"], "unknown_field": 1, "user": "u"}
     held = house.request("POST", "/v1/embeddings", json=body).json()
