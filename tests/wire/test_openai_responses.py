@@ -166,7 +166,9 @@ def test_a_function(client: openai.OpenAI, stage: Any) -> None:
 
 def test_a_function_streamed(client: openai.OpenAI, stage: Any) -> None:
     stage.says({"calls": [{"name": "weather", "arguments": {"place": "Reykjavik, Iceland"}}]})
-    with client.responses.stream(model=MODEL, input="weather?", tools=[{**WEATHER, "strict": True}]) as stream:
+    with client.responses.stream(
+        model=MODEL, input="weather?", tools=[{**WEATHER, "strict": True}]
+    ) as stream:
         events: list[Any] = list(stream)
         final: Any = stream.get_final_response()
     pieces = [one.delta for one in events if one.type == "response.function_call_arguments.delta"]
