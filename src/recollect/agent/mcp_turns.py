@@ -11,13 +11,15 @@ from recollect.agent.events import Telling
 from recollect.agent.loop import Loop
 from recollect.agent.steps import ToolCall
 from recollect.agent.tools.base import Tool
-from recollect.agent.tools.mcp import approved, checked, listed
+from recollect.agent.tools.mcp import approved, checked, listed, origin
 from recollect.agent.values import Item
 from recollect.config.sections import Responses as Settings
 from recollect.errors import InvalidInput
 from recollect.knowledge.records import new_id
 
 MCP = "mcp"
+ORIGIN = "_origin"
+"""The private key under which a list of tools says by whom it was made."""
 
 
 class Servers:
@@ -51,18 +53,28 @@ class Servers:
             await tool.close()
 
     async def list(self, telling: Telling, past: Sequence[Item]) -> None:
-        """Lists every server at once; those that were listed before in this conversation are not asked again."""
-        known = {item["server_label"]: item for item in past if item["type"] == "mcp_list_tools"}
+        """Lists every server at once; those that were listed here before in this conversation are not asked again. A list
+        that a client sent, or of another server with the same label, says nothing about what may be called."""
+        known = {
+            (item["server_label"], item.get(ORIGIN)): item
+            for item in past
+            if item["type"] == "mcp_list_tools"
+        }
         await asyncio.gather(*(self._list(i, tool, known, telling) for i, tool in self._declared.items()))
 
     async def _list(
-        self, place: int, declared: dict[str, Any], known: Mapping[str, Item], telling: Telling
+        self,
+        place: int,
+        declared: dict[str, Any],
+        known: Mapping[tuple[str, str | None], Item],
+        telling: Telling,
     ) -> None:
-        cached = known.get(declared["server_label"])
+        made = origin(declared)
+        cached = known.get((declared["server_label"], made))
         item: Item | None = None
         if cached is None or cached.get("error"):
             item = {"id": new_id("mcpl_"), "type": "mcp_list_tools", "server_label": declared["server_label"]}
-            item["tools"] = []
+            item |= {"tools": [], ORIGIN: made}
             telling.begin(item)
             telling.stage(item, "in_progress")
         found, tools = await listed(declared, cached, self._settings, self._open_to_all, f"tools[{place}]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -20,6 +21,7 @@ from recollect.assemble import cut
 from recollect.config.sections import Responses as Settings
 from recollect.errors import InvalidInput, RecollectError
 from recollect.knowledge.records import new_id
+from recollect.rows import compact_json
 from recollect.shapes import convert
 
 if TYPE_CHECKING:
@@ -304,6 +306,12 @@ class McpTool(Tool):
     async def close(self) -> None:
         """Ends the session with the server, which all its tools share."""
         await self.server.close()
+
+
+def origin(declared: Mapping[str, Any]) -> str:
+    """What tells one server's list of allowed tools from another's, without naming the server."""
+    asked = compact_json([declared.get("server_url"), declared.get("allowed_tools")])
+    return sha256(asked.encode()).hexdigest()
 
 
 async def listed(
