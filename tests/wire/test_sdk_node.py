@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,45 +40,6 @@ def missing() -> str | None:
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 
-@pytest.fixture(scope="module")
-def played(kitchen: Any) -> Any:
-    """What became of each case of a package's script: its error, or None. A script runs once, when it is asked for."""
-
-    @cache
-    def play(package: str) -> dict[str, str | None]:
-        script, told = SCRIPTS[package]
-        made = subprocess.run(
-            ["node", script],
-            cwd=SDKS,
-            env={
-                **os.environ,
-                **told,
-                "RECOLLECT_URL": kitchen.url,
-                "RECOLLECT_STORE": kitchen.store,
-                "RECOLLECT_MCP": kitchen.mcp,
-            },
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert made.returncode == 0, made.stderr
-        ended = [json.loads(line) for line in made.stdout.splitlines()]
-        return {one["name"]: one["error"] for one in ended}
-
-    return play
-
-
-@pytest.mark.parametrize(
-    ("package", "case"),
-    [(package, case) for package, (script, _) in SCRIPTS.items() for case in cases(script)],
-)
-def test_node(played: Any, package: str, case: str) -> None:
-    told = played(package)
-    assert case in told, f"{case} did not end"
-    assert told[case] is None, told[case]
-
-
 TOLD = {
     "What is my name, chain?": ["My name is Ada, chain.", "Hello Ada."],
     "What is my name, conversation?": ["My name is Ada, conversation.", "Hello Ada."],
@@ -94,14 +54,42 @@ TOLD = {
 """What the model has to be told before these questions."""
 
 
-@pytest.mark.parametrize("question", TOLD)
-def test_what_the_model_is_told(kitchen: Any, played: Any, question: str) -> None:
-    for package in SCRIPTS:
-        played(package)
-    asked = kitchen.told(question)
+def played(kitchen: Any, package: str) -> dict[str, str | None]:
+    """What became of each case of a package's script: its error, or None."""
+    script, told = SCRIPTS[package]
+    places = {
+        "RECOLLECT_URL": kitchen.url,
+        "RECOLLECT_STORE": kitchen.store,
+        "RECOLLECT_MCP": kitchen.mcp,
+    }
+    made = subprocess.run(
+        ["node", script],
+        cwd=SDKS,
+        env={**os.environ, **told, **places},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    ended = [json.loads(line) for line in made.stdout.splitlines()]
+    return {one["name"]: one["error"] for one in ended}
+
+
+@pytest.mark.parametrize("package", SCRIPTS)
+def test_node(kitchen: Any, package: str) -> None:
+    # One test for all cases: however the tests are shared out, each script runs once.
+    script, _ = SCRIPTS[package]
+    ended = played(kitchen, package)
+    failed = {name: error for name, error in ended.items() if error is not None}
+    assert not failed, "\n\n".join(f"{name}: {error}" for name, error in failed.items())
+    assert sorted(ended) == sorted(cases(script)), "not every case came to an end"
+    text = (SDKS / script).read_text()
+    asked = {question: kitchen.told(question) for question in TOLD if question.partition("[")[0] in text}
     assert asked
-    for told in asked:
-        assert told == [*TOLD[question], question]
+    for question, times in asked.items():
+        assert times
+        assert all(told == [*TOLD[question], question] for told in times), (question, times)
 
 
 def test_the_example_of_openai(kitchen: Any, tmp_path: Path) -> None:
