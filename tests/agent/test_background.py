@@ -300,6 +300,9 @@ def test_an_end_that_cannot_be_stored_is_a_failure(desk: Any) -> None:
         store.db = real
     ended = desk.ended(made.id)
     assert (ended.status, ended.error["message"]) == ("failed", INTERRUPTED)
+    (message,) = ended.output
+    assert message["status"] == "incomplete"
+    assert "one two".startswith(message["content"][0]["text"].strip() or "?")
     told = desk.followed(made.id)
     assert numbers(told) == list(range(len(told)))
     assert [event["type"] in ENDS for event in told].count(True) == 1

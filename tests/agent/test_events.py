@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.agent.events import Telling, item_id, response_of_item
+from recollect.agent.folding import folded
 from recollect.agent.loop import Brief, Loop
 from recollect.agent.offers import offers
 from recollect.agent.runs import Run
@@ -256,6 +257,31 @@ def test_events_together_are_the_response(house: Any, turns: list[Any]) -> None:
         text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
         parts = [part for item in response.output for part in item.get("content", ())]
         assert text == "".join(part["text"] for part in parts if part["type"] == "output_text")
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(TURNS, st.data())
+def test_events_that_break_off_are_put_together(house: Any, turns: list[Any], data: st.DataObject) -> None:
+    """As when a process dies: what was told by then, and no more."""
+    events, _ = house.portal.call(hear(house.inner.core, [spoken(*turn) for turn in turns]))
+    at = data.draw(st.integers(0, len(events)))
+    told = msgspec.json.decode(msgspec.json.encode(events[:at]))
+    items = folded(told)
+    added = [event for event in events[:at] if event["type"] == "response.output_item.added"]
+    assert [item["id"] for item in items] == [event["item"]["id"] for event in added]
+    done = {
+        event["item"]["id"]: event["item"]
+        for event in events[:at]
+        if event["type"] == "response.output_item.done"
+    }
+    for item in items:
+        if item["id"] in done:
+            assert item == msgspec.json.decode(msgspec.json.encode(done[item["id"]]))
+        else:
+            assert item.get("status", "incomplete") == "incomplete"
+    text = "".join(event["delta"] for event in events[:at] if event["type"] == "response.output_text.delta")
+    parts = [part for item in items for part in item.get("content", ())]
+    assert text == "".join(part["text"] for part in parts if part["type"] == "output_text")
 
 
 def test_two_calls_with_one_id_are_told_apart(house: Any) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from recollect.agent import records
 from recollect.agent.events import Event
+from recollect.agent.folding import folded
 from recollect.agent.keeping import Keeping, add_events, events_of, next_number
 from recollect.agent.records import NewResponse, ResponseRow, response_of
 from recollect.agent.runs import ENDING, Run
@@ -179,10 +180,13 @@ async def _either(flushed: asyncio.Event | None, seconds: float) -> None:
 
 
 def _end(c: Connection, row: ResponseRow, tell: Callable[[Run], None]) -> None:
-    """Writes how a response ended that nobody makes, with its last event; nothing when it has ended."""
-    if c.one("hold_response", [row.tenant_id, row.id]) is None:
+    """Writes how a response ended that nobody makes, with what was told of it and its last event; nothing when it has
+    ended."""
+    key = [row.tenant_id, row.id]
+    if c.one("hold_response", key) is None:
         return
-    run = Run(response_of(row), None, next_number(c, row.tenant_id, row.id))
+    run = Run(response_of(row), None, next_number(c, *key))
+    run.response.output = folded(events_of(c.all("events_after", [*key, -1])))
     tell(run)
     subject = Subject(tenant_id=row.tenant_id, user_id=row.user_id)
     new = NewResponse(
