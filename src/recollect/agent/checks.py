@@ -48,6 +48,9 @@ def check(request: ResponseRequest) -> None:
     for name in request.__struct_fields__:
         if name != "input":  # whose items are checked one by one
             check_json(getattr(request, name), name)
+    for i, tool in enumerate(request.tools or []):
+        if not isinstance(tool.get("type"), str):
+            raise InvalidInput(f"tools[{i}].type", "must be a text, as in `function` or `file_search`")
     check_metadata(request.metadata)
     response_format(request.text)
     _check_memory(request.memory)
