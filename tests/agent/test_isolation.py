@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -13,13 +14,15 @@ from typing import Any
 import httpx
 import pytest
 
+from recollect.agent.compaction import compaction_item
 from recollect.agent.events import Telling
-from recollect.agent.history import Past
+from recollect.agent.history import ContextTooLong, Past
 from recollect.agent.mcp_turns import ORIGIN, Servers
 from recollect.agent.tools.mcp import origin
-from recollect.agent.values import Response
+from recollect.agent.values import Response, ResponseRequest
 from recollect.api import create_app
 from recollect.config.sections import Responses, Summarization
+from recollect.errors import InvalidInput
 from recollect.sync import BlockingRecollect
 from recollect.types import Role, Subject
 
@@ -64,7 +67,7 @@ class World:
         async def go() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=("127.0.0.1", 4000))
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8377") as http:
-                headers = {"authorization": f"Bearer key of {who}"}
+                headers = {"authorization": f"Bearer key of {who}", **options.pop("headers", {})}
                 return await http.request(method, path, json=body, headers=headers, **options)
 
         answer = self.rc.portal.call(go())
@@ -504,3 +507,150 @@ def test_nobody_answers_for_another(world: World) -> None:
     made = world.made("bob", "responses", {"input": "hi", "agent": agent["id"], "tools": [own]})
     assert SECRET not in json.dumps(made)
     assert [tool["server_url"] for tool in made["tools"]] == ["http://127.0.0.1:9/sse"]
+
+
+# --- what no row can hold, and what is too much ----------------------------------------------------
+
+HALF = "\ud800"
+NESTED: dict[str, Any] = {}
+for _ in range(20_000):
+    NESTED = {"a": NESTED}
+
+
+def said(**fields: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": "hi", **fields}]
+
+
+def calling(output: Any) -> list[dict[str, Any]]:
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    return [call, {"type": "function_call_output", "call_id": "c", "output": output}]
+
+
+def spoilt(bad: Any) -> dict[str, dict[str, Any]]:
+    """Requests with something that no row can hold, by where it stands."""
+    texts = ("model", "instructions", "user", "safety_identifier", "prompt_cache_key", "service_tier")
+    asked: dict[str, dict[str, Any]] = {name: {name: bad} for name in texts if isinstance(bad, str)}
+    function = {"type": "function", "name": "f"}
+    asked |= {
+        "tools": {"tools": [{**function, "parameters": {"type": "object", "properties": {"a": bad}}}]},
+        "a tool that is ignored": {"tools": [{"type": "unheard_of", "a": bad}]},
+        "tool_choice": {"tools": [function], "tool_choice": {**function, "a": bad}},
+        "reasoning": {"reasoning": {"effort": "low", "a": bad}},
+        "format": {"text": {"format": {"type": "json_schema", "name": "s", "schema": {"a": bad}}}},
+        "item": {"input": said(a=bad)},
+        "output": {"input": calling(bad)},
+        "part": {"input": said(content=[{"type": "input_text", "text": "hi", "a": bad}])},
+    }
+    if isinstance(bad, str):
+        asked |= {
+            "metadata": {"metadata": {bad: bad}},
+            "input": {"input": bad},
+            "id": {"input": said(id=bad)},
+            "variables": {"variables": {"a": bad}},
+            "include": {"include": [bad]},
+            "memory": {"memory": {"session_id": bad, "retrieval": True}},
+            "kinds": {"memory": {"kinds": [bad], "retrieval": True}},
+        }
+    return asked
+
+
+async def failure(work: Coroutine[Any, Any, Any]) -> Exception | None:
+    """What was wrong with some work, if anything was."""
+    try:
+        await work
+    except Exception as exc:
+        return exc
+    return None
+
+
+@pytest.mark.parametrize("bad", [HALF, NESTED], ids=["half a character", "deep"])
+def test_what_no_row_can_hold_is_refused_before_the_model_is_asked(world: World, bad: Any) -> None:
+    before = world.rows()
+    by = world.rc.inner.responding_as(subject("bob"))
+    for name, fields in spoilt(bad).items():
+        for more in ({}, {"background": True}):
+            request = ResponseRequest(**{"input": "hi", **fields, **more})
+            failed = world.rc.portal.call(failure(by.create(request)))
+            assert isinstance(failed, InvalidInput), (name, failed)
+    talks = world.rc.inner.conversing_as(subject("bob"))
+    for items in (said(a=bad), calling(bad)):
+        with pytest.raises(InvalidInput):
+            world.rc.portal.call(talks.create(items))
+    assert world.rows() == before
+    assert world.prompts() == "[]"
+
+
+def test_the_same_over_http(world: World) -> None:
+    """As JSON has it: escaped halves of characters, and more brackets than anybody reads."""
+    before = world.rows()
+    bodies = [json.dumps({"input": "hi", **fields}) for fields in spoilt(HALF).values()]
+    deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+    bodies += [
+        json.dumps({"input": "hi", **fields}).replace('"DEEP"', deep) for fields in spoilt("DEEP").values()
+    ]
+    for body in bodies:
+        headers = {"content-type": "application/json"}
+        answer = world.ask("bob", "POST", "/v1/responses", content=body.encode(), headers=headers)
+        assert answer.status_code == 400, (body[:200], answer.text)
+    assert world.rows() == before
+
+
+def test_zeros_are_kept_or_refused(world: World) -> None:
+    """NUL in every text: rows hold it, or the request is wrong; nothing fails halfway."""
+    zero = "a\0b"
+    for name, fields in spoilt(zero).items():
+        for more in ({}, {"background": True}, {"conversation": "new"}):
+            talk = (
+                {"conversation": world.made("bob", "conversations", {})["id"]}
+                if "conversation" in more
+                else more
+            )
+            answer = world.ask("bob", "POST", "/v1/responses", {"input": "hi", **fields, **talk})
+            assert answer.status_code in (200, 400), (name, answer.text)
+            if answer.status_code == 200:
+                made = answer.json()
+                if made["background"]:
+                    until_ended(world, "bob", made["id"])
+                kept = world.ask("bob", "GET", f"/v1/responses/{made['id']}").json()
+                assert kept["status"] == "completed", (name, kept)
+    named = {"previous_response_id": zero, "conversation": zero, "agent": zero, "agent_id": zero}
+    for name, bad in named.items():
+        assert world.ask("bob", "POST", "/v1/responses", {"input": "hi", name: bad}).status_code in (400, 404)
+    for path in ("responses/a%00b", "conversations/a%00b", "conversations/a%00b/items/a%00b", "agents/a%00b"):
+        assert world.ask("bob", "GET", f"/v1/{path}").status_code == 404
+
+
+def test_what_is_packed_small_and_is_large_is_refused_at_once(world: World) -> None:
+    bomb = compaction_item("a" * 1_000_000)
+    assert len(bomb["encrypted_content"]) < 2_000
+    bombs = [{**bomb, "id": f"cmp_{n}"} for n in range(5_000)]
+    began = time.process_time()
+    answer = world.ask("bob", "POST", "/v1/responses", {"input": bombs})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"].startswith("input[")
+    assert time.process_time() - began < 5
+
+
+def test_others_are_answered_while_a_long_text_is_counted(world: World) -> None:
+    async def both() -> tuple[float, float]:
+        by = world.rc.inner.responding_as(subject("bob"))
+        began = time.monotonic()
+        long = asyncio.create_task(failure(by.create("a" * 5_000_000)))
+        waited = 0.0
+        while not long.done():
+            before = time.monotonic()
+            await asyncio.sleep(0.001)
+            waited = max(waited, time.monotonic() - before)
+        assert isinstance(await long, ContextTooLong)
+        return waited, time.monotonic() - began
+
+    waited, whole = world.rc.portal.call(both())
+    assert waited < whole / 2
+
+
+def test_many_items_are_read_in_bounded_time(world: World) -> None:
+    began = time.process_time()
+    assert world.made("bob", "responses", {"input": said() * 10_000})["status"] == "completed"
+    assert time.process_time() - began < 10
+    too_many = world.ask("bob", "POST", "/v1/responses", {"input": said() * 10_001})
+    assert (too_many.status_code, too_many.json()["error"]["param"]) == (400, "input")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.agent.compaction import decode
+from recollect.agent.compaction import MAX_CHARS, decode
 from recollect.agent.values import Item
 from recollect.errors import InvalidInput
 from recollect.filters import check_unicode
@@ -149,7 +149,17 @@ def checked(raw: Any, where: str = "input") -> list[Item]:
         raise InvalidInput(where, "must be a text or a list of items")
     if len(raw) > MAX_ITEMS:
         raise InvalidInput(where, f"holds {len(raw)} items; send at most {MAX_ITEMS}")
-    return [_item(each, f"{where}[{i}]") for i, each in enumerate(raw)]
+    items, room = [], MAX_CHARS
+    for i, each in enumerate(raw):
+        items.append(_item(each, f"{where}[{i}]"))
+        if items[-1]["type"] == "compaction":
+            at = f"{where}[{i}].encrypted_content"
+            room -= len(decode(items[-1]["encrypted_content"], at))
+            if room < 0:
+                raise InvalidInput(
+                    at, f"is more than {MAX_CHARS} characters with those before; leave some out"
+                )
+    return items
 
 
 def message(role: str, content: list[Item], status: str = "completed") -> Item:
@@ -225,8 +235,6 @@ def _item(raw: Any, where: str) -> Item:
         _check_output(item, where)
     elif kind == "mcp_approval_response" and not isinstance(item.get("approve"), bool):
         raise InvalidInput(f"{where}.approve", "must be true or false")
-    elif kind == "compaction":
-        decode(item["encrypted_content"], f"{where}.encrypted_content")
     elif kind in SHAPES:
         convert(item, SHAPES[kind], where)
         _fill(item)
@@ -268,7 +276,7 @@ def _completed(item: Item, where: str) -> Item:
     held = item.get("id")
     if held is not None and (not isinstance(held, str) or not 1 <= len(held) <= 256):
         raise InvalidInput(f"{where}.id", "must be a text of 1 to 256 characters, or left out")
-    if held is None:
+    if held is None or ("\0" in held and kind != "item_reference"):  # which is the key of no row
         item["id"] = new_id(PREFIXES.get(kind) or "item_")
     else:
         check_unicode(held, f"{where}.id")

@@ -53,8 +53,8 @@ class Servers:
             await tool.close()
 
     async def list(self, telling: Telling, past: Sequence[Item]) -> None:
-        """Lists every server at once; those that were listed here before in this conversation are not asked again. A list
-        that a client sent, or of another server with the same label, says nothing about what may be called."""
+        """Lists every server at once; those that were listed here before in this conversation are not asked again. A
+        list that a client sent, or of another server with the same label, says nothing of what may be called."""
         known = {
             (item["server_label"], item.get(ORIGIN)): item
             for item in past

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -22,7 +23,7 @@ from recollect.agent.merging import Effective
 from recollect.agent.offers import choice, offers
 from recollect.agent.profile_values import Profile
 from recollect.agent.profiles import Agents
-from recollect.agent.records import NewResponse
+from recollect.agent.records import NewResponse, encoded
 from recollect.agent.tools.base import Tool, Turn
 from recollect.agent.tools.mcp import approved
 from recollect.agent.tools.memory import acting
@@ -45,6 +46,9 @@ SAME = frozenset(
     }
 )  # fmt: skip
 """Fields that a response repeats as they were asked."""
+
+LONG = 100_000
+"""Bytes of JSON whose tokens are counted on a thread."""
 
 
 @dataclass(slots=True)
@@ -122,6 +126,8 @@ class Planning:
             settings=effective.summarization,
         )
         items = await self._referenced(subject, items, past)
+        if is_long(items):  # counting takes a second for some millions of characters
+            await self.core.threads.run(mark, items)
         mark(items)
         check_calls([*past.items, *items])
         approved([*past.items, *items])
@@ -223,6 +229,11 @@ class Planning:
         if encoding not in self._ready:
             await self.core.threads.run(tokens.count, "a", encoding=encoding)
             self._ready.add(encoding)
+
+
+def is_long(*said: Any) -> bool:
+    """Whether counting the tokens of this would hold up others."""
+    return len(encoded(said)) > LONG
 
 
 def queued_items(request: ResponseRequest) -> list[Item]:
