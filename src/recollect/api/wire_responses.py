@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage
+from recollect.agent.values import Item, ResponseRequest, ResponseUsage
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 
@@ -24,10 +24,6 @@ class InputTokensBody(ResponseRequest, kw_only=True):
 
 class CompactBody(ResponseRequest, kw_only=True):
     """What is to be compacted: `input`, and what `previous_response_id` leads to."""
-
-
-class CancelBody(msgspec.Struct, kw_only=True):
-    """Nothing to say."""
 
 
 class ResponseFrame(ResponseRequest, kw_only=True):
@@ -57,10 +53,6 @@ class InputItemsQuery(msgspec.Struct, kw_only=True):
     after: str | None = None
     order: Literal["asc", "desc"] = "desc"
     include: list[str] | None = None
-
-
-class ResponseObject(Response, kw_only=True):
-    """A response."""
 
 
 class ItemPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
