@@ -132,15 +132,15 @@ class Desk:
     @contextmanager
     def set(self, section: str, **values: Any) -> Iterator[None]:
         """Other settings for a while."""
-        engine = self.inner.engine
-        before = engine.config
-        engine.config = msgspec.structs.replace(
+        planning = self.inner.engine.planning
+        before = planning.config
+        planning.config = msgspec.structs.replace(
             before, **{section: msgspec.structs.replace(getattr(before, section), **values)}
         )
         try:
             yield
         finally:
-            engine.config = before
+            planning.config = before
 
 
 def as_sent(event: Event) -> Event:

@@ -22,20 +22,21 @@ from recollect.agent.items import last_question
 from recollect.agent.loop import Brief, Loop, past_sources
 from recollect.agent.merging import Effective
 from recollect.agent.offers import choice, offers
-from recollect.agent.plan import Plan, Planning, queued_items
+from recollect.agent.plan import Plan, Planning, is_long, queued_items
 from recollect.agent.profile_values import Profile
 from recollect.agent.profiles import Agents
 from recollect.agent.records import NewResponse
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.summaries import compacted
 from recollect.agent.tools.base import Turn
+from recollect.agent.turns import turns_of
 from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage, shown
 from recollect.config import Config
 from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.knowledge.records import new_id
 from recollect.memories import Core
 from recollect.models import Model
-from recollect.models.base import Ask
+from recollect.models.base import Ask, TokenUsage
 from recollect.types import Subject
 
 log = logging.getLogger("recollect.agent")
@@ -71,7 +72,6 @@ class Engine:
         configured: Sequence[Profile] = (),
     ) -> None:
         self.core = core
-        self.config = config
         self.model = model
         self.history = history
         self.hooks: list[Hook] = [self._summarize]
@@ -145,22 +145,24 @@ class Engine:
             asked, only = choice(request.tool_choice, held)
             shapes = held.shapes(only)
             context = told(
-                plan.turn, request.instructions, plan.past, found, self.config.model.context_tokens
+                plan.turn, request.instructions, plan.past, found, self.planning.config.model.context_tokens
             )
-            past = self._fitted(plan, context.messages, shapes)
+            fitted = partial(self._fitted, plan, context.messages, shapes)
+            long = is_long(context.messages, shapes, plan.input)
+            past, new = await self.core.threads.run(fitted) if long else fitted()
             response.extensions["memory"] = context.report(found)
             _note_history(response, past, plan.effective)
             brief = Brief(
                 ask=self._ask(plan),
                 system=context.messages,
-                items=[*past.items, *plan.input],
+                items=[*past.items, *new],
                 offers=held,
                 turn=plan.turn,
                 choice=asked,
                 only=only,
                 images=images | plan.images,
-                sources=[*past_sources([*past.items, *plan.input]), *context.sources],
-                max_tool_calls=request.max_tool_calls or self.config.responses.max_tool_calls,
+                sources=[*past_sources([*past.items, *new]), *context.sources],
+                max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
             )
             loop = Loop(brief, run.telling, self._models)
             loop.degraded.update(found.degraded)
@@ -190,20 +192,24 @@ class Engine:
             question=last_question(plan.input),
         )
 
-    def _fitted(self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]]) -> Past:
-        """The past as far as the model can read it.
+    def _fitted(
+        self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]]
+    ) -> tuple[Past, list[Item]]:
+        """The past and the input as far as the model can read them: where the oldest turns are to be left out, those of
+        an input that brings its own history are, too.
 
         Raises:
             ContextTooLong: it is too long, and must not be cut.
         """
-        limit = self.config.model.context_tokens
+        limit, truncation = self.planning.config.model.context_tokens, plan.request.truncation or "disabled"
+        past, new = (plan.past, plan.input) if truncation == "disabled" else _past_and_new(plan)
         used = (
             tokens_of_messages(system, plan.encoding)
             + tokens_of_tools(shapes, plan.encoding)
-            + tokens_of_items(plan.input, plan.encoding)
+            + tokens_of_items(new, plan.encoding)
             + min(plan.response.max_output_tokens or ROOM_TO_ANSWER, limit // 2)
         )
-        return fit(plan.past, used, limit, plan.request.truncation or "disabled", plan.input, plan.encoding)
+        return fit(past, used, limit, truncation, new, plan.encoding), new
 
     # --- afterwards --------------------------------------------------------------------------------
 
@@ -265,7 +271,7 @@ class Engine:
         held = offers(plan.request.tools or [], plan.tools)
         found = await remembered(plan.turn, plan.past, plan.input)
         context = told(
-            plan.turn, plan.request.instructions, plan.past, found, self.config.model.context_tokens
+            plan.turn, plan.request.instructions, plan.past, found, self.planning.config.model.context_tokens
         )
         return (
             tokens_of_messages(context.messages, plan.encoding)
@@ -281,12 +287,33 @@ class Engine:
         items = [*plan.past.items, *plan.input]
         if not items:
             raise InvalidInput("input", "holds nothing to compact, nor does what came before")
-        output = await compacted(items, self.model, self.config.summarization)
-        before = tokens_of_items(items, plan.encoding)
-        after = tokens_of_items(output, plan.encoding)
+        spent: list[TokenUsage] = []
+        output = await compacted(
+            items,
+            self.model,
+            self.planning.config.summarization,
+            context_tokens=self.planning.config.model.context_tokens,
+            meter=spent.append,
+        )
+        before, after = sum(one.input for one in spent), sum(one.output for one in spent)
         usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
         seen = [shown(item) for item in output]
         return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": seen, "usage": usage}
+
+
+def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:
+    """What came before with the older turns of the input, and the input's last turn."""
+    turns = turns_of(plan.input)
+    older = [item for turn in turns[:-1] for item in turn]
+    if not older:
+        return plan.past, plan.input
+    past = msgspec.structs.replace(
+        plan.past,
+        items=[*plan.past.items, *older],
+        turns=plan.past.turns + len(turns) - 1,
+        tokens=plan.past.tokens + tokens_of_items(older, plan.encoding),
+    )
+    return past, turns[-1]
 
 
 async def together(
