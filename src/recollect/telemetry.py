@@ -162,6 +162,7 @@ class _State(Collector):
             ("responses", "Responses made, by how they ended.", "status", STATUSES),
             ("response_tokens", "Tokens of language models.", "direction", ("input", "output")),
             ("tool_calls", "Calls of tools that run here.", "outcome", ("completed", "failed")),
+            ("summaries", "Summaries of conversations.", "outcome", ("made", "failed")),
         ):
             family = CounterMetricFamily(f"recollect_{name}", says, labels=[label])
             for value in values:

@@ -342,14 +342,20 @@ class History:
         return summary
 
     async def _summary(self, told: Told, at: int, settings: Summarization) -> Summary:
-        return await summarize(
-            told.items[:at],
-            self._model,
-            settings,
-            up_to=told.cuts[at],
-            previous=told.summary,
-            context_tokens=self._context,
-        )
+        try:
+            made = await summarize(
+                told.items[:at],
+                self._model,
+                settings,
+                up_to=told.cuts[at],
+                previous=told.summary,
+                context_tokens=self._context,
+            )
+        except BaseException:
+            self._core.tally["summaries.failed"] += 1
+            raise
+        self._core.tally["summaries.made"] += 1
+        return made
 
     async def _keep(self, told: Told, at: int, summary: Summary) -> None:
         """Stores a summary, unless something that it tells of was deleted meanwhile."""
