@@ -129,7 +129,7 @@ REQUESTS: list[dict[str, Any]] = [
         "store": False,
     },
 ]  # fmt: skip
-ROUNDS = 80
+ROUNDS = 50
 
 
 def places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

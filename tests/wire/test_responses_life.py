@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 MODEL = "scripted"
 
@@ -103,37 +105,52 @@ def test_a_silent_model_does_not_make_a_silent_stream(stage: Any, http: httpx.Cl
 
 
 def test_a_server_that_ends_waits_for_what_ends_and_tells_the_rest(stages: Any) -> None:
-    """One stream ends in time and is whole; one does not, is told, and what it had said is kept; so for one that is
-    not streamed."""
+    """One stream ends in time and is whole; one does not, is told, and what it had said is kept. So for one that is
+    not streamed, and over a WebSocket, which is closed then."""
     with stages(server={"request_timeout": 1.0}) as stage:
         stage.says(
             {"when": "short", "text": "a b c d", "delay": 0.15},
             {"when": "long", "text": "said so far", "hang": True},
             {"when": "plain", "text": "said so far", "hang": True},
+            {"when": "socket", "text": "said so far", "hang": True},
         )
         told: dict[str, Any] = {}
 
         def ask(name: str, **fields: Any) -> None:
             told[name] = httpx.post(f"{stage.url}/v1/responses", json=body(name, **fields), timeout=30)
 
+        def talk() -> None:
+            frames = told["socket"] = []
+            with connect(f"{stage.url.replace('http', 'ws')}/v1/responses") as socket:
+                socket.send(json.dumps({"type": "response.create", **body("socket")}))
+                try:
+                    while True:
+                        frames.append(json.loads(socket.recv(timeout=20)))
+                except ConnectionClosed as exc:
+                    assert exc.rcvd is not None
+                    told["closed"] = exc.rcvd.code
+
         threads = [
+            threading.Thread(target=talk),
             threading.Thread(target=ask, args=("short",), kwargs={"stream": True}),
             threading.Thread(target=ask, args=("long",), kwargs={"stream": True}),
             threading.Thread(target=ask, args=("plain",)),
         ]
         for thread in threads:
             thread.start()
-        eventually(lambda: len(stage.model.received) == 3)
+        eventually(lambda: len(stage.model.received) == 4)
         time.sleep(0.1)
         assert stage.process.end() == 0
         for thread in threads:
             thread.join()
         assert "Traceback" not in stage.process.said()
     short, long = (list(heard(told[name])) for name in ("short", "long"))
+    assert told["closed"] == 1012
     assert short[-1]["type"] == "response.completed"
     assert short[-1]["response"]["output"][0]["content"][0]["text"] == "a b c d"
-    assert long[-1]["type"] == "response.failed"
-    assert "asked to end" in long[-1]["response"]["error"]["message"]
-    assert long[-1]["response"]["output"][0]["content"][0]["text"] == "said so far"
+    for last in (long[-1], told["socket"][-1]):
+        assert last["type"] == "response.failed"
+        assert "asked to end" in last["response"]["error"]["message"]
+        assert last["response"]["output"][0]["content"][0]["text"] == "said so far"
     plain = told["plain"].json()
     assert (plain["status"], plain["output"][0]["content"][0]["text"]) == ("failed", "said so far")
