@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import logging
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -22,7 +23,7 @@ from recollect.agent.tools.mcp import origin
 from recollect.agent.values import Response, ResponseRequest
 from recollect.api import create_app
 from recollect.config.sections import Responses, Summarization
-from recollect.errors import InvalidInput
+from recollect.errors import Forbidden, InvalidInput
 from recollect.sync import BlockingRecollect
 from recollect.types import Role, Subject
 
@@ -157,6 +158,14 @@ def things(world: World, who: str = "alice") -> dict[str, str]:
         "name": agent["name"],
         "approval": approval,
     }
+
+
+def until(world: World, true: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if true():
+            return
+        world.rc.portal.call(asyncio.sleep(0.01))
+    raise AssertionError
 
 
 def until_ended(world: World, who: str, id_: str) -> None:
@@ -654,3 +663,248 @@ def test_many_items_are_read_in_bounded_time(world: World) -> None:
     assert time.process_time() - began < 10
     too_many = world.ask("bob", "POST", "/v1/responses", {"input": said() * 10_001})
     assert (too_many.status_code, too_many.json()["error"]["param"]) == (400, "input")
+
+
+# --- beside the responses themselves ---------------------------------------------------------------
+
+
+def test_jobs_show_nothing_of_what_was_asked(world: World) -> None:
+    world.desk.script({"text": SECRET, "first": 0.3, "repeat": True})
+    body = {
+        "input": SECRET,
+        "instructions": SECRET,
+        "tools": [server(headers={"x-key": SECRET})],
+        "background": True,
+    }
+    made = world.made("alice", "responses", body)["id"]
+    job = world.desk.rows(
+        "SELECT id FROM jobs WHERE kind = 'responses.create' ORDER BY created_at DESC LIMIT 1"
+    )[0]
+    for when in ("under way", "ended"):
+        for who in KEYS:
+            for path in ("jobs?limit=100", f"jobs/{job[0]}"):
+                answer = world.ask(who, "GET", f"/v1/{path}")
+                expected = {"ada": 200, "sam": 404 if path != "jobs?limit=100" else 200}.get(who, 403)
+                assert answer.status_code == expected, (who, path, answer.text)
+                assert SECRET not in answer.text, when
+        assert made not in world.ask("sam", "GET", "/v1/jobs?limit=100").text
+        for who, status in (("sam", 404), ("alice", 403), ("carol", 403)):
+            assert world.ask(who, "POST", f"/v1/jobs/{job[0]}/cancel").status_code == status
+        until_ended(world, "alice", made)
+    until(world, lambda: SECRET not in str(world.desk.rows("SELECT * FROM jobs")))
+
+
+def test_metrics_models_and_logs_tell_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for turn in ({"text": SECRET}, {"text": SECRET, "cut": True}, {"status": 500}):
+        world.desk.script({**turn, "repeat": True})
+        body = {
+            "input": SECRET,
+            "instructions": SECRET,
+            "metadata": {"a": SECRET},
+            "memory": {"session_id": SECRET},
+        }
+        world.ask("alice", "POST", "/v1/responses", body)
+        world.ask("alice", "POST", "/v1/responses", {**body, "conversation": SECRET})
+        world.ask("alice", "GET", f"/v1/responses/{SECRET}")
+    seen = [world.ask("ada", "GET", path).text for path in ("/v1/models", "/metrics")]
+    assert SECRET not in "".join(seen)
+    assert SECRET not in caplog.text
+    assert "alice" not in caplog.text
+
+
+def test_a_reader_makes_nothing(world: World) -> None:
+    """It may count tokens, for which no summary is made and stored."""
+    items = [{"role": role, "content": f"say {n}"} for n in range(9) for role in ("user", "assistant")]
+    talk = world.made("ada", "conversations", {"items": items})["id"]
+    agent = {"name": "short", "memory": {"summarization": True}}
+    short = world.made("ada", "agents", agent)["id"]
+    before = world.rows()
+    for way in ("responses", "responses/compact", "conversations", "agents"):
+        body = {"input": "hi", "name": "a"} if way == "agents" else {"input": "hi"}
+        answer = world.ask("reader", "POST", f"/v1/{way}", body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+    by = world.rc.inner.responding_as(subject("reader"))
+    for work in (by.create("hi"), by.compact("hi"), by.start(ResponseRequest(input="hi"))):
+        assert isinstance(world.rc.portal.call(failure(work)), Forbidden)
+    with world.desk.set("summarization", token_threshold=1, window_size=1):
+        body = {"input": "hi", "conversation": talk, "agent": short}
+        assert world.ask("reader", "POST", "/v1/responses/input_tokens", body).json()["input_tokens"] > 40
+    assert world.rows() == before
+    assert world.prompts() == "[]"
+
+
+# --- stores and agents -----------------------------------------------------------------------------
+
+
+def test_stores_are_searched_as_they_are_shared(world: World) -> None:
+    """Named by a request, or by an agent: a private store of another is not there, one of the tenant's is, one for
+    everyone is everywhere."""
+    stores: dict[str, str] = {}
+    for sharing in ("private", "tenant", "everyone"):
+        put = {
+            "files": {"file": ("a.txt", f"{SECRET} {sharing}".encode())},
+            "data": {"purpose": "assistants"},
+        }
+        owner = "ada" if sharing == "everyone" else "alice"
+        body = {"name": sharing, "file_ids": [world.made(owner, "files", **put)["id"]], "sharing": sharing}
+        stores[sharing] = world.made(owner, "vector_stores", body)["id"]
+        world.settled(owner, stores[sharing])
+    search = {
+        "type": "file_search",
+        "vector_store_ids": list(stores.values()),
+        "ranking_options": {"score_threshold": 0},
+    }
+    agent = world.made("ada", "agents", {"name": "with all stores", "tools": [search]})["id"]
+    sees = {"alice": 3, "ada": 3, "bob": 2, "bound": 2, "carol": 1, "sam": 1}
+    for who, count in sees.items():
+        for at, (sharing, store) in enumerate(reversed(stores.items())):
+            body = {"input": "what is the combination?", "tools": [{**search, "vector_store_ids": [store]}]}
+            assert world.ask(who, "POST", "/v1/responses", body).status_code == (
+                200 if at < count else 404
+            ), (who, sharing)
+        if who in ("carol", "sam"):
+            continue
+        world.desk.script(
+            {
+                "offered": "file_search",
+                "calls": [{"name": "file_search", "arguments": {"query": "combination"}}],
+            },
+            {"text": "so", "repeat": True},
+        )
+        body = {"input": "which?", "agent": agent, "include": ["file_search_call.results"]}
+        made = world.made(who, "responses", body)
+        assert len(made["output"][0]["results"]) == count
+        left_out = made["extensions"].get("stores_left_out", [])
+        assert left_out == ([] if count == 3 else [stores["private"]])
+        prompts = world.prompts()
+        assert [f"{SECRET} {sharing}" in prompts for sharing in stores] == [count == 3, True, True]
+
+
+def test_memories_of_others_are_neither_told_nor_written(world: World) -> None:
+    """Whatever scopes and ids a request names, and whatever the model asks for."""
+    ids = {"session_id": "s of alice", "channel_id": "c", "agent_id": "a"}
+    for scope in ({}, *({name: id_} for name, id_ in ids.items())):
+        world.made("alice", "memories", {"content": f"{SECRET} {sorted(scope)}", **scope})
+    world.made("sam", "memories", {"content": "another combination of the south", "user_id": None})
+    asked = [
+        {"retrieval": True, "session_id": "s of alice", "channel_id": "c"},
+        {"retrieval": True, "session_id": "s of alice", "kinds": ["message", "note"]},
+        {"retrieval": True, "user_id": "alice"},
+    ]
+    tools = [{"type": "memory_search"}, {"type": "memory_write"}]
+    for who in ("bob", "bound", "carol"):
+        for memory in asked:
+            calls = [
+                {"name": "memory_search", "arguments": {"query": "combination", "scope": scope, "limit": 50}}
+                for scope in ("session", "user", "agent", "channel", "global")
+            ]
+            calls.append({"name": "memory_search", "arguments": {"query": "combination"}})
+            calls.append(
+                {"name": "memory_write", "arguments": {"content": f"a note by {who}", "scope": "session"}}
+            )
+            world.desk.script({"offered": "memory_search", "calls": calls}, {"text": "so", "repeat": True})
+            answer = world.ask(
+                who,
+                "POST",
+                "/v1/responses",
+                {"input": "which combination?", "memory": memory, "tools": tools},
+            )
+            refused = memory.get("user_id") == "alice" and who != "carol"
+            assert answer.status_code == (403 if refused else 200), answer.text
+            heard = answer.text + world.prompts()
+            assert SECRET not in heard
+            assert ("another combination" in heard) == (who == "carol")
+    found = world.made(
+        "alice", "memories/search", {"query": "a note by bob", "scopes": ["session:s of alice"]}
+    )
+    assert not any("a note by" in one["memory"]["content"] for one in found["results"])
+    assert world.desk.rows("SELECT DISTINCT user_id FROM memories WHERE content = 'a note by bob'") == [
+        ("bob",)
+    ]
+
+
+# --- a connection that stays -----------------------------------------------------------------------
+
+
+class Socket:
+    """One connection to the application, without a network."""
+
+    def __init__(self, world: World, who: str) -> None:
+        self.world, self.who = world, who
+        self.sent: asyncio.Queue[Any] = asyncio.Queue()
+        self.heard: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def open(self) -> None:
+        headers = [(b"host", b"localhost"), (b"authorization", f"Bearer key of {self.who}".encode())]
+        path = "/v1/responses"
+        scope = {
+            "type": "websocket",
+            "scheme": "ws",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+        }
+        scope |= {"headers": headers, "client": ("127.0.0.1", 4000), "subprotocols": []}
+        scope |= {"extensions": {"websocket.http.response": {}}}
+        await self.sent.put({"type": "websocket.connect"})
+        self.task = asyncio.create_task(self.world.app(scope, self.sent.get, self.heard.put))
+        self.opened = (await self.heard.get())["type"]
+
+    async def ask(self, **fields: Any) -> Any:
+        """The last event of an answer."""
+        await self.sent.put(
+            {"type": "websocket.receive", "text": json.dumps({"type": "response.create", **fields})}
+        )
+        while True:
+            event = json.loads((await self.heard.get())["text"])
+            if event["type"] in ("response.completed", "response.failed", "response.incomplete", "error"):
+                return event
+
+    async def close(self) -> None:
+        await self.sent.put({"type": "websocket.disconnect", "code": 1000})
+        await self.task
+
+
+def test_what_a_connection_holds_is_its_own(world: World) -> None:
+    """A response that is not stored can be gone on from on its connection alone, also by the same key."""
+
+    async def go() -> None:
+        ends = {
+            name: Socket(world, who)
+            for name, who in (
+                ("a", "alice"),
+                ("b", "bob"),
+                ("c", "carol"),
+                ("again", "alice"),
+                ("ada", "ada"),
+            )
+        }
+        for end in ends.values():
+            await end.open()
+        held = (await ends["a"].ask(input=SECRET, store=False))["response"]["id"]
+        kept = (await ends["a"].ask(input=SECRET))["response"]["id"]
+        world.desk.script({"text": "ok", "repeat": True})
+        for name, id_ in (("b", held), ("c", held), ("again", held), ("ada", held), ("b", kept), ("c", kept)):
+            theirs, nobodys = [
+                await ends[name].ask(input="hi", previous_response_id=one) for one in (id_, id_[:-4] + "0000")
+            ]
+            assert theirs["type"] == "error"
+            assert json.dumps(theirs).replace(id_, "") == json.dumps(nobodys).replace(id_[:-4] + "0000", "")
+        assert SECRET not in world.prompts()
+        assert (await ends["a"].ask(input="hi", previous_response_id=held))["type"] == "response.completed"
+        assert SECRET in world.prompts()
+        for end in ends.values():
+            await end.close()
+
+    world.rc.portal.call(go())
+
+
+def test_a_reader_opens_no_connection(world: World) -> None:
+    async def go() -> str:
+        end = Socket(world, "reader")
+        await end.open()
+        await end.task
+        return end.opened
+
+    assert world.rc.portal.call(go()) == "websocket.http.response.start"

@@ -193,6 +193,7 @@ class History:
         """What goes before `new` in the chain that ends with a response, or in a conversation; nothing for neither.
         Above the threshold, what is before the last turns is told as a summary: the first is made here, later ones by a
         job. Where that fails, it is left out, and `notes` say so. `settings` go before those of the configuration.
+        For a reader, who writes nothing, none is made.
 
         Raises:
             UnknownResponse: there is no such response for this subject.
@@ -208,7 +209,7 @@ class History:
 
         told, past = await self._core.threads.run(read)
         past.settings = settings
-        if not settings.enabled or past.tokens <= settings.token_threshold:
+        if not settings.enabled or past.tokens <= settings.token_threshold or subject.role == "reader":
             return past
         at = told.window(settings.window_size, new)
         if not at:
