@@ -11,10 +11,12 @@ import pytest
 
 import recollect
 from recollect.agent.background import INTERRUPTED
+from recollect.agent.records import encoded
 from recollect.agent.runs import NOT_STORED
 from recollect.errors import InvalidInput, NotFound, StorageError
 
 SLOW = {"text": "one two three four five six seven eight", "delay": 0.02, "repeat": True}
+LAST = "SELECT max(last) FROM response_events WHERE tenant_id = ?"
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -325,3 +327,32 @@ def test_a_response_that_cannot_be_stored_says_so(desk: Any) -> None:
     assert made.output[0]["content"][0]["text"] == "the answer"
     with pytest.raises(NotFound):
         desk.run(desk.responses.get(made.id))
+
+
+def test_two_that_make_one_response_are_found_out(desk: Any) -> None:
+    """A process that was thought dead stores nothing between what the other has stored."""
+    desk.script(SLOW)
+    made = desk.create("go", background=True)
+    desk.run(wait_for(lambda: desk.rows(LAST, desk.tenant) > [(1,)]))
+    last = desk.rows(LAST, desk.tenant)[0][0]
+    event = {"type": "response.output_item.added", "sequence_number": last + 1, "output_index": 0}
+    event["item"] = {
+        "id": "msg_other",
+        "type": "message",
+        "role": "assistant",
+        "status": "in_progress",
+        "content": [],
+    }
+
+    def other(c: Any) -> None:
+        c.run("add_events", [desk.tenant, made.id, last + 1, last + 1, encoded(event)])
+
+    desk.inner.core.store.db.write(other).result()
+    ended = desk.ended(made.id)
+    assert ended.status == "failed"
+    assert "by another process" in ended.error["message"]
+    told = desk.followed(made.id)
+    assert numbers(told) == list(range(len(told)))
+    assert "msg_other" in str(told[last + 1])
+    assert told[-1]["type"] == "response.failed"
+    assert desk.model.left == 1
