@@ -76,6 +76,32 @@ def test_whoever_listens_may_go_away(desk: Any) -> None:
     desk.run(test())
 
 
+def test_events_that_nobody_wants_are_not_kept(desk: Any) -> None:
+    desk.script({"text": WORDS, "repeat": True})
+
+    async def test() -> None:
+        run = await desk.start()
+        run.mute()
+        assert text(await run.done()) == WORDS
+        assert await hear(run) == []
+
+    desk.run(test())
+    assert text(desk.create()) == WORDS
+
+
+def test_a_run_that_is_queued_has_nothing_more_to_tell(desk: Any) -> None:
+    desk.script({"text": "hi"})
+
+    async def test() -> str:
+        run = await desk.start(background=True)
+        async with asyncio.timeout(2):
+            assert await hear(run) == []
+            assert (await run.done()).status == "queued"
+        return str(run.response.id)
+
+    assert desk.ended(desk.run(test())).status == "completed"
+
+
 @pytest.mark.parametrize("store", [True, False])
 def test_abandoned_while_the_model_speaks(desk: Any, store: bool) -> None:
     """The call of the model ends; what it had said is stored, and can be gone on from."""

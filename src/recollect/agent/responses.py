@@ -52,6 +52,7 @@ class Responses:
         run = await self.start(_request(request, fields))
         if run.response.background:
             return run.shown()
+        run.mute()
         response = await run.done()
         if run.failure is not None and not response.output:
             raise run.failure

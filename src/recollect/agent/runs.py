@@ -41,6 +41,7 @@ class Run:
         self._ended = asyncio.Event()
         self._working = False
         self._told_end = False
+        self._muted = False
         self._task: asyncio.Task[None] | None = None
         self._reason: str | None = None
 
@@ -168,9 +169,15 @@ class Run:
 
     # --- listening ---------------------------------------------------------------------------------
 
+    def mute(self) -> None:
+        """Says that nobody will listen: no event is kept from here on."""
+        self._muted = True
+        self._events.clear()
+
     def _take(self, event: Event) -> None:
-        self._events.append(event)
-        self._more.set()
+        if not self._muted:
+            self._events.append(event)
+            self._more.set()
 
     def __aiter__(self) -> AsyncIterator[list[Event]]:
         return self._batches()

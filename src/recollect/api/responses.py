@@ -25,6 +25,7 @@ async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
     if body.stream:
         ended = partial(run.abandon, ENDING)
         return EventStream(run, live, _keepalive(call), left=run.abandon, stop=ended)
+    run.mute()
     return await _finished(run, call.request.receive, live)
 
 
