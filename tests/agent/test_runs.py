@@ -255,6 +255,28 @@ def test_a_product_that_is_closed_ends_what_is_under_way(tmp_path: Any, desk: An
             assert told == list(range(len(told)))
 
 
+def test_what_follows_a_response(desk: Any) -> None:
+    """Hooks hear of each one that is stored, after its end was told; one that fails harms nobody."""
+    desk.script({"text": "hi", "repeat": True})
+    engine, heard, kept = desk.inner.engine, [], list(desk.inner.engine.hooks)
+
+    async def fail(answered: Any) -> None:
+        raise ValueError("it failed")
+
+    async def note(answered: Any) -> None:
+        held = await desk.inner.responding_as(answered.subject).get(answered.response.id)
+        heard.append((held.id, held.status, answered.input[0]["content"][0]["text"]))
+
+    engine.hooks += [fail, note]
+    try:
+        stored, behind = desk.create("one"), desk.create("two", background=True)
+        desk.create("three", store=False)
+        desk.run(until(lambda: len(heard) == 2))
+    finally:
+        engine.hooks[:] = kept
+    assert sorted(heard) == sorted([(stored.id, "completed", "one"), (behind.id, "completed", "two")])
+
+
 def test_two_hundred_streams_at_once_lose_nothing(desk: Any) -> None:
     desk.script({"text": WORDS, "repeat": True})
 

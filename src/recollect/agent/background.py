@@ -159,9 +159,9 @@ class Background:
         key = [row.tenant_id, row.id]
 
         def read(c: Connection) -> tuple[bool, list[Event]]:
-            held = c.one("get_response", key)
             events = events_of(c.all("events_after", [*key, after]))
-            live = held is not None and ResponseRow._make(held).status in LIVE
+            held = c.one("response_status", key)
+            live = held is not None and held[0] in LIVE
             return live, [event for event in events if event["sequence_number"] > after]
 
         return await self._core.threads.run(self._core.store.db.read, read, row.tenant_id)

@@ -118,10 +118,10 @@ class Keeping:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                held = await self._core.threads.run(read, lambda c: c.one("get_response", key), key[0])
+                held = await self._core.threads.run(read, lambda c: c.one("response_status", key), key[0])
             except StorageError:  # it may come back
                 continue
-            if held is None or not ResponseRow._make(held).live:
+            if held is None or held[0] not in LIVE:
                 await self.run.leave()
 
     def _taken(self) -> list[Event]:

@@ -10,6 +10,9 @@ SELECT tenant_id, id, seq, user_id, session_id, previous_id, conversation_id, ag
     summary, summarized_to, created_at
 FROM responses WHERE tenant_id = ? AND id = ?
 
+-- name: response_status
+SELECT status FROM responses WHERE tenant_id = ? AND id = ?
+
 -- name: hold_response (its status, and nobody changes it before this transaction ends)
 SELECT status FROM responses WHERE tenant_id = ? AND id = ?
 
