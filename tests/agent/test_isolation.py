@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from functools import cache
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from recollect.agent.compaction import compaction_item
 from recollect.agent.events import Telling
@@ -23,7 +27,7 @@ from recollect.agent.tools.mcp import origin
 from recollect.agent.values import Response, ResponseRequest
 from recollect.api import create_app
 from recollect.config.sections import Responses, Summarization
-from recollect.errors import Forbidden, InvalidInput
+from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.sync import BlockingRecollect
 from recollect.types import Role, Subject
 
@@ -908,3 +912,143 @@ def test_a_reader_opens_no_connection(world: World) -> None:
         return end.opened
 
     assert world.rc.portal.call(go()) == "websocket.http.response.start"
+
+
+# --- whoever goes on from whatever -----------------------------------------------------------------
+
+WHO = ("alice", "bob", "ada", "service", "bound", "carol", "sam")
+WORD = re.compile(r"w\d+w")
+STEPS = st.tuples(
+    st.sampled_from(("respond", "respond", "respond", "converse", "queue", "talk", "say", "drop")),
+    st.sampled_from(WHO),
+    st.integers(0, 1_000),
+)
+
+
+class Tales:
+    """Chains and conversations of everybody, each sentence with a word of its own: what is told to whom is seen by
+    its words. `owners` has the tenant and the user of each response, conversation and word."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.responses: list[str] = []
+        self.talks: list[str] = []
+        self.owners: dict[str, tuple[str, str | None]] = {}
+
+    def sees(self, who: str, what: str) -> bool:
+        tenant, _, user = KEYS[who]
+        of, owner = self.owners[what]
+        return tenant == of and (user is None or owner in (None, user))
+
+    def word(self) -> str:
+        return f"w{next(NUMBERS)}w"
+
+    def call(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.world.rc.portal.call(work)
+
+    def talk(self, who: str) -> None:
+        word = self.word()
+        talks = self.world.rc.inner.conversing_as(subject(who))
+        made = self.call(talks.create([{"role": "user", "content": f"first {word}"}]))
+        self.talks.append(made.id)
+        self.owners[made.id] = self.owners[word] = (KEYS[who][0], KEYS[who][2])
+
+    def say(self, who: str, talk: str) -> None:
+        word = self.word()
+        added = self.world.rc.inner.conversing_as(subject(who)).add_items(
+            talk, said(content=f"beside {word}")
+        )
+        failed = self.call(failure(added))
+        assert (failed is None) == self.sees(who, talk)
+        if failed is None:
+            self.owners[word] = self.owners[talk]
+
+    def respond(self, who: str, talk: str | None, previous: str | None, background: bool) -> None:
+        word = self.word()
+        by = self.world.rc.inner.responding_as(subject(who))
+        request = ResponseRequest(
+            input=f"please go on at length about all of this and of that, {word}",
+            conversation=talk,
+            previous_response_id=previous,
+            background=background,
+        )
+        before = talk or previous
+        if before is not None and not self.sees(who, before):
+            assert isinstance(self.call(failure(by.create(request))), NotFound)
+            return
+        made = self.call(by.create(request))
+        if background:
+            until(self.world, lambda: self.call(by.get(made.id)).status not in ("queued", "in_progress"))
+        [[tenant, user]] = self.world.desk.rows(
+            "SELECT tenant_id, user_id FROM responses WHERE id = ?", made.id
+        )
+        self.owners[made.id] = self.owners[word] = (tenant, user)
+        self.responses.append(made.id)
+        told = [
+            json.dumps(ask.messages) for ask in self.world.desk.model.asked if word in str(ask.messages[-1])
+        ]
+        heard = {each for text in told if "You keep the notes" not in text for each in WORD.findall(text)}
+        assert word in heard
+        assert all(self.sees(who, each) for each in heard), (who, heard)
+
+    def drop(self, who: str, response: str) -> None:
+        failed = self.call(failure(self.world.rc.inner.responding_as(subject(who)).delete(response)))
+        assert (failed is None) == self.sees(who, response)
+        if failed is None:
+            self.responses.remove(response)
+
+    def step(self, what: str, who: str, at: int) -> None:
+        talk = self.talks[at % len(self.talks)] if self.talks else None
+        previous = self.responses[at % len(self.responses)] if self.responses else None
+        if what == "talk":
+            self.talk(who)
+        elif what == "say" and talk is not None:
+            self.say(who, talk)
+        elif what == "drop" and previous is not None and at % 3 == 0:
+            self.drop(who, previous)
+        elif what == "converse":
+            self.respond(who, talk, None, False)
+        else:
+            self.respond(who, None, previous, what == "queue")
+
+    def all_is_seen_by_whom_it_is_for(self) -> None:
+        """Everything stored, as everybody may fetch it."""
+        for who in WHO:
+            responses = self.world.rc.inner.responding_as(subject(who))
+            talks = self.world.rc.inner.conversing_as(subject(who))
+            for id_ in self.responses:
+                found = self.call(self.fetched(responses.get(id_), responses.input_items(id_)))
+                self.check(who, id_, found)
+            for id_ in self.talks:
+                self.check(who, id_, self.call(self.fetched(talks.get(id_), talks.items(id_, limit=100))))
+
+    async def fetched(self, *asked: Coroutine[Any, Any, Any]) -> str | None:
+        held = [await failure_or(work) for work in asked]
+        assert len({isinstance(one, NotFound) for one in held}) == 1
+        return None if isinstance(held[0], NotFound) else str(msgspec.to_builtins(held))
+
+    def check(self, who: str, id_: str, found: str | None) -> None:
+        assert (found is not None) == self.sees(who, id_)
+        assert all(self.sees(who, each) for each in WORD.findall(found or "")), (who, id_)
+
+
+async def failure_or(work: Coroutine[Any, Any, Any]) -> Any:
+    """What some work gave back, or what was wrong with it."""
+    try:
+        return await work
+    except NotFound as exc:
+        return exc
+
+
+@given(steps=st.lists(STEPS, min_size=4, max_size=16))
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
+)
+def test_nobody_hears_of_what_they_may_not_see(world: World, steps: list[tuple[str, str, int]]) -> None:
+    """Whatever everybody does, in which order: long chains, told as summaries, go on from others and the tenant's."""
+    world.desk.script({"text": "re {question}", "repeat": True})
+    tales = Tales(world)
+    with world.desk.set("summarization", enabled=True, token_threshold=60, window_size=1):
+        for step in steps:
+            tales.step(*step)
+    tales.all_is_seen_by_whom_it_is_for()
