@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import recollect
 from recollect.agent.history import UnknownResponse
 from recollect.agent.values import MemoryUse, Response
 from recollect.errors import Forbidden, InvalidInput, ModelRefused, ModelUnavailable, NotFound
@@ -373,6 +375,36 @@ def test_what_was_found_is_quoted_while_the_model_is_away(desk: Any) -> None:
     desk.script({"status": 400, "repeat": True})
     with pytest.raises(ModelRefused):
         desk.create("Who is the boss?", tools=tools)
+
+
+def test_a_model_that_goes_away_after_its_search(desk: Any) -> None:
+    """What it had found is quoted; what it had called counts as called."""
+    store = desk.store("The boss of the house is Ada Lovelace. She likes tea.")
+    desk.script(
+        {
+            "offered": "file_search",
+            "calls": [{"name": "file_search", "arguments": {"query": "boss of the house"}}],
+        },
+        {"status": 503},
+    )
+    tools = [{"type": "file_search", "vector_store_ids": [store]}]
+    made = desk.create("Who is the boss of the house?", tools=tools, max_tool_calls=1)
+    assert made.status == "completed"
+    assert [item["type"] for item in made.output] == ["file_search_call", "message"]
+    assert "Ada Lovelace" in text(made)
+    assert (made.extensions["answered_by"], made.extensions["degraded"]) == ("extractive", ["model"])
+
+
+@pytest.mark.rows_in("sqlite")
+def test_nothing_is_quoted_where_that_is_switched_off(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('[{"status": 503, "repeat": true}]')
+    model = {"url": f"scripted:{script}", "fallback": False}
+    with recollect.open(":memory:", embedder={"url": "hash:64"}, model=model) as opened:
+        store = opened.knowledge.stores.create().id
+        tools = [{"type": "file_search", "vector_store_ids": [store]}]
+        with pytest.raises(ModelUnavailable):
+            opened.portal.call(opened.inner.responses.create("boss?", tools=tools))
 
 
 def test_a_search_in_files_and_what_it_cites(desk: Any) -> None:
