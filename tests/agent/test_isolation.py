@@ -1052,3 +1052,30 @@ def test_nobody_hears_of_what_they_may_not_see(world: World, steps: list[tuple[s
         for step in steps:
             tales.step(*step)
     tales.all_is_seen_by_whom_it_is_for()
+
+
+def test_what_little_makes_much_of_is_bounded(world: World) -> None:
+    """A variable in many places, a file in many parts, a name many times."""
+    agent = world.made("bob", "agents", {"name": "many", "instructions": "{{a}}" * 51_000})["id"]
+    body = {"input": "hi", "agent": agent, "variables": {"a": "x" * 1_000_000}}
+    answer = world.ask("bob", "POST", "/v1/responses", body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "variables.a")
+    put = {"files": {"file": ("a.txt", b"hello there " * 50_000)}, "data": {"purpose": "assistants"}}
+    file = {"type": "input_file", "file_id": world.made("bob", "files", **put)["id"]}
+    answer = world.ask("bob", "POST", "/v1/responses", {"input": said(content=[file] * 2_000)})
+    assert answer.status_code == 400
+    assert "with the files before it" in answer.json()["error"]["message"]
+    named = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}] * 1_000}
+    body = {"input": "hi", "tools": [{"type": "function", "name": "f"}], "tool_choice": named}
+    answer = world.ask("bob", "POST", "/v1/responses", body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "tool_choice.tools")
+    assert world.prompts() == "[]"
+
+
+def test_images_are_bounded_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.agent.attachments.MAX_IMAGE_BYTES", 150)
+    put = {"files": {"file": ("a.png", b"\x89PNG" + b"0" * 96)}, "data": {"purpose": "vision"}}
+    images = [{"type": "input_image", "file_id": world.made("bob", "files", **put)["id"]} for _ in range(2)]
+    assert world.made("bob", "responses", {"input": said(content=images[:1] * 3)})["status"] == "completed"
+    answer = world.ask("bob", "POST", "/v1/responses", {"input": said(content=images)})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input[0].content[1].file_id")

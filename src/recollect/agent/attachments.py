@@ -18,6 +18,10 @@ from recollect.readers import Unreadable
 from recollect.types import Subject
 
 MAX_IMAGE_BYTES = 50 << 20
+MAX_CHARS = 16 << 20
+"""Characters that the files of one request may have together: more than any model reads."""
+AT_ONCE = 8
+"""Files of one request that are read at the same time."""
 IMAGES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 SUFFIXES = {"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/html": ".html"}
 
@@ -29,12 +33,15 @@ class Attachments:
         self._core = core
         self._files = Knowledge(core, subject).files
         self._tenant = subject.tenant_id
+        self._texts: dict[str, str] = {}
+        self._room, self._bytes = MAX_CHARS, MAX_IMAGE_BYTES
+        self._few = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, items: Sequence[Item], where: str = "input") -> None:
         """Puts the texts of files beside the parts that name them, under a private key.
 
         Raises:
-            InvalidInput: names the part whose file is not there, or cannot be read.
+            InvalidInput: names the part whose file is not there, cannot be read, or is too much.
         """
         await asyncio.gather(
             *(
@@ -48,21 +55,38 @@ class Attachments:
         if str(place) in item.get(TEXTS, {}):
             return
         part = item["content"][place]
+        async with self._few:
+            text = await self._text(part, where)
+        self._room -= len(text)
+        if self._room < 0:
+            raise InvalidInput(where, f"is more than {MAX_CHARS} characters with the files before it")
+        item.setdefault(TEXTS, {})[str(place)] = text
+
+    async def _text(self, part: Item, where: str) -> str:
+        """What a file says; one that several parts name is read once.
+
+        Raises:
+            InvalidInput: it is not there, or cannot be read; or the files before it were too much already.
+        """
+        if self._room < 0:
+            raise InvalidInput(where, f"is more than {MAX_CHARS} characters with the files before it")
         try:
-            text = await (self._uploaded(part) if part.get("file_id") else self._sent(part, where))
+            return await (self._uploaded(part) if part.get("file_id") else self._sent(part, where))
         except NotFound as exc:
             raise InvalidInput(f"{where}.file_id", str(exc)) from exc
         except Unreadable as exc:
             raise InvalidInput(where, f"the file cannot be read: {exc}") from exc
-        item.setdefault(TEXTS, {})[str(place)] = text
 
     async def _uploaded(self, part: Item) -> str:
         file = await self._files.get(part["file_id"])
         part.setdefault("filename", file.filename)
+        if file.id in self._texts:
+            return self._texts[file.id]
         held = self._core.blobs.local(self._tenant, file.id)
         path = await self._core.threads.run(held.__enter__)
         try:
-            return (await self._core.readers.read(path, file.filename)).document.text
+            text = (await self._core.readers.read(path, file.filename)).document.text
+            return self._texts.setdefault(file.id, text)
         finally:
             await self._core.threads.run(held.__exit__, None, None, None)
 
@@ -82,6 +106,7 @@ class Attachments:
             InvalidInput: an image of a new input is not there, too large, or none.
         """
         found: dict[str, str] = {}
+        self._bytes = MAX_IMAGE_BYTES
         for i, j, kind in _parts(items):
             part = items[i]["content"][j]
             if kind != "input_image" or part.get("image_url") or part["file_id"] in found:
@@ -100,8 +125,12 @@ class Attachments:
             file, pieces = await self._files.content(id_)
         except NotFound as exc:
             raise InvalidInput(where, str(exc)) from exc
-        if file.bytes > MAX_IMAGE_BYTES:
-            raise InvalidInput(where, f"the image has {file.bytes} bytes; at most {MAX_IMAGE_BYTES} are sent")
+        if file.bytes > self._bytes:
+            says = (
+                f"the image has {file.bytes} bytes; at most {MAX_IMAGE_BYTES} are sent, all images together"
+            )
+            raise InvalidInput(where, says)
+        self._bytes -= file.bytes
         data = b"".join([piece async for piece in pieces])
         if (media := media_of(data, file.media_type)) is None:
             raise InvalidInput(where, f"{file.filename!r} is no image; send other files as `input_file`")

@@ -18,6 +18,8 @@ OWN = ("model", "tool_choice", "temperature", "top_p", "max_output_tokens")
 """Fields that a request has whole or not at all."""
 GROUPS = ("text", "reasoning")
 """Fields whose members a request has one by one."""
+MAX_FILLED = 1_000_000
+"""Characters that variables may add to an agent's instructions."""
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}")
 
 
@@ -76,13 +78,20 @@ def filled(text: str, variables: Mapping[str, str]) -> str:
     """The text with each `{{name}}` replaced, once: what a value holds stays as it is.
 
     Raises:
-        InvalidInput: a variable has no value.
+        InvalidInput: a variable has no value; or the text becomes longer than `MAX_FILLED` characters.
     """
+    room = MAX_FILLED
 
     def value(place: re.Match[str]) -> str:
+        nonlocal room
         if place[1] not in variables:
             says = f"is missing: the agent's instructions need a value for {{{{{place[1]}}}}}"
             raise InvalidInput(f"variables.{place[1]}", says)
+        room -= len(variables[place[1]])
+        if room < 0:
+            raise InvalidInput(
+                f"variables.{place[1]}", f"makes the instructions longer than {MAX_FILLED} characters"
+            )
         return variables[place[1]]
 
     return _PLACE.sub(value, text)

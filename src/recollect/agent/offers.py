@@ -78,7 +78,8 @@ class Offers:
         held = dict(self.functions)
         if here:
             held |= {name: tool.offered(name) for name, tool in self.here.items()}
-        return [offer for name, offer in held.items() if only is None or name in set(only)]
+        named = held.keys() if only is None else set(only)
+        return [offer for name, offer in held.items() if name in named]
 
 
 def offers(declared: Sequence[Mapping[str, Any]], here: Sequence[Tool]) -> Offers:
@@ -151,6 +152,8 @@ def choice(asked: str | Mapping[str, Any] | None, held: Offers) -> tuple[Any, li
     convert(asked, Choice, "tool_choice")
     kind = asked.get("type")
     if kind == "allowed_tools":
+        if len(asked.get("tools") or []) > MAX_TOOLS:
+            raise InvalidInput("tool_choice.tools", f"must name at most {MAX_TOOLS} tools")
         named = [
             _chosen(one, held, f"tool_choice.tools[{i}]") for i, one in enumerate(asked.get("tools") or [])
         ]
