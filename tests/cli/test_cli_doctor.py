@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.models.server import serving
 
 from recollect import sync
 from recollect.cli import checks
 from recollect.embedders.local import WEIGHTS
 from recollect.indexes import VectorBatch
 from recollect.rows import attributes, fetch
-from tests.models.server import serving
 
 
 def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:

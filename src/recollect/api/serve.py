@@ -33,9 +33,11 @@ def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> 
     """
     Guard(config)
     logs.configure(config.server.log_level)
-    with listening(config.server.host, config.server.port) as door:
-        with asyncio.Runner(loop_factory=_loop()) as runner:
-            runner.run(_serve(config, door, started))
+    with (
+        listening(config.server.host, config.server.port) as door,
+        asyncio.Runner(loop_factory=_loop()) as runner,
+    ):
+        runner.run(_serve(config, door, started))
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
