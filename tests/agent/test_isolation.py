@@ -1039,7 +1039,7 @@ async def failure_or(work: Coroutine[Any, Any, Any]) -> Any:
         return exc
 
 
-@given(steps=st.lists(STEPS, min_size=4, max_size=16))
+@given(steps=st.lists(STEPS, min_size=6, max_size=12))
 @settings(
     max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
 )
