@@ -65,6 +65,7 @@ class World:
     app: Any
     desk: Desk
     heard: list[str] = field(default_factory=list)
+    stock: dict[str, str] = field(default_factory=dict)
 
     def ask(self, who: str, method: str, path: str, body: Any = None, **options: Any) -> httpx.Response:
         """One request over HTTP."""
@@ -270,7 +271,7 @@ def plain(answer: httpx.Response, ids: dict[str, str]) -> tuple[int, str]:
 @pytest.mark.parametrize("who", STRANGERS)
 def test_what_is_anothers_is_as_what_is_not_there(world: World, who: str) -> None:
     """Byte for byte, on every route and in every field; and nothing of it is changed, told to a model, or said."""
-    known = things(world)
+    known = world.stock = world.stock or things(world)
     unknown = unknown_to(known)
     before = world.rows()
     worked = []
@@ -289,15 +290,14 @@ def test_what_is_anothers_is_as_what_is_not_there(world: World, who: str) -> Non
 
 def test_what_is_ones_own_is_there(world: World) -> None:
     """The same questions, asked by those who may: so that the test above asks what can be answered."""
-    for who in ("alice", "service"):
-        known = things(world)
-        for name, method, path, body in probes():
-            if name.startswith(
-                ("image", "approval", "reference to", "cancel response", "follow response", "delete")
-            ):
-                continue
-            answer = world.ask(who, method, filled(path, known), filled(body, known))
-            assert answer.status_code == 200, (who, name, answer.text)
+    known = things(world)
+    for name, method, path, body in probes():
+        if name.startswith(
+            ("image", "approval", "reference to", "cancel response", "follow response", "delete")
+        ):
+            continue
+        answer = world.ask("alice", method, filled(path, known), filled(body, known))
+        assert answer.status_code == 200, (name, answer.text)
 
 
 # --- whose a response is ---------------------------------------------------------------------------
@@ -433,6 +433,7 @@ def test_private_keys_leave_by_no_route(world: World) -> None:
     assert private(answers) == []
 
 
+@pytest.mark.rows_in("sqlite")
 def test_private_keys_come_in_by_no_item(world: World) -> None:
     """Wherever they stand in an item: what they would say is told to no model and stored in no row."""
     names = ("_told", "_call_id", "_reason", "_served", "_server")
@@ -477,6 +478,7 @@ def forged(name: str = "drop_everything") -> dict[str, Any]:
     return {"type": "mcp_list_tools", "server_label": "crm", "tools": [tool]}
 
 
+@pytest.mark.rows_in("sqlite")
 def test_a_list_of_tools_that_a_client_sends_opens_nothing(world: World) -> None:
     """An agent of the tenant lets its members read with a server's tools. A member says himself which tools read."""
     tool = server(allowed_tools={"read_only": True}, require_approval={"never": {"read_only": True}})
@@ -491,6 +493,7 @@ def test_a_list_of_tools_that_a_client_sends_opens_nothing(world: World) -> None
         assert not world.desk.model.asked[-1].tools
 
 
+@pytest.mark.rows_in("sqlite")
 def test_a_list_of_tools_is_of_one_server(world: World) -> None:
     """One that was listed here is not asked again; another server with its label, or other tools of it, is."""
     made = {**forged(), "id": "mcpl_1", ORIGIN: origin(server())}
@@ -576,6 +579,7 @@ async def failure(work: Coroutine[Any, Any, Any]) -> Exception | None:
     return None
 
 
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize("bad", [HALF, NESTED], ids=["half a character", "deep"])
 def test_what_no_row_can_hold_is_refused_before_the_model_is_asked(world: World, bad: Any) -> None:
     before = world.rows()
@@ -593,6 +597,7 @@ def test_what_no_row_can_hold_is_refused_before_the_model_is_asked(world: World,
     assert world.prompts() == "[]"
 
 
+@pytest.mark.rows_in("sqlite")
 def test_the_same_over_http(world: World) -> None:
     """As JSON has it: escaped halves of characters, and more brackets than anybody reads."""
     before = world.rows()
@@ -629,6 +634,7 @@ def test_zeros_are_kept_or_refused(world: World) -> None:
         assert world.ask("bob", "GET", f"/v1/{path}").status_code == 404
 
 
+@pytest.mark.rows_in("sqlite")
 def test_what_is_packed_small_and_is_large_is_refused_at_once(world: World) -> None:
     bomb = compaction_item("a" * 1_000_000)
     assert len(bomb["encrypted_content"]) < 2_000
@@ -640,6 +646,7 @@ def test_what_is_packed_small_and_is_large_is_refused_at_once(world: World) -> N
     assert time.process_time() - began < 5
 
 
+@pytest.mark.rows_in("sqlite")
 def test_others_are_answered_while_a_long_text_is_counted(world: World) -> None:
     async def both() -> tuple[float, float]:
         by = world.rc.inner.responding_as(subject("bob"))
@@ -657,6 +664,7 @@ def test_others_are_answered_while_a_long_text_is_counted(world: World) -> None:
     assert waited < whole / 2
 
 
+@pytest.mark.rows_in("sqlite")
 def test_many_items_are_read_in_bounded_time(world: World) -> None:
     began = time.process_time()
     assert world.made("bob", "responses", {"input": said() * 10_000})["status"] == "completed"
@@ -694,6 +702,7 @@ def test_jobs_show_nothing_of_what_was_asked(world: World) -> None:
     until(world, lambda: SECRET not in str(world.desk.rows("SELECT * FROM jobs")))
 
 
+@pytest.mark.rows_in("sqlite")
 def test_metrics_models_and_logs_tell_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     for turn in ({"text": SECRET}, {"text": SECRET, "cut": True}, {"status": 500}):
@@ -900,6 +909,7 @@ def test_what_a_connection_holds_is_its_own(world: World) -> None:
     world.rc.portal.call(go())
 
 
+@pytest.mark.rows_in("sqlite")
 def test_a_reader_opens_no_connection(world: World) -> None:
     async def go() -> str:
         end = Socket(world, "reader")
@@ -1053,6 +1063,7 @@ def test_nobody_hears_of_what_they_may_not_see(world: World, steps: list[tuple[s
     tales.all_is_seen_by_whom_it_is_for()
 
 
+@pytest.mark.rows_in("sqlite")
 def test_what_little_makes_much_of_is_bounded(world: World) -> None:
     """A variable in many places, a file in many parts, a name many times."""
     agent = world.made("bob", "agents", {"name": "many", "instructions": "{{a}}" * 51_000})["id"]
@@ -1071,6 +1082,7 @@ def test_what_little_makes_much_of_is_bounded(world: World) -> None:
     assert world.prompts() == "[]"
 
 
+@pytest.mark.rows_in("sqlite")
 def test_images_are_bounded_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.agent.attachments.MAX_IMAGE_BYTES", 150)
     put = {"files": {"file": ("a.png", b"\x89PNG" + b"0" * 96)}, "data": {"purpose": "vision"}}
