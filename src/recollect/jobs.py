@@ -231,11 +231,21 @@ class Jobs:
         now = now_micros()
 
         def work(c: Connection) -> None:
-            if not c.run("cancel_queued_job", [now, tenant, id_]):
+            held = c.one("told_job", [tenant, id_])
+            if c.run("cancel_queued_job", [now, tenant, id_]):
+                assert held is not None
+                self._end_queued(c, tenant, id_, *held)
+            else:
                 c.run("cancel_running_job", [now, tenant, id_])
 
         await self.threads.result(self.db.write(work, tenant=tenant))
         return await self.get(tenant, id_)
+
+    def _end_queued(self, c: Connection, tenant: str, id_: str, kind: str, payload: str) -> None:
+        """What is written of the thing that a job was about, which nobody will do now."""
+        if kind in self.endings:
+            run = Run(self, "", tenant, id_, kind, json.loads(payload), None, 0, None, 0)
+            self.endings[kind](c, run, "the job was cancelled")
 
     async def wait(self, tenant: str, id_: str) -> Job:
         """The job once it has ended, whichever way."""

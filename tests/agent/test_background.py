@@ -173,6 +173,21 @@ def test_cancelled_before_it_is_made(desk: Any) -> None:
     assert desk.run(desk.responses.get(made.id)) == cancelled
 
 
+def test_cancelled_with_its_job(desk: Any) -> None:
+    """By an admin who sees a job, not what it is about: nothing waits for ever."""
+    desk.script({"hang": True, "repeat": True})
+    busy = [desk.create("wait", background=True) for _ in range(8)]
+    made = desk.create("count", background=True)
+    jobs = desk.inner.core.jobs
+    (queued,) = [job for job in desk.run(jobs.list(desk.tenant)) if job.state == "queued"]
+    desk.run(jobs.cancel(desk.tenant, queued.id))
+    ended = desk.run(desk.responses.get(made.id))
+    assert (ended.status, ended.error["message"]) == ("failed", "the job was cancelled")
+    assert desk.followed(made.id)[-1]["type"] == "response.failed"
+    for one in busy:
+        desk.run(desk.responses.cancel(one.id))
+
+
 def test_cancelled_while_it_is_made(desk: Any) -> None:
     desk.script({"text": "half a sentence", "hang": True})
     made = desk.create("go", background=True)

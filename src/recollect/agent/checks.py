@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+import msgspec
+
 from recollect.agent.items import check_json
 from recollect.agent.values import ConversationRef, MemoryUse, ResponseRequest
 from recollect.errors import InvalidInput
@@ -22,6 +24,8 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 KINDS = get_args(Kind)
 FORMATS = ("text", "json_object", "json_schema")
+MAX_TOOL_BYTES = 1 << 20
+"""Of all tools of a request: each event that shows the response repeats them."""
 MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
 
 
@@ -37,6 +41,8 @@ def check(request: ResponseRequest) -> None:
         raise InvalidInput(
             "previous_response_id", "goes without `conversation`: the history comes from one of the two"
         )
+    if len(msgspec.json.encode(request.tools)) > MAX_TOOL_BYTES:
+        raise InvalidInput("tools", f"are more than {MAX_TOOL_BYTES} bytes of JSON together")
     if request.background and request.store is False:
         raise InvalidInput("background", "needs `store`: what runs in the background is fetched later")
     if request.truncation not in (None, "auto", "disabled"):

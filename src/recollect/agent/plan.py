@@ -219,7 +219,7 @@ class Planning:
 
     def servers(self, request: ResponseRequest) -> Servers:
         """The MCP servers of a request. Any may be called while only this machine can ask for it."""
-        alone = self.config.server.host in ("127.0.0.1", "::1", "localhost")
+        alone = self.config.server.host in ("127.0.0.1", "::1", "localhost") and not self.config.keys
         return Servers(request.tools or [], self.config.responses, alone)
 
     async def ready(self, encoding: str | None = None) -> None:

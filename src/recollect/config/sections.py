@@ -186,7 +186,8 @@ class Responses(Section, frozen=True, kw_only=True):
     """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is
     taken from memory and from files (results, least similarity, tokens), whether files are searched at all, seconds
     between signs of life on a stream, background responses at once (0: left to `recollect worker`), and the hosts of
-    MCP servers that may be called: null is any while only this machine reaches the server, and none otherwise."""
+    MCP servers that may be called: null is any while only this machine reaches the server and no keys are set, and none
+    otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0

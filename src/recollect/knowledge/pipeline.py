@@ -283,7 +283,8 @@ class Pipeline:
     def failed(self, c: Connection, run: Run, error: str) -> None:
         """The job gave up: the file says so, in the same transaction."""
         times = min(run.attempts, self.core.jobs.max_attempts)  # one more when the last died with its process
-        self._failed(c, run, "server_error", f"indexing failed {times} times: {error}")
+        says = f"indexing failed {times} times: {error}" if times else f"it was not indexed: {error}"
+        self._failed(c, run, "server_error", says)
 
     # --- attributes --------------------------------------------------------------------------------
 

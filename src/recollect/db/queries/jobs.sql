@@ -9,6 +9,9 @@ SELECT id FROM jobs WHERE tenant_id = ? AND kind = ? AND dedup_key = ? AND state
 SELECT id, kind, state, done, total, attempts, error, result, created_at, updated_at FROM jobs
 WHERE tenant_id = ? AND id = ?
 
+-- name: told_job
+SELECT kind, payload FROM jobs WHERE tenant_id = ? AND id = ?
+
 -- name: list_jobs
 SELECT id, kind, state, done, total, attempts, error, result, created_at, updated_at FROM jobs
 WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
