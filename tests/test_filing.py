@@ -44,7 +44,7 @@ def held(knowledge: Any, store: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(steps=st.lists(st.dictionaries(NAMES, TEXTS), min_size=1, max_size=4))
 def test_the_store_follows_the_files(opened: sync.BlockingRecollect, steps: list[dict[str, str]]) -> None:
     knowledge = opened.knowledge

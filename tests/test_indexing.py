@@ -38,7 +38,7 @@ def places(folder: Path) -> set[tuple[str, str, int, int]]:
     }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(steps=STEPS)
 def test_memories_follow_files_and_a_second_run_changes_nothing(
     anew: Any, steps: list[dict[str, str]]

@@ -247,7 +247,7 @@ def walk(memories: BlockingMemories, **how: Any) -> list[str]:
         after = page.last_id
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(count=st.integers(0, 23), limit=st.integers(1, 25), order=st.sampled_from(["asc", "desc"]))
 def test_pages_hold_every_row_once(anew: Any, count: int, limit: int, order: str) -> None:
     memories = anew()

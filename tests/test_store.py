@@ -204,8 +204,17 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("side", ["index-", "words-"])
+USUAL = ("empty", "flip", "halve")
+"""What is done to the files of words, which are many, in the normal run."""
+
+
+@pytest.mark.parametrize(
+    ("side", "damage"),
+    [("index-", damage) for damage in DAMAGE]
+    + [
+        pytest.param("words-", damage, marks=[] if damage in USUAL else pytest.mark.slow) for damage in DAMAGE
+    ],
+)
 def test_a_damaged_cache_is_made_again(
     saved: tuple[Path, dict[str, list[SearchResult]]], tmp_path: Path, side: str, damage: str
 ) -> None:

@@ -351,7 +351,7 @@ def test_a_source_that_cannot_be_read_is_named(memories: BlockingMemories, tmp_p
     assert memories.import_from(tmp_path / "empty").read == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_an_export_with_flipped_bytes_never_breaks_the_rows(anew: Any, data: st.DataObject) -> None:
     """Whatever the bytes are: stored or refused by a house error, and the rows answer afterwards."""
@@ -404,7 +404,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(rows=st.lists(ROW, min_size=1, max_size=6), vectors=st.booleans())
 def test_any_row_survives_the_round_trip(anew: Any, rows: list[dict[str, Any]], vectors: bool) -> None:
     first, second = anew(), anew()

@@ -326,7 +326,7 @@ def look(memories: BlockingMemories) -> Any:
     return [(row.content, row.session_id, row.access_count) for row in rows], found, memories.count()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(st.tuples(st.booleans(), STEP), max_size=14))
 def test_two_tenants_with_the_same_ids_live_apart(
     house: BlockingRecollect, steps: list[tuple[bool, Any]]
@@ -469,7 +469,7 @@ def fill(house: BlockingRecollect, rows: list[dict[str, Any]]) -> tuple[str, Blo
     return tenant, admin
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=st.lists(ROW, min_size=1, max_size=12),
     asked=st.lists(st.tuples(QUESTION, SUBJECT), min_size=1, max_size=8),
@@ -501,7 +501,7 @@ def test_every_way_of_asking_finds_the_rows_of_the_model(
             assert len(few.results) == min(2, len(wanted)), "the filter goes before the limit"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=st.lists(ROW, min_size=1, max_size=10), asked=QUESTION, subject=SUBJECT)
 def test_forgetting_takes_what_a_question_names_and_nothing_else(
     house: BlockingRecollect, rows: list[dict[str, Any]], asked: dict[str, Any], subject: Subject

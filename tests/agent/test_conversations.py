@@ -141,7 +141,7 @@ def test_metadata_is_replaced(room: Room) -> None:
     assert room.admin.update(id_, metadata=None).metadata == {}
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(
     limit=st.integers(1, 7), order=st.sampled_from(["asc", "desc"]), added=st.integers(0, 5), data=st.data()
 )

@@ -241,7 +241,7 @@ def check_whole(events: list[dict[str, Any]], response: Response) -> Heard:
     return heard
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TURNS)
 def test_events_together_are_the_response(house: Any, turns: list[Any]) -> None:
     """Whatever a model says, in whatever order, to its end or not."""
@@ -259,7 +259,7 @@ def test_events_together_are_the_response(house: Any, turns: list[Any]) -> None:
         assert text == "".join(part["text"] for part in parts if part["type"] == "output_text")
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TURNS, st.data())
 def test_events_that_break_off_are_put_together(house: Any, turns: list[Any], data: st.DataObject) -> None:
     """As when a process dies: what was told by then, and no more."""

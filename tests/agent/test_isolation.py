@@ -1051,7 +1051,7 @@ async def failure_or(work: Coroutine[Any, Any, Any]) -> Any:
 
 @given(steps=st.lists(STEPS, min_size=6, max_size=12))
 @settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
+    max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
 )
 def test_nobody_hears_of_what_they_may_not_see(world: World, steps: list[tuple[str, str, int]]) -> None:
     """Whatever everybody does, in which order: long chains, told as summaries, go on from others and the tenant's."""

@@ -65,7 +65,7 @@ NEAR = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.lists(NEAR | ANYTHING, max_size=4) | ANYTHING)
 def test_whatever_comes_is_refused_or_complete(raw: Any) -> None:
     try:

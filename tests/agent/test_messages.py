@@ -58,7 +58,7 @@ def check_order(messages: list[Message]) -> None:
     assert waiting == []
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(st.lists(ITEMS, max_size=10))
 def test_any_order_that_is_taken_is_taken_by_models(raw: list[Item]) -> None:
     items = checked(raw)

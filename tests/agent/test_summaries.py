@@ -149,7 +149,7 @@ def test_a_huge_result_does_not_fill_the_transcript() -> None:
     assert count(line) <= 1_001
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 120), max_size=20), st.integers(20, 200))
 def test_no_piece_is_beyond_its_room(lengths: list[int], room: int) -> None:
     held = items(

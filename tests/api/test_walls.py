@@ -258,7 +258,7 @@ def exported(house: Any, key: str) -> bytes:
 
 
 @settings(
-    max_examples=12,
+    max_examples=6,
     phases=[Phase.generate],  # shrinking would take minutes: every try has tenants of its own
     deadline=None,
     suppress_health_check=list(HealthCheck),

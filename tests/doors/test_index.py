@@ -229,7 +229,7 @@ class IndexDoor:
         assert index.count("b", Compare("$seq", "lt", 5)) == 0
         assert len(index.search("c", vectors[0], 50)) == 0
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=21, deadline=None, suppress_health_check=SHARED)
     @given(rows=ROWS, wheres=st.lists(FILTERS, min_size=1, max_size=5), split=st.integers(0, 25))
     def test_filters_mean_what_matches_says(
         self, index: Index, rows: Rows, wheres: Sequence[Filter], split: int

@@ -333,7 +333,7 @@ def shared(request) -> Iterator[Words]:
     index.close()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=21, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ATTRIBUTES, min_size=1, max_size=12), wheres=st.lists(FILTERS, min_size=1, max_size=8))
 def test_filters_mean_what_matches_says(shared, rows, wheres):
     shared.clear()
@@ -365,7 +365,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=14, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=OPERATIONS)
 def test_every_state_is_what_a_dict_would_hold(shared, operations):
     shared.clear()
@@ -400,7 +400,7 @@ CROWD = st.lists(
 
 
 @pytest.mark.parametrize("shared", OWN_STATISTICS, indirect=True)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=14, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=CROWD)
 def test_scores_and_order_owe_nothing_to_another_tenant(shared, operations):
     """A house of its own and one with neighbours who write, remove and commit: the tenant hears the same."""

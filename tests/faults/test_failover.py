@@ -168,7 +168,11 @@ def loaded(url: str, placement: tuple[str, str], folder: Path) -> Iterator[tuple
             yield load, [opened.memories, server.client]
 
 
-@pytest.mark.parametrize("placement", [cluster.INSIDE, cluster.LOCAL], ids=["inside", "local"])
+@pytest.mark.parametrize(
+    "placement",
+    [cluster.INSIDE, pytest.param(cluster.LOCAL, marks=pytest.mark.slow)],
+    ids=["inside", "local"],
+)
 def test_another_server_takes_over(placement: tuple[str, str], tmp_path: Path) -> None:
     with (
         cluster.databases() as (first, second),
@@ -214,6 +218,7 @@ SCANS = (
 )
 
 
+@pytest.mark.slow
 def test_a_replica_answers_searches_when_it_has_what_was_written(tmp_path: Path) -> None:
     with cluster.databases() as (primary, replica):
         database = {"url": primary.url, "replica_url": replica.url}

@@ -151,6 +151,7 @@ def test_killed_between_rows_and_indexes(tmp_path: Path) -> None:
     run(tmp_path, 4, random.randrange(1_000_000), "slow")
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_without_a_clean_close(tmp_path: Path) -> None:
     """Each life opens what the kill before it left; only the last one is looked at."""
     seed = random.randrange(1_000_000)

@@ -87,6 +87,7 @@ def test_a_hundred_kills(tmp_path: Path, sources: Path, undisturbed: dict[str, A
     }
 
 
+@pytest.mark.slow
 def test_killed_while_another_process_works_beside_it(
     tmp_path: Path, sources: Path, undisturbed: dict[str, Any], postgres_url: str
 ) -> None:

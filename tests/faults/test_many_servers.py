@@ -33,7 +33,7 @@ _spec.loader.exec_module(cluster)
 
 PLACEMENTS = [
     pytest.param(cluster.LOCAL, id="local"),
-    pytest.param(cluster.MIXED, id="mixed"),
+    pytest.param(cluster.MIXED, id="mixed", marks=pytest.mark.slow),
     pytest.param(
         cluster.INSIDE,
         id="inside",

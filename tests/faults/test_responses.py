@@ -47,7 +47,7 @@ def settings(folder: Path, script: list[dict[str, Any]] = SCRIPT, **more: Any) -
     given = {
         "embedder": {"url": "hash:64"},
         "data": str(folder),
-        "server": {"port": 0, "request_timeout": 1},
+        "server": {"port": 0, "request_timeout": 3},
         "model": {"url": f"scripted:{path}"},
         "jobs": {"max_attempts": 1_000},
         **more,
@@ -72,7 +72,7 @@ class Asking:
         assert found.status_code == 200, found.text
         return dict(found.json())
 
-    def ended(self, id_: str, seconds: float = 5.0) -> dict[str, Any]:
+    def ended(self, id_: str, seconds: float = 20.0) -> dict[str, Any]:
         until(lambda: self.get(id_)["status"] not in ("queued", "in_progress"), seconds)
         return self.get(id_)
 

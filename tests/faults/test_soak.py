@@ -124,6 +124,7 @@ def p99(values: list[float]) -> float:
     return sorted(values)[int(len(values) * 0.99)]
 
 
+@pytest.mark.slow
 def test_twenty_seconds_of_everything(tmp_path: Path) -> None:
     with recollect.open(tmp_path, embedder=QUICK) as opened:
         load = Load(opened, most=300)

@@ -138,7 +138,7 @@ def cleared() -> Iterator[LanceIndex]:
     index.close()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.dictionaries(KEYS, HELD, max_size=4), min_size=1, max_size=12),
     wheres=st.lists(FILTERS, min_size=3, max_size=8),

@@ -418,7 +418,7 @@ WHERES: st.SearchStrategy[Filter] = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(held=st.lists(st.dictionaries(KEYS, HELD), min_size=1, max_size=12), where=WHERES)
 def test_filters_mean_the_same_over_the_wire(index: Index, held: list[dict[str, Any]], where: Filter) -> None:
     index.clear()

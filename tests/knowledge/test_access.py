@@ -310,7 +310,7 @@ def build(shelf: Any, tenants: list[str], files: list[Kept], held: list[Shared])
     shelf.settle()
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(files=st.lists(kept, max_size=4), held=st.lists(stores, min_size=1, max_size=4))
 def test_nothing_of_one_is_in_anothers_answer(shelves: Any, files: list[Kept], held: list[Shared]) -> None:
     shelf, other = shelves(), shelves()

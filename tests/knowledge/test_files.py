@@ -364,7 +364,7 @@ def test_a_cursor_of_anothers_file_names_nothing(shelf: Any) -> None:
 steps = st.lists(st.integers(0, 3), max_size=6)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 9), st.integers(1, 4), st.sampled_from(["asc", "desc"]), steps)
 def test_pages_hold_every_file_once_while_others_come(
     shelves: Any, count: int, limit: int, order: str, comes: list[int]
@@ -386,7 +386,7 @@ def test_pages_hold_every_file_once_while_others_come(
     assert seen == (there if order == "asc" else there[::-1])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_stores_and_their_files_are_paged_both_ways(shelves: Any, data: st.DataObject) -> None:
     shelf = shelves()

@@ -545,7 +545,7 @@ def check_scores(found: list[Passage], threshold: float = 0.0) -> None:
     assert all(threshold - 1e-6 <= score <= 1.0 for score in scores)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     limit=st.integers(1, 60),
     threshold=st.sampled_from([None, 0.0, 0.05, 0.3, 0.6, 1.0]),

@@ -84,7 +84,7 @@ def test_an_upload_becomes_a_file(shelf: Any) -> None:
     assert blobs(shelf) == {done.file.id}
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=6), st.randoms(use_true_random=False)
 )

@@ -18,7 +18,7 @@ def ndjson(context: Any, value: Any) -> bytes:
     return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode()
 
 
-EXAMPLES = 12
+EXAMPLES = 5
 """Per route and mode: the whole stays under a minute."""
 
 

@@ -24,6 +24,8 @@ from recollect.types import Hit
 
 SESSION = "sample"
 SHOWN = 300
+DOCUMENTS = ("README.md", "docs/cli.md", "docs/knowledge.md", "docs/responses.md", "docs/backends.md")
+"""Those that a user asks about, so that nobody waits for the rest to be embedded."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -88,11 +90,11 @@ def questions() -> list[Question]:
 
 
 def own_documents() -> list[Path]:
-    """Recollect's own documents, when it runs from its repository; an installed package has none."""
+    """Some of Recollect's own documents, when it runs from its repository; an installed package has none."""
     root = Path(recollect.__file__).resolve().parents[2]
     if not (root / "pyproject.toml").is_file():
         return []
-    return [path for path in (root / "README.md", root / "docs") if path.exists()]
+    return [path for name in DOCUMENTS if (path := root / name).exists()]
 
 
 def documents(verbs: Verbs, *, quiet: bool) -> Indexed:
