@@ -349,8 +349,7 @@ def test_two_that_make_one_response_are_found_out(desk: Any) -> None:
     desk.script(SLOW)
     made = desk.create("go", background=True)
     desk.run(wait_for(lambda: desk.rows(LAST, desk.tenant) > [(1,)]))
-    last = desk.rows(LAST, desk.tenant)[0][0]
-    event = {"type": "response.output_item.added", "sequence_number": last + 1, "output_index": 0}
+    event: dict[str, Any] = {"type": "response.output_item.added", "output_index": 0}
     event["item"] = {
         "id": "msg_other",
         "type": "message",
@@ -359,10 +358,13 @@ def test_two_that_make_one_response_are_found_out(desk: Any) -> None:
         "content": [],
     }
 
-    def other(c: Any) -> None:
+    def other(c: Any) -> int:
+        (last,) = c.one("last_event", [desk.tenant, made.id])
+        event["sequence_number"] = last + 1
         c.run("add_events", [desk.tenant, made.id, last + 1, last + 1, encoded(event)])
+        return int(last)
 
-    desk.inner.core.store.db.write(other).result()
+    last = desk.inner.core.store.db.write(other).result()
     ended = desk.ended(made.id)
     assert ended.status == "failed"
     assert "by another process" in ended.error["message"]
