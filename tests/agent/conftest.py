@@ -28,7 +28,12 @@ T = TypeVar("T")
 SETTINGS: dict[str, Any] = {
     "embedder": {"url": "hash:64"},
     "knowledge": {"chunk_size": 64, "chunk_overlap": 0},
-    "responses": {"file_min_score": 0.0, "memory_min_score": 0.0, "tool_timeout": 5.0},
+    "responses": {
+        "file_min_score": 0.0,
+        "memory_min_score": 0.0,
+        "tool_timeout": 5.0,
+        "mcp_hosts": ["127.0.0.1", "localhost"],
+    },
 }
 
 

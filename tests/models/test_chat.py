@@ -707,12 +707,15 @@ def test_a_call_that_is_cancelled_ends_the_request_too() -> None:
         for steps in (["hang"], [head(), "hang"], [head(), event({"content": "x"}), "hang"]):
             async with raw(steps) as server:
                 task = asyncio.create_task(pieces(opened(server)))
+                while not server.connections:
+                    await asyncio.sleep(0.01)
                 await asyncio.sleep(0.05)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-                await asyncio.sleep(0.05)
-                assert server.left == 1
+                async with asyncio.timeout(5):
+                    while server.left != 1:
+                        await asyncio.sleep(0.01)
 
     run(test)
 

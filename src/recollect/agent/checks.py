@@ -41,8 +41,6 @@ def check(request: ResponseRequest) -> None:
         raise InvalidInput(
             "previous_response_id", "goes without `conversation`: the history comes from one of the two"
         )
-    if len(msgspec.json.encode(request.tools)) > MAX_TOOL_BYTES:
-        raise InvalidInput("tools", f"are more than {MAX_TOOL_BYTES} bytes of JSON together")
     if request.background and request.store is False:
         raise InvalidInput("background", "needs `store`: what runs in the background is fetched later")
     if request.truncation not in (None, "auto", "disabled"):
@@ -54,6 +52,8 @@ def check(request: ResponseRequest) -> None:
     for name in request.__struct_fields__:
         if name != "input":  # whose items are checked one by one
             check_json(getattr(request, name), name)
+    if len(msgspec.json.encode(request.tools)) > MAX_TOOL_BYTES:
+        raise InvalidInput("tools", f"are more than {MAX_TOOL_BYTES} bytes of JSON together")
     for i, tool in enumerate(request.tools or []):
         if not isinstance(tool.get("type"), str):
             raise InvalidInput(f"tools[{i}].type", "must be a text, as in `function` or `file_search`")
