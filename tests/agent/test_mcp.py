@@ -25,6 +25,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from recollect.agent.tools.base import Result, Tool, Turn
+from recollect.agent.tools.calls import asking
 from recollect.agent.tools.mcp import OUTPUT_TOKENS, McpTool, approved, checked, echoed, listed
 from recollect.agent.values import Item, MemoryUse
 from recollect.config.sections import Responses
@@ -405,7 +406,7 @@ def test_approval_is_asked_unless_it_is_said_otherwise(site: Site) -> None:
             async with Using(raw, cached=item) as used:
                 assert {tool.name for tool in used.tools if tool.approved} == expected
         async with Using(declared(site.url(), require_approval="always"), cached=item) as used:
-            request = used["add"].asking('{"a": 1}')
+            request = asking(used["add"].begun('{"a": 1}'))
             assert request.pop("id").startswith("mcpr_")
             assert request == {
                 "type": "mcp_approval_request", "server_label": "desk", "name": "add", "arguments": '{"a": 1}'

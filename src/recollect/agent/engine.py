@@ -19,7 +19,7 @@ from recollect.agent.context import Remembered, remembered, told
 from recollect.agent.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from recollect.agent.history import History, Past, fit
 from recollect.agent.items import last_question
-from recollect.agent.loop import Brief, Loop, past_sources
+from recollect.agent.loop import Brief, Loop
 from recollect.agent.merging import Effective
 from recollect.agent.offers import choice, offers
 from recollect.agent.plan import Plan, Planning, is_long, queued_items
@@ -27,6 +27,7 @@ from recollect.agent.profile_values import Profile
 from recollect.agent.profiles import Agents
 from recollect.agent.records import NewResponse
 from recollect.agent.runs import ENDING, Run
+from recollect.agent.sources import past_sources
 from recollect.agent.summaries import compacted
 from recollect.agent.tools.base import Turn
 from recollect.agent.turns import turns_of
@@ -273,11 +274,15 @@ class Engine:
         context = told(
             plan.turn, plan.request.instructions, plan.past, found, self.planning.config.model.context_tokens
         )
-        return (
-            tokens_of_messages(context.messages, plan.encoding)
-            + tokens_of_tools(held.shapes(), plan.encoding)
-            + tokens_of_items([*plan.past.items, *plan.input], plan.encoding)
-        )
+
+        def counted() -> int:
+            return (
+                tokens_of_messages(context.messages, plan.encoding)
+                + tokens_of_tools(held.shapes(), plan.encoding)
+                + tokens_of_items([*plan.past.items, *plan.input], plan.encoding)
+            )
+
+        return await self.core.threads.run(counted)
 
     async def compact(self, subject: Subject, request: ResponseRequest) -> dict[str, Any]:
         """See `Responses.compact`."""

@@ -11,23 +11,20 @@ from typing import Any
 import msgspec
 from opentelemetry import trace
 
-from recollect import prompts
 from recollect.agent.events import Telling
 from recollect.agent.listening import Listening
 from recollect.agent.messages import Images, to_messages
 from recollect.agent.offers import Offers
 from recollect.agent.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCall, next_step, parsed
 from recollect.agent.tools.base import Result, Tool, Turn
+from recollect.agent.tools.calls import HOUSE, asking, begun_call, failed_call
 from recollect.agent.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
 from recollect.errors import ModelBroken, ModelError, ModelRefused, RecollectError
-from recollect.knowledge.records import new_id
 from recollect.models.base import Ask, Message, Model, Source, TokenUsage
 
 log = logging.getLogger("recollect.agent")
 _tracer = trace.get_tracer("recollect")
 CHAT = {"gen_ai.operation.name": "chat"}
-HOUSE = "recollect"
-"""The label under which calls appear that no server of the request has."""
 
 
 @dataclass(slots=True)
@@ -61,7 +58,6 @@ class Loop:
         self._sources = list(brief.sources)
         self._left = brief.max_tool_calls
         self._asked = 0
-        self._usage = ResponseUsage()
         self._said_to_stop = False
 
     async def run(self) -> None:
@@ -138,7 +134,7 @@ class Loop:
             tools=offered,
             tool_choice=self._choice() if offered else None,
             parallel_tool_calls=brief.ask.parallel_tool_calls if offered else None,
-            max_tokens=None if limit is None else max(1, limit - self._usage.output_tokens),
+            max_tokens=None if limit is None else max(1, limit - self.response.usage.output_tokens),
             sources=self._sources,
         )
 
@@ -154,8 +150,8 @@ class Loop:
     def _count(self, ask: Ask, turn: ModelTurn, told: TokenUsage | None) -> None:
         if told is None:
             told = self._estimated(ask, turn)
-        old = self._usage
-        self._usage = ResponseUsage(
+        old = self.response.usage
+        self.response.usage = ResponseUsage(
             input_tokens=old.input_tokens + told.input,
             input_tokens_details=InputTokensDetails(
                 cached_tokens=old.input_tokens_details.cached_tokens + told.cached
@@ -166,7 +162,6 @@ class Loop:
             ),
             total_tokens=old.total_tokens + told.input + told.output,
         )
-        self.response.usage = self._usage
 
     def _estimated(self, ask: Ask, turn: ModelTurn) -> TokenUsage:
         count = self.brief.turn.count
@@ -183,7 +178,7 @@ class Loop:
         self._left -= len(step.calls)
         await self.run_calls([(call, self.brief.offers.here.get(call.name)) for call in step.calls])
         for call in step.ask:
-            item = self.brief.offers.here[call.name].asking(call.arguments)
+            item = asking(self.brief.offers.here[call.name].begun(call.arguments))
             self.telling.begin(item)
             self.telling.end(item)
 
@@ -199,7 +194,7 @@ class Loop:
             self._end(call, item, result)
 
     def _begin(self, call: ToolCall, tool: Tool | None, approval_id: str | None) -> Item:
-        item = unknown_call(call) if tool is None else tool.begun(call.arguments)
+        item = begun_call(HOUSE, call.name, call.arguments) if tool is None else tool.begun(call.arguments)
         item["_call_id"] = call.id
         if approval_id is not None:
             item["approval_request_id"] = approval_id
@@ -219,7 +214,7 @@ class Loop:
     async def _run(self, call: ToolCall, tool: Tool | None, item: Item) -> Result:
         """What a call came to; whatever goes wrong in it is its result, which the model sees."""
         if tool is None:
-            return _failed(item, f"There is no tool named {call.name!r}.")
+            return failed_call(item, f"There is no tool named {call.name!r}.")
         arguments = parsed(call.arguments)
         if isinstance(arguments, str):
             return tool.failed(item, arguments)
@@ -239,8 +234,9 @@ class Loop:
         # The item is in the response already: it is filled, not replaced.
         item.update(result.item)
         if result.told is not None:
-            item["_told"] = result.told(self._numbered(result.sources))
-            item["_sources"] = msgspec.to_builtins(self._sources[len(self._sources) - len(result.sources) :])
+            numbered = self._numbered(result.sources)
+            item["_told"] = result.told(numbered)
+            item["_sources"] = msgspec.to_builtins(numbered)
         elif result.text:
             item["_told"] = result.text
         item["_call_id"] = call.id
@@ -256,60 +252,3 @@ class Loop:
         ]
         self._sources += numbered
         return numbered
-
-
-def unknown_call(call: ToolCall) -> Item:
-    """The item of a call that nobody can run."""
-    return {
-        "id": new_id("mcp_"),
-        "type": "mcp_call",
-        "status": "in_progress",
-        "server_label": HOUSE,
-        "name": call.name,
-        "arguments": call.arguments,
-        "output": None,
-        "error": None,
-        "approval_request_id": None,
-    }
-
-
-def _failed(item: Item, reason: str) -> Result:
-    return Result({**item, "status": "failed", "error": error_of(reason)}, f"Error: {reason}")
-
-
-def error_of(reason: str) -> dict[str, Any]:
-    """A failed call's error, in the API's shape."""
-    return {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": reason}]}
-
-
-def past_sources(items: Sequence[Item]) -> list[Source]:
-    """What earlier searches of a conversation found, with the numbers that the model saw."""
-    return [
-        msgspec.convert(one, Source)
-        for item in items
-        if item["type"] == "file_search_call"
-        for one in item.get("_sources", ())
-    ]
-
-
-def cite_again(items: Sequence[Item], past: Sequence[Item]) -> None:
-    """Numbers what the searches among the items found that a client sends back and nobody has stored, after what was
-    found in the past: so they can be cited."""
-    number = max((source.number for source in past_sources([*past, *items])), default=0)
-    for item in items:
-        if item["type"] != "file_search_call" or "_sources" in item or not item.get("results"):
-            continue
-        sources = [
-            Source(
-                number=number + at,
-                text=str(one.get("text") or ""),
-                title=str(one.get("filename") or ""),
-                id=str(one.get("file_id") or ""),
-            )
-            for at, one in enumerate(item["results"], 1)
-        ]
-        number += len(sources)
-        item["_sources"] = msgspec.to_builtins(sources)
-        item["_told"] = prompts.passages(
-            [prompts.passage(one.number, one.title, one.text) for one in sources]
-        )

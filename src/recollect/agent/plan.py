@@ -17,13 +17,13 @@ from recollect.agent.declared import repeated
 from recollect.agent.events import response_of_item
 from recollect.agent.history import History, Past
 from recollect.agent.items import check_calls, checked
-from recollect.agent.loop import cite_again
 from recollect.agent.mcp_turns import MCP, Servers
 from recollect.agent.merging import Effective
 from recollect.agent.offers import choice, offers
 from recollect.agent.profile_values import Profile
 from recollect.agent.profiles import Agents
 from recollect.agent.records import NewResponse, encoded
+from recollect.agent.sources import cite_again
 from recollect.agent.tools.base import Tool, Turn
 from recollect.agent.tools.mcp import approved
 from recollect.agent.tools.memory import acting

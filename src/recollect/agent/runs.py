@@ -130,9 +130,8 @@ class Run:
         if self._task is None or self._ended.is_set() or self.abandoned:
             return
         self.abandoned, self._reason = True, reason
-        if (
-            self._working
-        ):  # a task that was not begun would end without a word, and what has ended is being stored
+        # A task that was not begun would end without a word, and what has ended is being stored.
+        if self._working:
             self._task.cancel()
 
     async def done(self) -> Response:

@@ -54,7 +54,7 @@ class Tool(ABC):
     description: str
     parameters: dict[str, Any]
     approved: bool = True
-    """Whether it runs without asking; otherwise `asking` makes the item that asks, and the response ends there."""
+    """Whether it runs without asking; otherwise the response ends with an item that asks, see `calls.asking`."""
 
     def offered(self, name: str) -> dict[str, Any]:
         """The tool as chat completions have it."""
@@ -88,7 +88,3 @@ class Tool(ABC):
     async def close(self) -> None:
         """Lets go of what the tool holds for one response; called at its end, however it ended. Idempotent."""
         return
-
-    def asking(self, arguments: str) -> Item:
-        """The item that asks for approval, where `approved` is False."""
-        raise NotImplementedError

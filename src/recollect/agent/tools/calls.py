@@ -28,6 +28,12 @@ def begun_call(label: str, name: str, arguments: str) -> Item:
     }
 
 
+def asking(begun: Item) -> Item:
+    """The item that asks whether this call may begin."""
+    named = {key: begun[key] for key in ("server_label", "name", "arguments")}
+    return {"id": new_id("mcpr_"), "type": "mcp_approval_request", **named}
+
+
 def done_call(item: Item, output: str) -> Item:
     """The call with what it gave back."""
     return {**item, "status": "completed", "output": output}

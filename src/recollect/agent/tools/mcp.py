@@ -276,16 +276,6 @@ class McpTool(Tool):
         """The item of a call that begins."""
         return begun_call(self.server_label, self.name, arguments)
 
-    def asking(self, arguments: str) -> Item:
-        """The item that asks for approval."""
-        return {
-            "id": new_id("mcpr_"),
-            "type": "mcp_approval_request",
-            "server_label": self.server_label,
-            "name": self.name,
-            "arguments": arguments,
-        }
-
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
         """Calls it; of a long output only the beginning is kept."""
         try:
