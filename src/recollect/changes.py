@@ -46,6 +46,13 @@ class Applied:
     mirrored: dict[str, list[Put]] = field(default_factory=dict)
     kept: bool = False
 
+    def folded(self) -> None:
+        """Keeps the last of several puts of one row."""
+        for tenant, puts in self.puts.items():
+            last = {put.row.seq: put for put in puts}
+            if len(last) < len(puts):
+                self.puts[tenant] = list(last.values())
+
     def clear(self) -> None:
         """Forgets it all: the write is tried again."""
         self.rev = self.first = 0

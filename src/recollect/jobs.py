@@ -32,7 +32,7 @@ KEPT = 7 * 24 * 3600
 COLUMNS = (
     "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
 )  # fmt: skip
-HOUSE_LANE, FILES_LANE, AGENT_LANE = 0, 1, 2
+HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
 
 
@@ -107,7 +107,7 @@ class Jobs:
         """What else is written, in the same transaction, when a job of a kind fails for good."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
-        self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE, AGENT_LANE)}
+        self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
         self._ended = asyncio.Condition()
         self._workers: list[asyncio.Task[None]] = []
         self._stopping = False
@@ -257,12 +257,14 @@ class Jobs:
 
     # --- working -----------------------------------------------------------------------------------
 
-    async def start(self, workers: int = 2, files: int = 0, agents: int = 0) -> None:
-        """Starts working: so many jobs of the house at once, so many of files, so many responses. Where no other
+    async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
+        """Starts working: so many jobs of the house at once, so many of files, so many responses, so many that make
+        memories (summaries, facts). Where no other
         process can hold a lease, jobs that a killed one left running are taken up at once."""
         if not self.db.shared:
             await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
         lanes = [HOUSE_LANE] * workers + [FILES_LANE] * files + [AGENT_LANE] * agents
+        lanes += [MEMORY_LANE] * memories
         self._workers = [
             asyncio.create_task(self._work(lane), name=f"job-worker-{n}") for n, lane in enumerate(lanes)
         ]

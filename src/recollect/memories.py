@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 
 from recollect import duplicates, listing, transfer
 from recollect.blobs import Blobs
+from recollect.config import Config
 from recollect.config.sections import Quotas
 from recollect.drafts import check_vector
 from recollect.embedders.base import Embedder
@@ -24,6 +25,8 @@ from recollect.filters import EVERYTHING, Filter, all_of, matches
 from recollect.indexes import INDEXES
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
+from recollect.ledger import Ledger
+from recollect.models import Model
 from recollect.readers import Readers
 from recollect.recall import ModelChanged, Recall, check
 from recollect.rows import Record, attributes, compact_json, fetch_ids, moment, now_micros, to_memory
@@ -128,7 +131,8 @@ class SearchFields(SelectionFields, total=False):
 
 @dataclass(slots=True)
 class Core:
-    """What the verbs work with; wired once, shared by every subject. `next` is the embedder of the configuration while
+    """What the verbs work with; wired once, shared by every subject. `fallback` only quotes, and stands by for a model
+    that may be away. `next` is the embedder of the configuration while
     the vectors of an earlier one still answer; `use` lets texts and questions go by another from then on."""
 
     store: Store
@@ -143,6 +147,10 @@ class Core:
     use: Callable[[Embedder], None]
     blobs: Blobs
     readers: Readers
+    config: Config
+    model: Model
+    fallback: Model | None
+    ledger: Ledger
     quotas: Quotas
     chunking: Chunking
     next: Embedder | None = None

@@ -13,10 +13,8 @@ from recollect.agent.history import History
 from recollect.agent.profiles import Agents, configured_profiles
 from recollect.agent.responses import Responses
 from recollect.config import Config, load
-from recollect.config.sections import Model
 from recollect.knowledge import Knowledge, Librarian
 from recollect.memories import Core, Memories
-from recollect.models import open_model
 from recollect.moves import Moves
 from recollect.threads import Threads
 from recollect.types import Subject
@@ -90,8 +88,8 @@ class Recollect:
         moves = Moves(core, wired.open_index, wired.index_url)
         librarian = Librarian(core)
         engine = _engine(config, core)
-        at_once = (config.knowledge.files_at_once, config.responses.background_at_once)
-        await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else (0, 0)))
+        at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
+        await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
         librarian.begin()
         return cls(config, wired, moves, upkeep, librarian, engine)
@@ -130,6 +128,7 @@ class Recollect:
         await self.core.jobs.stop()
         await self.engine.stop()
         await self._librarian.end()
+        await self.core.ledger.flush()
         try:
             # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
             await asyncio.to_thread(self.core.threads.close)
@@ -153,8 +152,6 @@ class Recollect:
 
 
 def _engine(config: Config, core: Core) -> Engine:
-    """What makes responses. The model that only quotes stands by for one that may be away."""
-    model = open_model(config.model)
-    fallback = open_model(Model()) if config.model.fallback and not model.quotes_only else None
-    history = History(core, config.summarization, model, context_tokens=config.model.context_tokens)
-    return Engine(core, config, model, fallback, history, configured_profiles(config))
+    """What makes responses."""
+    history = History(core, config.summarization, core.model, context_tokens=config.model.context_tokens)
+    return Engine(core, config, core.model, core.fallback, history, configured_profiles(config))

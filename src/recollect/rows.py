@@ -126,11 +126,16 @@ def to_memory(row: Record) -> Memory:
         invalid_at=_maybe(row.invalid_at),
         superseded_by=row.superseded_by,
         archived_at=_maybe(row.archived_at),
-        source_refs=[] if row.source_refs == "[]" else msgspec.json.decode(row.source_refs),
+        source_refs=refs_of(row),
         occurred_at=moment(row.occurred_at),
         created_at=moment(row.created_at),
         updated_at=moment(row.updated_at),
     )
+
+
+def refs_of(row: Record) -> list[str]:
+    """The ids of what the row was made of."""
+    return [] if row.source_refs == "[]" else list(msgspec.json.decode(row.source_refs))
 
 
 _SEEN = (

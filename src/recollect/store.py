@@ -12,22 +12,21 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.changes import Applied, Outcome, Put, Settled, blob, placed, text_key
+from recollect.changes import Applied, Outcome, Put, Settled, blob, text_key
 from recollect.db import Connection, Database, Row
 from recollect.derived import Derived, Live, Mirror
 from recollect.drafts import Draft
-from recollect.errors import Conflict, DimensionMismatch, NotFound
+from recollect.errors import DimensionMismatch
 from recollect.indexes import Index
-from recollect.replay import with_vectors
 from recollect.rows import CHUNK, Record, compact_json, fetch, fetch_ids, now_micros
 from recollect.words import Words
+from recollect.writing import Cascade, Edit, Spaces, Writing, known_texts
 
 T = TypeVar("T")
 
 
 Along = Callable[[Connection, list[Outcome]], None]
 """What is written together with drafts, in their transaction, given what became of them; it may refuse them all."""
-EMBEDDING = ("tenant_id", "space", "seq", "part", "start", "stop", "text_hash", "vector")
 
 
 class Store:
@@ -43,6 +42,9 @@ class Store:
         """The space of a model that is to take over: rows owe it a vector too."""
         self.on_owed: Callable[[str], None] = lambda tenant: None
         """Called on the writing thread when rows of a tenant were written without vectors."""
+        self.cascades: list[Cascade] = []
+        self.edits: list[Edit] = []
+        """What else is written when memories go, or their texts change, see `Writing`."""
         self._tenants: set[str] = set()
 
     @property
@@ -189,6 +191,18 @@ class Store:
 
     # --- writing -----------------------------------------------------------------------------------
 
+    def transact(self, tenant: str, work: Callable[[Writing], T]) -> Future[T]:
+        """Queues `work`, a change of one tenant's rows as one transaction; the indexes follow it.
+
+        Raises (in the future):
+            Whatever `work` raises; nothing was written then.
+        """
+        return self._write(tenant, lambda c, applied: work(self._writing(c, tenant, applied)))
+
+    def _writing(self, c: Connection, tenant: str, applied: Applied) -> Writing:
+        spaces = Spaces(self.space, self.model, self.next_space)
+        return Writing(c, tenant, applied, spaces, tenant in self._tenants, self.cascades, self.edits)
+
     def put(self, drafts: Sequence[Draft], along: Along | None = None) -> Future[list[Outcome]]:
         """Writes drafts of one tenant, and what `along` writes with them. A text already there in its scope is left as
         it is and returned.
@@ -198,240 +212,23 @@ class Store:
             Whatever `along` raises; nothing of the batch was written.
         """
 
-        def work(c: Connection, applied: Applied) -> list[Outcome]:
-            outcomes = self._insert(c, drafts, applied)
+        def work(w: Writing) -> list[Outcome]:
+            outcomes = w.insert(drafts)
             if along is not None:
-                along(c, outcomes)
+                along(w.c, outcomes)
             return outcomes
 
-        return self._write(drafts[0].row.tenant_id, work)
+        return self.transact(drafts[0].row.tenant_id, work)
 
     def rewrite(
         self, tenant: str, seqs: Sequence[int], change: Callable[[Record], Record]
     ) -> Future[list[Record]]:
-        """Gives rows other attributes: `change` may touch tags and metadata only, what was embedded stays. Rows that
-        are gone are left out."""
-
-        def work(c: Connection, applied: Applied) -> list[Record]:
-            held = fetch(c, tenant, seqs)
-            if not held:
-                return []
-            first = self._draw(c, len(held), applied)
-            now = now_micros()
-            rows = [
-                change(held[seq])._replace(rev=rev, updated_at=now)
-                for rev, seq in enumerate(sorted(held), first)
-            ]
-            c.many("set_attached", [(row.rev, row.tags, row.metadata, now, tenant, row.seq) for row in rows])
-            applied.puts[tenant] = with_vectors(c, tenant, self.space, rows)
-            return rows
-
-        return self._write(tenant, work)
-
-    def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
-        """Queues a change of one tenant's rows, with what follows from it."""
-        applied = Applied()
-
-        def change(c: Connection) -> T:
-            applied.clear()
-            result = work(c, applied)
-            self.derived.inside(c, applied)
-            return result
-
-        return self.db.write(change, lambda _: self._apply(applied), tenant)
-
-    def _insert(self, c: Connection, drafts: Sequence[Draft], applied: Applied) -> list[Outcome]:
-        tenant = drafts[0].row.tenant_id
-        known = self._known(c, tenant, drafts)
-        fresh: list[Draft] = []
-        place: dict[str, int] = {}
-        for draft in drafts:
-            key = draft.row.dedup_key
-            if key not in known and key not in place:
-                place[key] = len(fresh)
-                fresh.append(draft)
-        self._check_ids(c, tenant, [draft for draft in fresh if draft.named])
-        rows = self._insert_rows(c, tenant, fresh, applied) if fresh else []
-        held = fetch(c, tenant, {seq for seq, _ in known.values()}) if known else {}
-        self._revive(c, tenant, drafts, known, held, applied)
-        waiting = self._waiting(c, tenant, list(held))
-        outcomes = []
-        for draft in drafts:
-            key = draft.row.dedup_key
-            if key in known:
-                seq = known[key][0]
-                outcomes.append(Outcome(held[seq], created=False, embedded=seq not in waiting))
-                continue
-            at = place[key]
-            outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=self._ready(fresh[at])))
-        return outcomes
-
-    def _revive(
-        self,
-        c: Connection,
-        tenant: str,
-        drafts: Sequence[Draft],
-        known: dict[str, tuple[int, str]],
-        held: dict[int, Record],
-        applied: Applied,
-    ) -> None:
-        """A text that is said again comes back from the archive: it must be found after it was written."""
-        seqs = {
-            known[draft.row.dedup_key][0]
-            for draft in drafts
-            if draft.row.dedup_key in known and draft.row.archived_at is None
-        }
-        archived = [held[seq] for seq in sorted(seqs) if held[seq].archived_at is not None]
-        if not archived:
-            return
-        first = self._draw(c, len(archived), applied)
-        for rev, row in enumerate(archived, first):
-            back = row._replace(archived_at=None, rev=rev, updated_at=now_micros())
-            c.run("revive_memory", [rev, back.updated_at, tenant, row.seq])
-            held[row.seq] = back
-        rows = [held[row.seq] for row in archived]
-        applied.puts[tenant] = applied.puts[tenant] + with_vectors(c, tenant, self.space, rows)
-
-    def _known(self, c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
-        keys = compact_json([draft.row.dedup_key for draft in drafts])
-        return {key: (seq, id_) for key, seq, id_ in c.all("memories_by_dedup", [tenant, keys])}
-
-    def _waiting(self, c: Connection, tenant: str, seqs: Sequence[int]) -> set[int]:
-        """Those of these rows whose vectors are still to be made."""
-        if not seqs:
-            return set()
-        return {seq for (seq,) in c.all("owed_among", [tenant, self.space, compact_json(seqs)])}
-
-    def _check_ids(self, c: Connection, tenant: str, named: Sequence[Draft]) -> None:
-        if not named:
-            return
-        ids = [draft.row.id for draft in named]
-        taken = {id_ for id_, _, _ in c.all("memories_by_id", [tenant, compact_json(ids)])}
-        seen: set[str] = set()
-        for id_ in ids:
-            if id_ in taken or id_ in seen:
-                raise Conflict(f"id: {id_!r} already names another text; update it, or choose another id")
-            seen.add(id_)
-
-    def _insert_rows(
-        self, c: Connection, tenant: str, fresh: Sequence[Draft], applied: Applied
-    ) -> list[Record]:
-        if tenant not in self._tenants:
-            c.run("add_tenant", [tenant, fresh[0].row.created_at])
-        first = self._draw(c, len(fresh), applied)
-        rows = [placed(draft.row, first + i) for i, draft in enumerate(fresh)]
-        c.load("memories", Record._fields, rows)
-        c.load(
-            "embeddings",
-            EMBEDDING,
-            (
-                (
-                    tenant,
-                    self.space,
-                    row.seq,
-                    number,
-                    part.start,
-                    part.stop,
-                    part.text_hash,
-                    blob(part.vector),
-                )
-                for row, draft in zip(rows, fresh, strict=True)
-                if self._ready(draft)
-                for number, part in enumerate(draft.parts)
-                if part.vector is not None
-            ),
-        )
-        owed = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
-        if owed:
-            c.many("owe_embedding", [(tenant, self.space, seq) for seq in owed])
-            applied.owed[tenant] += len(owed)
-        if self.next_space is not None:
-            c.many("owe_embedding", [(tenant, self.next_space, row.seq) for row in rows])
-        applied.puts[tenant] = [
-            Put(
-                row,
-                [part.vector for part in draft.parts if part.vector is not None]
-                if self._ready(draft)
-                else [],
-            )
-            for row, draft in zip(rows, fresh, strict=True)
-        ]
-        return rows
-
-    def _ready(self, draft: Draft) -> bool:
-        """Whether the draft's vectors are there and of the model that answers now: another may have taken over
-        since they were made."""
-        return draft.embedded and draft.model == self.model
-
-    def _draw(self, c: Connection, count: int, applied: Applied) -> int:
-        """Takes `count` revisions; the first of them."""
-        row = c.one("draw_revs", [count])
-        assert row is not None
-        applied.rev = int(row[0])
-        first = applied.rev - count + 1
-        applied.first = applied.first or first
-        return first
+        """Gives rows another standing, see `Writing.mark`."""
+        return self.transact(tenant, lambda w: w.mark(seqs, change))
 
     def replace(self, tenant: str, seq: int, change: Callable[[Record], Draft]) -> Future[Record]:
-        """Rewrites one row by `change`, whose draft has new vectors when the embedded text is another one and
-        no parts when it is not.
-
-        Raises (in the future):
-            NotFound: the row went away meanwhile.
-            Conflict: another row of the scope already holds the new text.
-        """
-        return self._write(tenant, lambda c, applied: self._replace(c, tenant, seq, change, applied))
-
-    def _replace(
-        self,
-        c: Connection,
-        tenant: str,
-        seq: int,
-        change: Callable[[Record], Draft],
-        applied: Applied,
-    ) -> Record:
-        before = fetch(c, tenant, [seq]).get(seq)
-        if before is None:
-            raise NotFound("the memory is not there")
-        draft = change(before)
-        self._check_text_free(c, tenant, seq, draft.row)
-        rev = self._draw(c, 1, applied)
-        row = draft.row._replace(seq=seq, rev=rev)
-        c.run(
-            "set_memory",
-            [
-                row.rev, row.kind, row.content, row.content_hash, row.dedup_key, row.role, row.source, row.tags,
-                row.metadata, row.importance, row.confidence, row.valid_from, row.invalid_at, row.archived_at,
-                row.source_refs, row.dated, row.occurred_at, row.updated_at, tenant, seq,
-            ],
-        )  # fmt: skip
-        if draft.parts:
-            self._swap_vectors(c, tenant, seq, draft, applied)
-        applied.puts[tenant] = with_vectors(c, tenant, self.space, [row])
-        return row
-
-    def _check_text_free(self, c: Connection, tenant: str, seq: int, row: Record) -> None:
-        for _, other, id_ in c.all("memories_by_dedup", [tenant, compact_json([row.dedup_key])]):
-            if other != seq:
-                raise Conflict(f"content: {id_} already holds this text in this scope; delete one of the two")
-
-    def _swap_vectors(self, c: Connection, tenant: str, seq: int, draft: Draft, applied: Applied) -> None:
-        c.run("drop_all_embeddings", [tenant, seq])
-        if self.next_space is not None:
-            c.run("owe_embedding", [tenant, self.next_space, seq])
-        if not self._ready(draft):
-            applied.owed[tenant] += c.run("owe_embedding", [tenant, self.space, seq])
-            return
-        if c.run("settle_embedding", [tenant, self.space, seq]):
-            applied.owed[tenant] -= 1
-        c.many(
-            "add_embedding",
-            [
-                (tenant, self.space, seq, number, part.start, part.stop, part.text_hash, blob(part.vector))
-                for number, part in enumerate(draft.parts)
-                if part.vector is not None
-            ],
-        )
+        """Rewrites one row, see `Writing.replace`."""
+        return self.transact(tenant, lambda w: w.replace(seq, change))
 
     def remove(
         self, tenant: str, seqs: Sequence[int], tombstone: str | None = None
@@ -441,24 +238,26 @@ class Store:
         With `tombstone` a record of that id stays: when, how many.
         """
 
-        def work(c: Connection, applied: Applied) -> tuple[int, int]:
-            listed = compact_json(list(seqs))
-            row = c.one("count_vectors_of", [tenant, listed])
-            vectors = int(row[0]) if row else 0
-            gone = [int(seq) for (seq,) in c.all("memories_there", [tenant, listed])]
-            if gone:
-                self._draw(c, 1, applied)
-                before = sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
-                c.run("remove_memories", [tenant, listed])
-                after = sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
-                applied.owed[tenant] = after - before
-                c.many("note_removal", [(tenant, applied.rev, seq) for seq in gone])
-                applied.removed[tenant] = gone
+        def work(w: Writing) -> tuple[int, int]:
+            gone, vectors = w.remove(seqs)
             if tombstone is not None:
-                c.run("add_tombstone", [tenant, tombstone, now_micros(), len(gone), vectors])
-            return len(gone), vectors
+                w.c.run("add_tombstone", [tenant, tombstone, now_micros(), gone, vectors])
+            return gone, vectors
 
-        return self._write(tenant, work)
+        return self.transact(tenant, work)
+
+    def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
+        """Queues a change of one tenant's rows, with what follows from it."""
+        applied = Applied()
+
+        def change(c: Connection) -> T:
+            applied.clear()
+            result = work(c, applied)
+            applied.folded()
+            self.derived.inside(c, applied)
+            return result
+
+        return self.db.write(change, lambda _: self._apply(applied), tenant)
 
     def _space(self, model: str) -> int | None:
         """The space of a model that answers or is to take over; None of any other."""
@@ -495,7 +294,7 @@ class Store:
                     Put(rows[one.seq], [vector for _, _, _, vector in one.parts]) for one in ready
                 ]
                 return len(ready)
-            first = self._draw(c, len(ready), applied)
+            first = self._writing(c, tenant, applied).draw(len(ready))
             revs = {one.seq: first + i for i, one in enumerate(ready)}
             c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
             applied.owed[tenant] = -settled
@@ -546,7 +345,7 @@ class Store:
 
     def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
         """The dedup keys among these drafts' that are stored already."""
-        return set(self.db.read(lambda c: self._known(c, tenant, drafts), tenant))
+        return set(self.db.read(lambda c: known_texts(c, tenant, drafts), tenant))
 
     def by_id(self, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
         """The rows of these ids, by id; missing ones are left out."""

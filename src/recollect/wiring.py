@@ -10,6 +10,7 @@ from pathlib import Path
 
 from recollect.blobs import Blobs, open_blobs
 from recollect.config import Config
+from recollect.config.sections import Model
 from recollect.db import Database, Options, open_database
 from recollect.drafts import Bounds
 from recollect.embedders import open_embedder
@@ -19,7 +20,9 @@ from recollect.folder import FolderLock, drop_other_caches
 from recollect.indexes import Index, open_index
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
+from recollect.ledger import Ledger
 from recollect.memories import Core
+from recollect.models import open_model
 from recollect.readers import Limits, Readers
 from recollect.recall import Recall, Settings
 from recollect.store import Store
@@ -200,6 +203,7 @@ def _core(
         core.recall.calibration = taken.calibration
         core.recall.settings = _settings(config, taken)
 
+    model = open_model(config.model)
     core = Core(
         store=store,
         embedder=embedder,
@@ -213,6 +217,10 @@ def _core(
         use=use,
         blobs=blobs,
         readers=_readers(config),
+        config=config,
+        model=model,
+        fallback=open_model(Model()) if config.model.fallback and not model.quotes_only else None,
+        ledger=Ledger(store.db, threads, config.spending),
         quotas=config.quotas,
         chunking=Chunking(
             strategy=config.knowledge.chunking,

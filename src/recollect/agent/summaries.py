@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 
 from recollect.agent import compaction
 from recollect.agent.extracts import extract, trimmed
 from recollect.agent.items import output_text, text_of
 from recollect.agent.values import Item, Summary
 from recollect.config.sections import Summarization
-from recollect.errors import ModelBroken
-from recollect.models.base import Ask, Ended, Model, TextDelta, TokenUsage
+from recollect.models.base import Ask, Model
+from recollect.models.said import Meter, said
 from recollect.rows import compact_json
 from recollect.text.tokens import count
 
-Meter = Callable[[TokenUsage], None]
 THINKING = 2_000
 """Tokens that a model may write beyond the summary, for those that think first."""
 MARGIN = 1_000
@@ -84,7 +82,7 @@ async def _by_model(
             max_tokens=most + THINKING,
             stream=False,
         )
-        notes, name = await _answer(model, ask, meter)
+        notes, name = await said(model, ask, meter)
         by = name or by
     return notes, by
 
@@ -95,28 +93,6 @@ def _messages(notes: str, piece: str, most: int) -> list[dict[str, str]]:
         {"role": "system", "content": PROMPT.format(words=max(20, most * 2 // 3))},
         {"role": "user", "content": f"{earlier}Conversation:\n{piece}\n\nThe notes:"},
     ]
-
-
-async def _answer(model: Model, ask: Ask, meter: Meter | None) -> tuple[str, str]:
-    """What the model says, and the name it says it under.
-
-    Raises:
-        ModelError: it says nothing, or broke off.
-    """
-    said: list[str] = []
-    name = ""
-    async with aclosing(model.answer(ask)) as pieces:  # type: ignore[type-var]
-        async for piece in pieces:
-            if isinstance(piece, TextDelta):
-                said.append(piece.text)
-            elif isinstance(piece, Ended):
-                name = piece.model
-                if meter is not None and piece.usage is not None:
-                    meter(piece.usage)
-    text = "".join(said).strip()
-    if not text:
-        raise ModelBroken("the model was asked for a summary and said nothing")
-    return text, name
 
 
 def pieces_of(items: Sequence[Item], room: int) -> list[str]:

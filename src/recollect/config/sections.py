@@ -51,8 +51,8 @@ class Words(Section, frozen=True, kw_only=True):
 
 
 class Embedder(Section, frozen=True, kw_only=True):
-    """The embedding model; `cache_size` counts query embeddings kept. What follows is for models that a provider
-    serves; `timeout` and `query_timeout` are in seconds."""
+    """The embedding model; `cache_size` counts query embeddings kept. What follows is for models that a
+    provider serves; `timeout` and `query_timeout` are in seconds."""
 
     url: Url = "local:arctic-embed-s"
     threads: Count = 1
@@ -126,8 +126,8 @@ class Files(Section, frozen=True, kw_only=True):
 
 
 class Readers(Section, frozen=True, kw_only=True):
-    """The processes that read documents: how many, and what one file may cost them: seconds, bytes of memory over an
-    idle process, pages, parts of an archive, bytes unpacked, characters of text."""
+    """The processes that read documents: how many, and what one file may cost them: seconds, bytes of memory
+    over an idle process, pages, parts of an archive, bytes unpacked, characters of text."""
 
     workers: Count = 2
     seconds: Seconds = 60.0
@@ -139,8 +139,8 @@ class Readers(Section, frozen=True, kw_only=True):
 
 
 class Knowledge(Section, frozen=True, kw_only=True):
-    """How documents are indexed: how many at once (0: left to the processes of `recollect worker`), and how they are
-    split when neither store nor upload says it; sizes in tokens, overlap at most half of the size."""
+    """How documents are indexed: how many at once (0: left to the processes of `recollect worker`), and how
+    they are split when neither store nor upload says it; sizes in tokens, overlap at most half of the size."""
 
     files_at_once: Size = 8
     chunking: Literal["fixed", "recursive", "semantic"] = "fixed"
@@ -150,8 +150,8 @@ class Knowledge(Section, frozen=True, kw_only=True):
 
 
 class Quotas(Section, frozen=True, kw_only=True):
-    """What a tenant may hold unless an admin says otherwise: bytes of uploaded files, files in one store, bytes of one
-    file, vector stores."""
+    """What a tenant may hold unless an admin says otherwise: bytes of uploaded files, files in one store, bytes
+    of one file, vector stores."""
 
     max_storage_bytes: Size = 10 << 30
     max_files_per_store: Size = 1_000
@@ -160,11 +160,11 @@ class Quotas(Section, frozen=True, kw_only=True):
 
 
 class Model(Section, frozen=True, kw_only=True):
-    """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers are
-    quoted from what was found. `timeout` (seconds) is the longest wait for more of an answer, `retries` are tries
-    after the first, before anything came. `context_tokens` is how much the model reads, `max_output_tokens` how much
-    it writes when a request does not say. With `fallback`, a question that the model fails is answered from what was
-    found."""
+    """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers
+    are quoted from what was found. `timeout` (seconds) is the longest wait for more of an answer, `retries` are
+    tries after the first, before anything came. `context_tokens` is how much the model reads,
+    `max_output_tokens` how much it writes when a request does not say. With `fallback`, a question that the
+    model fails is answered from what was found."""
 
     url: Url | None = None
     name: Text | None = None
@@ -183,11 +183,11 @@ class Model(Section, frozen=True, kw_only=True):
 
 
 class Responses(Section, frozen=True, kw_only=True):
-    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is
-    taken from memory and from files (results, least similarity, tokens), whether files are searched at all, seconds
-    between signs of life on a stream, background responses at once (0: left to `recollect worker`), and the hosts of
-    MCP servers that may be called: null is any while only this machine reaches the server and no keys are set, and none
-    otherwise."""
+    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what
+    is taken from memory and from files (results, least similarity, tokens), whether files are searched at all,
+    seconds between signs of life on a stream, background responses at once (0: left to `recollect worker`), and
+    the hosts of MCP servers that may be called: null is any while only this machine reaches the server and no
+    keys are set, and none otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0
@@ -205,9 +205,9 @@ class Responses(Section, frozen=True, kw_only=True):
 
 
 class Summarization(Section, frozen=True, kw_only=True):
-    """Summaries of long conversations: above `token_threshold` tokens, all but the last `window_size` turns are told
-    as a summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them, `eager` ones
-    after a response. `model` is another model's name for it; empty text counts as null."""
+    """Summaries of long conversations: above `token_threshold` tokens, all but the last `window_size` turns are
+    told as a summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them,
+    `eager` ones after a response. `model` is another model's name for it; empty text counts as null."""
 
     enabled: bool = False
     strategy: Literal["lazy", "eager"] = "lazy"
@@ -215,6 +215,77 @@ class Summarization(Section, frozen=True, kw_only=True):
     window_size: Count = 10
     summary_max_tokens: Count = 500
     model: str | None = None
+
+
+class Sessions(Section, frozen=True, kw_only=True):
+    """How what is said is kept. A channel's messages are cut into sessions where it was silent for more than
+    `gap_minutes` (not when not `enabled`: the log goes on); with `summarize`, closed ones of `min_messages` and
+    more are summarized, by `summary_model` or the configured one, again when `summary_version` rises, and, with
+    `rollups`, week by week. A context shows `max_retrieved` summaries of `snippet_chars` characters each. With
+    `index_messages`, messages of `roles` are found by a search when they have `min_length` characters and at
+    most `max_length` (0: any number), also what is said in responses; `batch_size` go into one transaction."""
+
+    enabled: bool = True
+    gap_minutes: Annotated[float, Meta(gt=0)] = 30.0
+    min_messages: Count = 4
+    summarize: bool = True
+    summary_model: str | None = None
+    summary_version: Count = 1
+    summary_max_tokens: Count = 300
+    rollups: bool = True
+    max_retrieved: Size = 3
+    snippet_chars: Count = 420
+    index_messages: bool = True
+    min_length: Size = 10
+    max_length: Size = 0
+    roles: list[str] = msgspec.field(default_factory=lambda: ["user", "assistant"])
+    batch_size: Count = 100
+
+
+class Facts(Section, frozen=True, kw_only=True):
+    """What is taken out of conversations. `extraction` by a language model (`model`, or the configured one):
+    `lazy` when a session is closed, `eager` after each turn; `capture_rules` find preferences, decisions and
+    facts without one, at most `max_per_turn` in a turn. A fact as near to another as `near_cosine` or
+    `near_jaccard` is not kept twice. With `decay`, a fact that is not used loses half of its weight in
+    `half_life_days`, and is archived after `archive_days`; of more than `max_entries` of a tenant the least
+    valuable are archived. Related ones are consolidated every `consolidation_hours` (0: only when asked
+    for)."""
+
+    extraction: Literal["off", "lazy", "eager"] = "off"
+    model: str | None = None
+    capture_rules: bool = False
+    max_per_turn: Count = 3
+    near_cosine: Unit = 0.95
+    near_jaccard: Unit = 0.6
+    decay: bool = True
+    half_life_days: Annotated[float, Meta(gt=0)] = 90.0
+    low_after_days: Size = 90
+    archive_days: Size = 180
+    max_entries: Size = 10_000
+    consolidation_hours: Size = 24
+
+
+class UploadAsk(Section, frozen=True, kw_only=True):
+    """Asking uploaded documents at /api/v1/upload-ask. `memory` is its feature flag: without it no memory is
+    looked up or written, and the message log goes on. Results of documents and of memories, tokens of history,
+    a summary every so many turns or above so many tokens of a session, memories kept of a user."""
+
+    enabled: bool = True
+    memory: bool = True
+    document_results: Count = 5
+    memory_results: Size = 3
+    history_tokens: Size = 800
+    summary_every_turns: Count = 6
+    summary_above_tokens: Count = 4_000
+    prune_limit: Size = 200
+
+
+class Spending(Section, frozen=True, kw_only=True):
+    """What a tenant may spend in a day (UTC) unless an admin says otherwise; null is as much as it likes."""
+
+    model_calls_per_day: Size | None = None
+    model_tokens_per_day: Size | None = None
+    embedded_tokens_per_day: Size | None = None
 
 
 class ServerKey(Section, frozen=True, kw_only=True):
@@ -263,6 +334,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     model: Model = Model()
     responses: Responses = Responses()
     summarization: Summarization = Summarization()
+    sessions: Sessions = Sessions()
+    facts: Facts = Facts()
+    upload_ask: UploadAsk = UploadAsk()
+    spending: Spending = Spending()
     agents: tuple[dict[str, Any], ...] = ()
     """Agent profiles, each as `POST /v1/agents` takes it, with an `id`."""
     sources: dict[str, Setting] = {}
@@ -275,8 +350,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own_types() -> dict[str, Any]:
-    """The type of every key of ours, by dotted key. `keys` and `agents` are lists of mappings, see `ServerKey` and
-    `recollect.agent.profiles`."""
+    """The type of every key of ours, by dotted key. `keys` and `agents` are lists of mappings, see `ServerKey`
+    and `recollect.agent.profiles`."""
     types: dict[str, Any] = {}
     for field in msgspec.structs.fields(Config):
         if isinstance(field.default, Section):

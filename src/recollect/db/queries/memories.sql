@@ -36,11 +36,22 @@ UPDATE memories SET
     occurred_at = ?, updated_at = ?
 WHERE tenant_id = ? AND seq = ?
 
--- name: set_attached
-UPDATE memories SET rev = ?, tags = ?, metadata = ?, updated_at = ? WHERE tenant_id = ? AND seq = ?
+-- name: mark_memory
+UPDATE memories SET
+    rev = ?, session_id = ?, tags = ?, metadata = ?, importance = ?, confidence = ?, valid_from = ?, invalid_at = ?,
+    superseded_by = ?, archived_at = ?, access_count = ?, last_accessed_at = ?, source_refs = ?, updated_at = ?
+WHERE tenant_id = ? AND seq = ?
 
--- name: revive_memory
-UPDATE memories SET archived_at = NULL, rev = ?, updated_at = ? WHERE tenant_id = ? AND seq = ?
+-- name: unlink_sources
+DELETE FROM memory_sources WHERE tenant_id = ? AND seq = ?
+
+-- name: made_of (memories that were made of any of these sources)
+SELECT DISTINCT s.seq FROM {texts ?2} wanted
+{join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
+
+-- name: memories_going
+SELECT m.seq, m.id, m.kind, m.channel_id, m.session_id FROM {seqs ?2} wanted
+{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value AND m.kind <> 'chunk'
 
 -- name: has_embeddings
 SELECT 1 FROM embeddings WHERE tenant_id = ? AND space = ? LIMIT 1

@@ -1,0 +1,41 @@
+"""One question to a model, and all that it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import NamedTuple
+
+from recollect.errors import ModelBroken
+from recollect.models.base import Ask, Ended, Model, TextDelta, TokenUsage
+
+Meter = Callable[[TokenUsage], None]
+
+
+class Said(NamedTuple):
+    """What a model said, and the name it said it under."""
+
+    text: str
+    name: str
+
+
+async def said(model: Model, ask: Ask, meter: Meter | None = None) -> Said:
+    """The whole answer; `meter` hears what it cost.
+
+    Raises:
+        ModelError: it says nothing, or broke off.
+    """
+    pieces: list[str] = []
+    name = ""
+    async with aclosing(model.answer(ask)) as coming:  # type: ignore[type-var]
+        async for piece in coming:
+            if isinstance(piece, TextDelta):
+                pieces.append(piece.text)
+            elif isinstance(piece, Ended):
+                name = piece.model
+                if meter is not None and piece.usage is not None:
+                    meter(piece.usage)
+    text = "".join(pieces).strip()
+    if not text:
+        raise ModelBroken("the model was asked and said nothing")
+    return Said(text, name)
