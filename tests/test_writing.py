@@ -29,7 +29,7 @@ def found(r: BlockingRecollect, word: str, **fields: Any) -> list[str]:
     return [hit.memory.content for hit in hits.results]
 
 
-def test_a_new_fact_takes_the_place_of_an_old_one_in_one_step(home: Home) -> None:
+def test_a_new_fact_takes_the_place_of_an_old_one_in_one_step(home: Any) -> None:
     with home.empty() as r:
         old = r.memories.add("Ana lives in Munich", kind="fact")
 
@@ -49,7 +49,7 @@ def test_a_new_fact_takes_the_place_of_an_old_one_in_one_step(home: Home) -> Non
         assert (r.memories.get(old.memory.id)).access_count == 0
 
 
-def test_what_fails_half_way_changes_nothing(home: Home) -> None:
+def test_what_fails_half_way_changes_nothing(home: Any) -> None:
     with home.empty() as r:
         old = r.memories.add("the kettle is red")
 
@@ -63,7 +63,7 @@ def test_what_fails_half_way_changes_nothing(home: Home) -> None:
         assert found(r, "kettle") == ["the kettle is red"]
 
 
-def test_what_is_put_and_marked_at_once_is_in_the_indexes_once(home: Home) -> None:
+def test_what_is_put_and_marked_at_once_is_in_the_indexes_once(home: Any) -> None:
     with home.empty() as r:
 
         def work(w: Writing) -> None:
@@ -79,7 +79,7 @@ def test_what_is_put_and_marked_at_once_is_in_the_indexes_once(home: Home) -> No
         assert r.memories.count() == 1
 
 
-def test_what_was_made_of_a_memory_goes_with_it(home: Home) -> None:
+def test_what_was_made_of_a_memory_goes_with_it(home: Any) -> None:
     with home.empty() as r:
         told: list[Sequence[Gone]] = []
 
@@ -98,7 +98,7 @@ def test_what_was_made_of_a_memory_goes_with_it(home: Home) -> None:
         assert found(r, "lives likes") == ["likes trains"]
 
 
-def test_a_rewrite_is_told_with_both_texts(home: Home) -> None:
+def test_a_rewrite_is_told_with_both_texts(home: Any) -> None:
     with home.empty() as r:
         seen: list[tuple[str, str]] = []
 
