@@ -18,6 +18,7 @@ CREATE TABLE messages (
     metadata TEXT COLLATE "C" NOT NULL,
     response_id TEXT COLLATE "C",
     indexed BIGINT NOT NULL,
+    extract BIGINT NOT NULL,
     occurred_at BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, seq)
@@ -30,13 +31,15 @@ CREATE INDEX messages_user ON messages (tenant_id, user_id, seq) WHERE user_id I
 
 -- Consecutive messages of a channel, cut where it was silent for longer than the gap; or, `named`, the messages that
 -- somebody gave one session id. `rev` moves with every change of its messages, so that a summary, or facts, of earlier
--- ones are known to be that; `due_at` is when an open one is closed if nothing more is said.
+-- ones are known to be that; `due_at` is when an open one is closed if nothing more is said. A `private` one is of what
+-- one user said for itself, `users` are those whose messages are in it; `pending` says that its summary is to be made.
 CREATE TABLE sessions (
     tenant_id TEXT COLLATE "C" NOT NULL,
     id TEXT COLLATE "C" NOT NULL,
     seq BIGINT NOT NULL,
     rev BIGINT NOT NULL,
     named BIGINT NOT NULL,
+    private BIGINT NOT NULL,
     channel_id TEXT COLLATE "C",
     user_id TEXT COLLATE "C",
     agent_id TEXT COLLATE "C",
@@ -47,6 +50,7 @@ CREATE TABLE sessions (
     due_at BIGINT NOT NULL,
     message_count BIGINT NOT NULL,
     participants TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    users TEXT COLLATE "C" NOT NULL DEFAULT '[]',
     status TEXT COLLATE "C" NOT NULL,
     summary TEXT COLLATE "C",
     topics TEXT COLLATE "C" NOT NULL DEFAULT '[]',
@@ -60,6 +64,7 @@ CREATE TABLE sessions (
     summary_created_at BIGINT,
     summary_rev BIGINT,
     failure TEXT COLLATE "C",
+    pending BIGINT NOT NULL DEFAULT 0,
     attempts BIGINT NOT NULL DEFAULT 0,
     next_try_at BIGINT NOT NULL DEFAULT 0,
     extraction TEXT COLLATE "C" NOT NULL DEFAULT 'off',
@@ -76,20 +81,27 @@ CREATE UNIQUE INDEX sessions_order ON sessions (tenant_id, seq);
 CREATE INDEX sessions_channel ON sessions (tenant_id, channel_id, ended_at) WHERE channel_id IS NOT NULL;
 CREATE INDEX sessions_status ON sessions (tenant_id, status, ended_at);
 CREATE INDEX sessions_due ON sessions (due_at) WHERE status = 'open';
+CREATE INDEX sessions_pending ON sessions (pending, tenant_id, next_try_at) WHERE pending = 1;
 
--- One summary a channel and week of the summaries of its sessions. `stale` says that one of them has changed since.
+-- One summary a channel, week (its first day, in days since 1970) and owner ('': nobody) of the summaries of its
+-- sessions. `stale` says that one of them has changed since, `due_at` when it is made again.
 CREATE TABLE rollups (
     tenant_id TEXT COLLATE "C" NOT NULL,
     channel_id TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C" NOT NULL,
     week BIGINT NOT NULL,
     memory_id TEXT COLLATE "C",
     version BIGINT NOT NULL,
     sessions BIGINT NOT NULL,
     stale BIGINT NOT NULL,
+    due_at BIGINT NOT NULL,
+    attempts BIGINT NOT NULL,
+    failure TEXT COLLATE "C",
     updated_at BIGINT NOT NULL,
-    PRIMARY KEY (tenant_id, channel_id, week)
+    PRIMARY KEY (tenant_id, channel_id, owner, week)
 );
-CREATE INDEX rollups_stale ON rollups (tenant_id, stale, week) WHERE stale = 1;
+CREATE INDEX rollups_stale ON rollups (stale, tenant_id, due_at) WHERE stale = 1;
+CREATE INDEX rollups_memory ON rollups (tenant_id, memory_id) WHERE memory_id IS NOT NULL;
 
 -- What a memory was made of: ids of messages, of memories, of responses.
 CREATE TABLE memory_sources (

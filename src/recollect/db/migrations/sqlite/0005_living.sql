@@ -18,6 +18,7 @@ CREATE TABLE messages (
     metadata    TEXT    NOT NULL,
     response_id TEXT,
     indexed     INTEGER NOT NULL,
+    extract     INTEGER NOT NULL,
     occurred_at INTEGER NOT NULL,
     created_at  INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, seq)
@@ -30,13 +31,15 @@ CREATE INDEX messages_user ON messages (tenant_id, user_id, seq) WHERE user_id I
 
 -- Consecutive messages of a channel, cut where it was silent for longer than the gap; or, `named`, the messages that
 -- somebody gave one session id. `rev` moves with every change of its messages, so that a summary, or facts, of earlier
--- ones are known to be that; `due_at` is when an open one is closed if nothing more is said.
+-- ones are known to be that; `due_at` is when an open one is closed if nothing more is said. A `private` one is of what
+-- one user said for itself, `users` are those whose messages are in it; `pending` says that its summary is to be made.
 CREATE TABLE sessions (
     tenant_id          TEXT    NOT NULL,
     id                 TEXT    NOT NULL,
     seq                INTEGER NOT NULL,
     rev                INTEGER NOT NULL,
     named              INTEGER NOT NULL,
+    private            INTEGER NOT NULL,
     channel_id         TEXT,
     user_id            TEXT,
     agent_id           TEXT,
@@ -47,6 +50,7 @@ CREATE TABLE sessions (
     due_at             INTEGER NOT NULL,
     message_count      INTEGER NOT NULL,
     participants       TEXT    NOT NULL DEFAULT '[]',
+    users              TEXT    NOT NULL DEFAULT '[]',
     status             TEXT    NOT NULL,
     summary            TEXT,
     topics             TEXT    NOT NULL DEFAULT '[]',
@@ -60,6 +64,7 @@ CREATE TABLE sessions (
     summary_created_at INTEGER,
     summary_rev        INTEGER,
     failure            TEXT,
+    pending            INTEGER NOT NULL DEFAULT 0,
     attempts           INTEGER NOT NULL DEFAULT 0,
     next_try_at        INTEGER NOT NULL DEFAULT 0,
     extraction         TEXT    NOT NULL DEFAULT 'off',
@@ -76,20 +81,27 @@ CREATE UNIQUE INDEX sessions_order ON sessions (tenant_id, seq);
 CREATE INDEX sessions_channel ON sessions (tenant_id, channel_id, ended_at) WHERE channel_id IS NOT NULL;
 CREATE INDEX sessions_status ON sessions (tenant_id, status, ended_at);
 CREATE INDEX sessions_due ON sessions (due_at) WHERE status = 'open';
+CREATE INDEX sessions_pending ON sessions (pending, tenant_id, next_try_at) WHERE pending = 1;
 
--- One summary a channel and week of the summaries of its sessions. `stale` says that one of them has changed since.
+-- One summary a channel, week (its first day, in days since 1970) and owner ('': nobody) of the summaries of its
+-- sessions. `stale` says that one of them has changed since, `due_at` when it is made again.
 CREATE TABLE rollups (
     tenant_id  TEXT    NOT NULL,
     channel_id TEXT    NOT NULL,
+    owner      TEXT    NOT NULL,
     week       INTEGER NOT NULL,
     memory_id  TEXT,
     version    INTEGER NOT NULL,
     sessions   INTEGER NOT NULL,
     stale      INTEGER NOT NULL,
+    due_at     INTEGER NOT NULL,
+    attempts   INTEGER NOT NULL,
+    failure    TEXT,
     updated_at INTEGER NOT NULL,
-    PRIMARY KEY (tenant_id, channel_id, week)
+    PRIMARY KEY (tenant_id, channel_id, owner, week)
 ) WITHOUT ROWID;
-CREATE INDEX rollups_stale ON rollups (tenant_id, stale, week) WHERE stale = 1;
+CREATE INDEX rollups_stale ON rollups (stale, tenant_id, due_at) WHERE stale = 1;
+CREATE INDEX rollups_memory ON rollups (tenant_id, memory_id) WHERE memory_id IS NOT NULL;
 
 -- What a memory was made of: ids of messages, of memories, of responses.
 CREATE TABLE memory_sources (
@@ -131,8 +143,10 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('sessions', 'sessions_channel', '100000 100000 100 1'),
     ('sessions', 'sessions_status', '100000 100000 30000 1'),
     ('sessions', 'sessions_due', '1000 1'),
-    ('rollups', 'rollups', '10000 10000 20 1'),
-    ('rollups', 'rollups_stale', '10000 10000 100 1'),
+    ('sessions', 'sessions_pending', '1000 1000 1000 1'),
+    ('rollups', 'rollups', '10000 10000 20 10 1'),
+    ('rollups', 'rollups_stale', '100 100 100 1'),
+    ('rollups', 'rollups_memory', '10000 10000 1'),
     ('memory_sources', 'memory_sources', '100000 100000 2 1'),
     ('memory_sources', 'memory_sources_seq', '100000 100000 2'),
     ('memories', 'memories_facts', '10000 10000 1'),
