@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -16,6 +16,8 @@ PARTS: tuple[Part, ...] = get_args(Part)
 """The parts of a prompt, in the order in which they are read."""
 FIRST: tuple[Part, ...] = ("question", "system", "summary", "recent", "documents", "memories", "sessions")
 """The parts in the order in which they take their tokens, where there are not enough for all."""
+UNBROKEN: frozenset[Part] = frozenset({"recent"})
+"""The parts whose pieces follow one another: from the first that does not fit, none is kept."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
 """What stands between the pieces of a part; a line's end where nothing is said."""
 BRIEF_ENTRIES = 3
@@ -34,7 +36,8 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece as it stands in the prompt: `text` is the piece's, or the beginning of it where it was `cut`."""
+    """A piece as it stands in the prompt: `text` is the piece's, or, where it was `cut`, the beginning of it with the
+    ellipsis asked for behind."""
 
     piece: Piece
     text: str
@@ -60,24 +63,30 @@ def assemble(
     budgets: Mapping[Part, int],
     count: Count,
     headings: Mapping[Part, str] | None = None,
+    shares: Mapping[Part, float] | None = None,
+    ellipsis: str = "",
 ) -> Assembled:
-    """The prompt of these pieces in at most `total` tokens; a part has at most `budgets[part]`, or what is left.
+    """The prompt of these pieces in at most `total` tokens; a part has at most `budgets[part]`, else its share of what
+    is left, else what is left. `shares` are the weights of the parts among one another; what a part does not need is
+    left for those that come after it in `FIRST`.
 
-    A part keeps its best pieces in the order they were given in. When not even the best one fits, its beginning is
-    kept, cut where a character ends. A heading goes before the pieces of its part, if there are any.
+    A part keeps its best pieces in the order they were given in. What does not fit leaves its room to smaller ones, but
+    not among recent messages, which have no gap. When not even the best one fits, its beginning is kept, cut where a
+    character ends, `ellipsis` behind it. A heading goes before the pieces of its part, if there are any.
     """
     left = max(0, total)
+    count = once(count)
     kept: dict[Part, list[Placed]] = {}
     texts: dict[Part, str] = {}
     tokens: dict[Part, int] = {}
+    given = {piece.part for piece in pieces}
     for part in FIRST:
         own = [piece for piece in pieces if piece.part == part]
-        room = min(left, max(0, budgets.get(part, left)))
-        kept[part] = _fill(own, room, count, (headings or {}).get(part, ""))
+        room = min(left, max(0, budgets.get(part, _share(part, left, shares or {}, given))))
+        heading = (headings or {}).get(part, "")
+        kept[part] = _fill(own, room, count, heading, ellipsis)
         if kept[part]:
-            texts[part] = _joined(
-                part, (placed.text for placed in kept[part]), (headings or {}).get(part, "")
-            )
+            texts[part] = _joined(part, (placed.text for placed in kept[part]), heading)
             tokens[part] = count(texts[part])
             left -= tokens[part]
     placed = [one for part in PARTS for one in kept[part]]
@@ -91,7 +100,28 @@ def assemble(
     )
 
 
-def _fill(own: Sequence[Piece], room: int, count: Count, heading: str) -> list[Placed]:
+def _share(part: Part, left: int, shares: Mapping[Part, float], given: Collection[Part]) -> int:
+    """The tokens of what is left that a part may have, beside those that come after it."""
+    if part not in shares:
+        return left
+    after = FIRST[FIRST.index(part) :]
+    weights = sum(shares.get(other, 0.0) for other in after if other == part or other in given)
+    return int(left * shares[part] / weights) if weights > 0 else left
+
+
+def once(count: Count) -> Count:
+    """The same count, which counts no text twice. It keeps what it counted: hold it for one prompt, and no longer."""
+    known: dict[str, int] = {}
+
+    def counted(text: str) -> int:
+        if (tokens := known.get(text)) is None:
+            tokens = known[text] = count(text)
+        return tokens
+
+    return counted
+
+
+def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
     """The best pieces of one part that fit together, in the order given."""
     if not own or room <= 0:
         return []
@@ -100,21 +130,30 @@ def _fill(own: Sequence[Piece], room: int, count: Count, heading: str) -> list[P
     taken: list[int] = []
     spent = count(f"{heading}\n") if heading else 0
     for at in ranked:
-        spent += count(own[at].text + BETWEEN.get(part, "\n"))
-        # The sum of the pieces is the count of the whole but for a token or two: only near the end is that counted.
-        if spent > room and count(_joined(part, _texts(own, [*taken, at]), heading)) > room:
+        more = spent + count(own[at].text + BETWEEN.get(part, "\n"))
+        # The sum of the pieces is the count of the whole but for a token or two each: only there is that counted.
+        slack = 2 * (len(taken) + 2)
+        over = more > room and (
+            more > room + slack or count(_joined(part, _texts(own, [*taken, at]), heading)) > room
+        )
+        if not over:
+            taken.append(at)
+            spent = more
+        elif not taken or part in UNBROKEN:
             break
-        taken.append(at)
     while taken and count(_joined(part, _texts(own, taken), heading)) > room:
         taken.pop()
     if not taken:
-        return _cut(own[ranked[0]], room, count, heading)
+        return _cut(own[ranked[0]], room, count, heading, ellipsis)
     return [Placed(piece=own[at], text=own[at].text, tokens=count(own[at].text)) for at in sorted(taken)]
 
 
-def _cut(piece: Piece, room: int, count: Count, heading: str) -> list[Placed]:
+def _cut(piece: Piece, room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
     """The beginning of a piece that fits alone, if there is one."""
-    text = cut(piece.text, room, lambda some: count(_joined(piece.part, [some], heading)))
+    if count(_joined(piece.part, [piece.text], heading)) <= room:
+        return [Placed(piece=piece, text=piece.text, tokens=count(piece.text))]
+    kept = cut(piece.text, room, lambda some: count(_joined(piece.part, [some + ellipsis], heading)))
+    text = kept and f"{kept}{ellipsis}"
     return [Placed(piece=piece, text=text, tokens=count(text), cut=True)] if text else []
 
 

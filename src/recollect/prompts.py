@@ -12,6 +12,8 @@ CITING = (
 MEMORIES = "Previous context:"
 SESSIONS = "Relevant earlier session summaries:"
 SUMMARY = "Summary of the earlier conversation:"
+DOCUMENTS = "Documents:"
+RECENT = "Recent messages:"
 
 
 def passage(
