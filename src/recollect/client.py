@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ from typing_extensions import Unpack
 from recollect import errors
 from recollect.client_knowledge import ClientKnowledge
 from recollect.client_wire import Wire, query_of
+from recollect.config.sections import Spending
+from recollect.contexts import Context, ContextFields, ContextQuery
+from recollect.costs import UsageReport
 from recollect.memories import ChangeFields, MemoryFields, SearchFields, SelectionFields
 from recollect.shapes import merged
 from recollect.transfer import Imported, read_lines, write_file
@@ -100,6 +104,22 @@ class Client:
         body = {**fields} if ids is None else {**fields, "ids": list(ids)}
         return msgspec.json.decode(self._wire.call("POST", f"{AT}/forget", body=body), type=Receipt)
 
+    def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """See `Costs.usage`."""
+        asked = {"since": since, "until": until, "tenant": tenant}
+        return msgspec.json.decode(
+            self._wire.call("GET", "/v1/usage", query=query_of(asked)), type=UsageReport
+        )
+
+    def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+        """See `Costs.set_limits`."""
+        query = query_of({"tenant": tenant})
+        return msgspec.json.decode(
+            self._wire.call("POST", "/v1/admin/spending", body=changes, query=query), type=Spending
+        )
+
     # --- reading -----------------------------------------------------------------------------------
 
     def get(self, id: str) -> Memory:
@@ -123,6 +143,11 @@ class Client:
         """See `Memories.search`."""
         body = query if isinstance(query, Query) else merged("query", query, fields)
         return msgspec.json.decode(self._wire.call("POST", f"{AT}/search", body=body), type=SearchResult)
+
+    def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """See `Contexts.context`."""
+        body = query if isinstance(query, ContextQuery) else merged("query", query, fields)
+        return msgspec.json.decode(self._wire.call("POST", "/v1/context", body=body), type=Context)
 
     def count(self, **fields: Unpack[SelectionFields]) -> int:
         """See `Memories.count`."""

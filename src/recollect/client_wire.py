@@ -24,6 +24,7 @@ RAISED: dict[str, type[errors.RecollectError]] = {
     "disk_full": errors.StorageError,
     "index_unavailable": errors.IndexUnavailable,
     "embedder_unavailable": errors.EmbedderUnavailable,
+    "insufficient_quota": errors.SpendingLimit,
 }
 INVALID: dict[str, type[errors.InvalidInput]] = {
     "invalid_value": errors.InvalidInput,

@@ -13,6 +13,7 @@ RecollectError
 ├── StorageError          rows could not be read or written; nothing was half done
 ├── IndexUnavailable      a derived index did not answer; rows are safe
 ├── EmbedderUnavailable   no embedding could be made; words still work
+├── SpendingLimit         the tenant has spent what it may in a day
 └── ModelError            no answer of the language model can be used
     ├── ModelUnavailable  it did not answer, or not in time
     ├── ModelRefused      it will not take the request
@@ -84,6 +85,15 @@ class IndexUnavailable(RecollectError):
 
 class EmbedderUnavailable(RecollectError):
     """No embedding could be made. Writes are kept, and search by words still works."""
+
+
+class SpendingLimit(RecollectError):
+    """The tenant has spent what it may in a day. `limit` names the bound, which ends in `seconds`."""
+
+    def __init__(self, message: str, limit: str = "", seconds: float = 1.0) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.seconds = seconds
 
 
 class ModelError(RecollectError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from recollect.changes import Outcome, Settled, text_key
 from recollect.drafts import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
 from recollect.embedders.base import Embedder
-from recollect.errors import EmbedderUnavailable
+from recollect.errors import EmbedderUnavailable, SpendingLimit
+from recollect.ledger import Cost, Ledger
 from recollect.rows import Record, header, now_micros, searched_text
 from recollect.store import Along, Store
 from recollect.text.hashing import digest
@@ -21,6 +23,8 @@ from recollect.types import Change, NewMemory, Subject
 
 log = logging.getLogger("recollect.ingest")
 T = TypeVar("T")
+WRITE, FILES, EMBED = "write", "files", "embed"
+"""What the ledger calls a write, the indexing of a file, and vectors made later."""
 BATCH = 1_000
 """Rows that share one transaction: past this, group commit gains nothing more."""
 FEW = 4
@@ -30,11 +34,14 @@ FEW = 4
 class Ingest:
     """Writes memories into one store with one embedder."""
 
-    def __init__(self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds, ledger: Ledger
+    ) -> None:
         self.store = store
         self.embedder = embedder
         self.threads = threads
         self.bounds = bounds
+        self.ledger = ledger
 
     async def add(self, subject: Subject, items: Sequence[NewMemory]) -> list[Outcome]:
         """Writes every item, in order; nothing is written when one is wrong.
@@ -56,7 +63,9 @@ class Ingest:
         outcomes: list[Outcome] = []
         for at in range(0, len(drafts), BATCH):
             some = drafts[at : at + BATCH]
-            await self._embed(tenant, some)
+            self.ledger.note(tenant, WRITE, Cost(operations=len(some)))
+            with _later(some):
+                await self._fill(tenant, some, WRITE)
             done: list[Outcome] = await self.threads.result(self.store.put(some))
             outcomes.extend(done)
         return outcomes
@@ -69,9 +78,10 @@ class Ingest:
 
         Raises:
             EmbedderUnavailable: the model does not answer; nothing was stored.
+            SpendingLimit: the tenant has spent its day; nothing was stored.
         """
-        if not await self._embed(tenant, drafts, embedder):
-            raise EmbedderUnavailable("the embedder does not answer; nothing was stored")
+        self.ledger.note(tenant, FILES, Cost(operations=len(drafts)))
+        await self._fill(tenant, drafts, FILES, embedder)
         return await self.threads.result(self.store.put(drafts, along))
 
     def _take_given(self, items: Sequence[NewMemory], drafts: Sequence[Draft]) -> None:
@@ -101,23 +111,32 @@ class Ingest:
             for i, value in zip(places, values, strict=True)
         ]
 
-    async def _embed(self, tenant: str, drafts: Sequence[Draft], embedder: Embedder | None = None) -> bool:
+    async def _fill(
+        self, tenant: str, drafts: Sequence[Draft], purpose: str, embedder: Embedder | None = None
+    ) -> None:
         """Fills in the vectors that are missing: from the same texts stored before, else from the model.
-        When the model is away the drafts are left without (False), and their rows will be owed."""
+
+        Raises:
+            EmbedderUnavailable: the model does not answer; the drafts are left without.
+            SpendingLimit: the tenant has spent its day; the drafts are left without.
+        """
         bare = [one for one in drafts if not one.parts]
         if not bare:
-            return True
+            return
         known = await self.threads.run(self.store.known_texts, tenant, bare)
         fresh = [one for one in bare if one.row.dedup_key not in known]
-        return not fresh or await self._vectors(tenant, fresh, reuse=True, embedder=embedder)
+        if fresh:
+            await self._vectors(tenant, fresh, purpose, reuse=True, embedder=embedder)
 
     async def _vectors(
         self,
         tenant: str,
         drafts: Sequence[Draft],
+        purpose: str,
+        *,
         reuse: bool,
         embedder: Embedder | None = None,
-    ) -> bool:
+    ) -> None:
         embedder = embedder or self.embedder
         if len(drafts) > FEW:  # counting tokens takes a while: elsewhere than where requests are answered
             await self.threads.run(_cut, drafts, embedder)
@@ -128,16 +147,12 @@ class Ingest:
         if reuse:
             held = await self.threads.run(self.store.known_vectors, tenant, parts, embedder.model)
         wanted = [part for text_hash, part in parts.items() if text_hash not in held]
-        try:
-            made = await embedder.embed([part.text for part in wanted])
-        except EmbedderUnavailable as exc:
-            log.warning("%d texts stay without a vector for now: %s", len(wanted), exc)
-            return False
+        texts = [part.text for part in wanted]
+        made = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
         held |= {part.text_hash: vector for part, vector in zip(wanted, made.vectors, strict=True)}
         for one in drafts:
             for part in one.parts:
                 part.vector = held[part.text_hash]
-        return True
 
     async def update(self, subject: Subject, row: Record, change: Change) -> Record:
         """Rewrites a row; embeds again only when the embedded text changed.
@@ -151,7 +166,8 @@ class Ingest:
         model = ""
         if searched_text(after) != searched_text(row):
             made = Draft(after, named=True)
-            await self._vectors(subject.tenant_id, [made], reuse=True)
+            with _later([made]):
+                await self._vectors(subject.tenant_id, [made], WRITE, reuse=True)
             parts, model = made.parts, made.model
 
         def again(current: Record) -> Draft:
@@ -181,12 +197,14 @@ class Ingest:
 
         Raises:
             EmbedderUnavailable: the model still does not answer; nothing changed.
+            SpendingLimit: the tenant has spent its day; nothing changed.
         """
         drafts = [Draft(row, named=True) for row in rows]
         if not drafts:
             return 0
-        if not await self._vectors(tenant, drafts, reuse, embedder := embedder or self.embedder):
-            raise EmbedderUnavailable("the embedder does not answer; the rows keep waiting")
+        embedder = embedder or self.embedder
+        await self._vectors(tenant, drafts, EMBED, reuse=reuse, embedder=embedder)
+        self.ledger.note(tenant, EMBED, Cost(operations=len(drafts)))
         made = [
             Settled(
                 one.row.seq,
@@ -196,6 +214,15 @@ class Ingest:
             for one in drafts
         ]
         return await self.threads.result(self.store.settle(tenant, made, embedder.model))
+
+
+@contextmanager
+def _later(drafts: Sequence[Draft]) -> Iterator[None]:
+    """Drafts stay without vectors when the model is away or the tenant may not spend more: their rows will be owed."""
+    try:
+        yield
+    except (EmbedderUnavailable, SpendingLimit) as exc:
+        log.warning("%d texts stay without a vector for now: %s", len(drafts), exc)
 
 
 def _cut(drafts: Sequence[Draft], embedder: Embedder) -> None:

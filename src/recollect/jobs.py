@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.db import Connection, Database, Row
-from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError, StorageError
+from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError, SpendingLimit, StorageError
 from recollect.rows import compact_json, moment, nameable, now_micros
 from recollect.threads import Threads
 from recollect.types import Job
@@ -187,6 +187,11 @@ class Jobs:
         """Lets the workers of a kind look for jobs now."""
         self._wake[self.lanes.get(kind, HOUSE_LANE)].set()
 
+    def wake_all(self) -> None:
+        """Lets all workers look for jobs now."""
+        for waiting in self._wake.values():
+            waiting.set()
+
     def woken(self, *kinds: str) -> Callable[[object], None]:
         """As `wake`, to be called on the writing thread after the commit: it happens though whoever asked for the write
         is cancelled meanwhile."""
@@ -328,6 +333,8 @@ class Jobs:
             await self._end(run, "cancelled", None, None)
         except Postponed as exc:
             await self._postpone(run, exc)
+        except SpendingLimit as exc:
+            await self._postpone(run, Postponed(str(exc), exc.seconds))
         except LeaseLost:
             log.warning("job %s went to another worker", run.id)
         except asyncio.CancelledError:
@@ -399,8 +406,7 @@ class Jobs:
         if not await self._insist(work, now + self.lease):
             log.warning("job %s was ended by another worker", run.id)
         elif state == "failed" and run.kind in self.endings:  # what was written with it may be a job
-            for waiting in self._wake.values():
-                waiting.set()
+            self.wake_all()
 
     async def _insist(self, work: Callable[[Connection], int], until: int) -> int:
         """Writes what became of a job, for as long as nobody else can have taken it over."""

@@ -20,12 +20,12 @@ from recollect.config import Config
 from recollect.config.sections import Quotas
 from recollect.drafts import check_vector
 from recollect.embedders.base import Embedder
-from recollect.errors import EmbedderUnavailable, Forbidden, InvalidInput, NotFound
+from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.filters import EVERYTHING, Filter, all_of, matches
 from recollect.indexes import INDEXES
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
-from recollect.ledger import Ledger
+from recollect.ledger import SEARCH, Cost, Ledger
 from recollect.models import Model
 from recollect.readers import Readers
 from recollect.recall import ModelChanged, Recall, check
@@ -125,6 +125,9 @@ class SearchFields(SelectionFields, total=False):
     embedding: Any
     hierarchy: dict[str, str] | None
     weights: dict[str, float] | None
+    rerank: str | None
+    recency: str | None
+    times: bool | None
     explain: bool
     count_access: bool
 
@@ -158,6 +161,8 @@ class Core:
     earlier: Embedder | None = None
     tally: Counter[str] = field(default_factory=Counter)
     """What indexing did in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
+    expect: Callable[[int], None] = lambda at: None
+    """Called when something becomes due at a moment (microseconds): whoever looks at the clock listens."""
 
 
 class Memories:
@@ -382,9 +387,24 @@ class Memories:
 
     async def _recall(self, asked: Query) -> SearchResult:
         embedder = self._core.embedder
-        vector = None if asked.mode == "words" else await _query_vector(asked, embedder)
+        vector, spent = await self._query_vector(asked, embedder)
         model = "" if asked.embedding is not None else embedder.model
-        return await self._core.threads.run(self._core.recall.search, self.subject, asked, vector, model)
+        result = await self._core.threads.run(self._core.recall.search, self.subject, asked, vector, model)
+        result.degraded += spent
+        return result
+
+    async def _query_vector(
+        self, asked: Query, embedder: Embedder
+    ) -> tuple[NDArray[np.float32] | None, Sequence[str]]:
+        """The vector to search with, if there is to be one and it can be made; see `Ledger.questions`."""
+        ledger, tenant = self._core.ledger, self.subject.tenant_id
+        if asked.mode != "words" and asked.embedding is None:
+            vectors, degraded = await ledger.questions(embedder, [asked.query], tenant)
+            return (None if vectors is None else vectors[0]), degraded
+        ledger.note(tenant, SEARCH, Cost(operations=1))
+        return (
+            None if asked.mode == "words" else check_vector(asked.embedding, embedder.dim, "embedding")
+        ), ()
 
     async def count_access(self, ids: Sequence[str]) -> None:
         """Notes that these memories were used: access_count rises, last_accessed_at moves."""
@@ -544,17 +564,6 @@ class Memories:
         )
         if not free and isinstance(user, str) and user != self.subject.user_id:
             raise Forbidden(f"{where}: this key writes as {self.subject.user_id!r} or for nobody (null)")
-
-
-async def _query_vector(asked: Query, embedder: Embedder) -> NDArray[np.float32] | None:
-    if asked.embedding is not None:
-        return check_vector(asked.embedding, embedder.dim, "embedding")
-    try:
-        made = await embedder.embed([asked.query], "query")
-    except EmbedderUnavailable:
-        return None
-    vector: NDArray[np.float32] = made.vectors[0]
-    return vector
 
 
 def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:

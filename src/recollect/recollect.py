@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from typing_extensions import Unpack
 
 from recollect.agent.conversations import Conversations
 from recollect.agent.engine import Engine
@@ -13,9 +17,14 @@ from recollect.agent.history import History
 from recollect.agent.profiles import Agents, configured_profiles
 from recollect.agent.responses import Responses
 from recollect.config import Config, load
+from recollect.contexts import Context, ContextFields, ContextQuery, Contexts
+from recollect.costs import Costs, UsageReport
 from recollect.knowledge import Knowledge, Librarian
 from recollect.memories import Core, Memories
 from recollect.moves import Moves
+from recollect.sessions import NewMessage, Observed, Rooms, Sessions
+from recollect.sessions import begin as begin_sessions
+from recollect.sessions.values import Place
 from recollect.threads import Threads
 from recollect.types import Subject
 from recollect.upkeep import Upkeep
@@ -25,8 +34,8 @@ from recollect.wiring import Wired, wire
 class Recollect:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `knowledge`, `responses`, `conversations`, `agents` act for the admin of tenant `default`; `acting_as`,
-    `knowing_as`, `responding_as`, `conversing_as` and `agents_as` give the same for another subject.
+    `memories`, `sessions`, `knowledge`, `responses`, `conversations`, `agents` act for the admin of tenant `default`; `acting_as`,
+    `sessions_as`, `knowing_as`, `responding_as`, `conversing_as` and `agents_as` give the same for another subject.
     """
 
     def __init__(
@@ -37,6 +46,7 @@ class Recollect:
         upkeep: Upkeep,
         librarian: Librarian,
         engine: Engine,
+        rooms: Rooms,
     ) -> None:
         self.config = config
         self.core = core = wired.core
@@ -47,7 +57,10 @@ class Recollect:
         self.responses = Responses(engine, self.subject)
         self.conversations = Conversations(core, self.subject)
         self.agents = engine.agents(self.subject)
+        self.costs = Costs(core, self.subject)
         self._lock = wired.lock
+        self.sessions = Sessions(core, self.subject)
+        self._rooms = rooms
         self._moves = moves
         self._upkeep = upkeep
         self._librarian = librarian
@@ -88,11 +101,13 @@ class Recollect:
         moves = Moves(core, wired.open_index, wired.index_url)
         librarian = Librarian(core)
         engine = _engine(config, core)
+        rooms = begin_sessions(core)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
         await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
         librarian.begin()
-        return cls(config, wired, moves, upkeep, librarian, engine)
+        rooms.clock.begin()
+        return cls(config, wired, moves, upkeep, librarian, engine, rooms)
 
     def acting_as(self, subject: Subject) -> Memories:
         """The memories as another subject sees them; nothing is copied or opened."""
@@ -110,9 +125,39 @@ class Recollect:
         """The conversations as another subject sees them."""
         return Conversations(self.core, subject)
 
+    def sessions_as(self, subject: Subject) -> Sessions:
+        """The sessions, and what is said in them, as another subject sees them."""
+        return Sessions(self.core, subject)
+
+    async def observe(
+        self,
+        messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
+        **place: Unpack[Place],
+    ) -> list[Observed]:
+        """Keeps what was said, see `Sessions.observe`."""
+        return await self.sessions.observe(messages, **place)
+
     def agents_as(self, subject: Subject) -> Agents:
         """The agent profiles as another subject sees them."""
         return self.engine.agents(subject)
+
+    def costs_as(self, subject: Subject) -> Costs:
+        """What was spent, as another subject sees it."""
+        return Costs(self.core, subject)
+
+    async def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """What was spent, by day and purpose, see `Costs.usage`."""
+        return await self.costs.usage(since=since, until=until, tenant=tenant)
+
+    def contexts_as(self, subject: Subject) -> Contexts:
+        """Prompts of what another subject may be told."""
+        return Contexts(self.core, subject)
+
+    async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """A prompt for a question, see `Contexts.context`."""
+        return await self.contexts_as(self.subject).context(query, **fields)
 
     def announce(self, url: str) -> None:
         """Tells other processes that want this folder where to find its server."""
@@ -125,10 +170,11 @@ class Recollect:
             return
         self._closed = True
         self._upkeep.end()
+        await self._rooms.end()
         await self.core.jobs.stop()
         await self.engine.stop()
         await self._librarian.end()
-        await self.core.ledger.flush()
+        await self.core.ledger.close()
         try:
             # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
             await asyncio.to_thread(self.core.threads.close)

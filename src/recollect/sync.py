@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -10,11 +11,17 @@ from typing import Any
 from typing_extensions import Unpack
 
 from recollect.config import Config
+from recollect.config.sections import Spending
+from recollect.contexts import Context, ContextFields, ContextQuery, Contexts
+from recollect.costs import UsageReport
 from recollect.memories import Memories, SelectionFields
 from recollect.portal import Portal, blocking, following
 from recollect.recollect import Recollect
+from recollect.sessions import NewMessage, Observed
+from recollect.sessions.values import Place
 from recollect.sync_agents import BlockingAgents, BlockingConversations, BlockingResponses
 from recollect.sync_knowledge import BlockingKnowledge
+from recollect.sync_sessions import BlockingSessions
 from recollect.types import Subject
 
 
@@ -51,6 +58,16 @@ class BlockingMemories:
         yield from following(self.inner.export(vectors=vectors, **fields), self.portal)
 
 
+class BlockingContexts:
+    """`contexts.Contexts`, verb for verb."""
+
+    def __init__(self, inner: Contexts, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    context = blocking(Contexts.context)
+
+
 class BlockingRecollect:
     """`recollect.Recollect` on an event loop of its own. Thread-safe; close it, or use it in a `with`."""
 
@@ -63,6 +80,7 @@ class BlockingRecollect:
         self.responses = BlockingResponses(inner.responses, portal)
         self.conversations = BlockingConversations(inner.conversations, portal)
         self.agents = BlockingAgents(inner.agents, portal)
+        self.sessions = BlockingSessions(inner.sessions, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """The memories as another subject sees them."""
@@ -80,9 +98,39 @@ class BlockingRecollect:
         """The conversations as another subject sees them."""
         return BlockingConversations(self.inner.conversing_as(subject), self.portal)
 
+    def sessions_as(self, subject: Subject) -> BlockingSessions:
+        """The sessions as another subject sees them."""
+        return BlockingSessions(self.inner.sessions_as(subject), self.portal)
+
+    def observe(
+        self,
+        messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
+        **place: Unpack[Place],
+    ) -> list[Observed]:
+        """Keeps what was said, see `Sessions.observe`."""
+        return self.sessions.observe(messages, **place)
+
     def agents_as(self, subject: Subject) -> BlockingAgents:
         """The agent profiles as another subject sees them."""
         return BlockingAgents(self.inner.agents_as(subject), self.portal)
+
+    def contexts_as(self, subject: Subject) -> BlockingContexts:
+        """Prompts of what another subject may be told."""
+        return BlockingContexts(self.inner.contexts_as(subject), self.portal)
+
+    def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """A prompt for a question, see `Contexts.context`."""
+        return self.portal.call(self.inner.context(query, **fields))
+
+    def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """What was spent, by day and purpose, see `costs.Costs.usage`."""
+        return self.portal.call(self.inner.costs.usage(since=since, until=until, tenant=tenant))
+
+    def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+        """Sets what a tenant may spend in a day, see `costs.Costs.set_limits`."""
+        return self.portal.call(self.inner.costs.set_limits(changes, tenant))
 
     def close(self) -> None:
         """Finishes writes, saves, lets go of the folder. Idempotent."""

@@ -25,6 +25,8 @@ from recollect.memories import Core
 from recollect.models import open_model
 from recollect.readers import Limits, Readers
 from recollect.recall import Recall, Settings
+from recollect.rerank import PRESETS, load
+from recollect.rescore import How
 from recollect.store import Store
 from recollect.text.hashing import digest
 from recollect.text.splitting import Chunking
@@ -204,10 +206,11 @@ def _core(
         core.recall.settings = _settings(config, taken)
 
     model = open_model(config.model)
+    ledger = Ledger(store.db, threads, config.spending)
     core = Core(
         store=store,
         embedder=embedder,
-        ingest=Ingest(store, embedder, threads, bounds),
+        ingest=Ingest(store, embedder, threads, bounds, ledger),
         recall=Recall(store, embedder.calibration, _settings(config, embedder)),
         jobs=jobs,
         threads=threads,
@@ -220,7 +223,7 @@ def _core(
         config=config,
         model=model,
         fallback=open_model(Model()) if config.model.fallback and not model.quotes_only else None,
-        ledger=Ledger(store.db, threads, config.spending),
+        ledger=ledger,
         quotas=config.quotas,
         chunking=Chunking(
             strategy=config.knowledge.chunking,
@@ -258,6 +261,13 @@ def _settings(config: Config, embedder: Embedder) -> Settings:
         words_weight=max(0.0, 1.0 - dense) if search.words_weight is None else search.words_weight,
         scope_weights=dict(search.scope_weights),
         candidates=search.candidates,
+        second=How(
+            rerank=search.rerank,
+            recency=search.recency,
+            times=search.times,
+            styles=PRESETS if search.rerank_weights is None else load(search.rerank_weights),
+            half_life_days=search.half_life_days,
+        ),
     )
 
 

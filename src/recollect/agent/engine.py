@@ -15,7 +15,7 @@ import msgspec
 from recollect.agent import checks, records
 from recollect.agent.attachments import Attachments
 from recollect.agent.background import Background
-from recollect.agent.context import Remembered, remembered, told
+from recollect.agent.context import Remembered, count_used, remembered, told
 from recollect.agent.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from recollect.agent.history import History, Past, fit
 from recollect.agent.items import last_question
@@ -165,7 +165,8 @@ class Engine:
                 sources=[*past_sources([*past.items, *new]), *context.sources],
                 max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
             )
-            loop = Loop(brief, run.telling, self._models)
+            models = [self.core.ledger.paid(one, plan.subject.tenant_id, "responses") for one in self._models]
+            loop = Loop(brief, run.telling, models)
             loop.degraded.update(found.degraded)
             try:
                 await servers.answer(loop, [*past.items, *plan.input])
@@ -217,10 +218,9 @@ class Engine:
     async def _end(self, plan: Plan, run: Run) -> None:
         self._tally(plan.response)
         await self._store(plan.new, run)
-        if plan.response.store:
-            task = asyncio.create_task(self._follow_up(plan))
-            self._after.add(task)
-            task.add_done_callback(self._after.discard)
+        task = asyncio.create_task(self._follow_up(plan))
+        self._after.add(task)
+        task.add_done_callback(self._after.discard)
 
     def _tally(self, response: Response) -> None:
         counts = {f"responses.{response.status}": 1}
@@ -248,11 +248,14 @@ class Engine:
 
     async def _follow_up(self, plan: Plan) -> None:
         answered = Answered(plan.subject, plan.response, plan.input, plan.turn, plan.past)
-        for hook in self.hooks:
+        for hook in (self._count_used, *(self.hooks if plan.response.store else ())):
             try:
                 await hook(answered)
             except Exception as exc:
                 log.error("what follows the response %s failed", plan.response.id, exc_info=exc)
+
+    async def _count_used(self, answered: Answered) -> None:
+        await count_used(answered.turn, answered.response.extensions.get("memory", {}))
 
     async def _summarize(self, answered: Answered) -> None:
         response = answered.response
@@ -295,7 +298,7 @@ class Engine:
         spent: list[TokenUsage] = []
         output = await compacted(
             items,
-            self.model,
+            self.core.ledger.paid(self.model, subject.tenant_id, "responses"),
             self.planning.config.summarization,
             context_tokens=self.planning.config.model.context_tokens,
             meter=spent.append,

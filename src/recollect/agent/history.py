@@ -346,7 +346,7 @@ class History:
         try:
             made = await summarize(
                 told.items[:at],
-                self._model,
+                self._core.ledger.paid(self._model, told.tenant, "summaries"),
                 settings,
                 up_to=told.cuts[at],
                 previous=told.summary,

@@ -19,7 +19,7 @@ from recollect.agent.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCa
 from recollect.agent.tools.base import Result, Tool, Turn
 from recollect.agent.tools.calls import HOUSE, asking, begun_call, failed_call
 from recollect.agent.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
-from recollect.errors import ModelBroken, ModelError, ModelRefused, RecollectError
+from recollect.errors import ModelBroken, ModelError, ModelRefused, RecollectError, SpendingLimit
 from recollect.models.base import Ask, Message, Model, Source, TokenUsage
 
 log = logging.getLogger("recollect.agent")
@@ -100,19 +100,19 @@ class Loop:
             except asyncio.CancelledError:
                 listening.cut()
                 raise
-            except ModelError as exc:
+            except (ModelError, SpendingLimit) as exc:
                 if listening.began:
                     listening.cut()
                 if listening.began or not self._falls_back(exc):
                     raise
-                log.warning("the language model failed, answering from what was found: %s", exc)
+                log.warning("the language model does not answer, what was found does: %s", exc)
                 continue
             self._count(ask, turn, listening.usage)
             self.answered_by = "extractive" if model.quotes_only else (listening.model or model.name)
             self._asked += 1
             return turn
 
-    def _falls_back(self, exc: ModelError) -> bool:
+    def _falls_back(self, exc: ModelError | SpendingLimit) -> bool:
         """Whether another model takes over: where there is something to quote, and no form that quotes do not have."""
         if len(self._models) < 2 or isinstance(exc, ModelRefused) or self.brief.ask.response_format:
             return False
@@ -120,7 +120,7 @@ class Loop:
         if not self._sources and not searches:
             return False
         self._models.pop(0)
-        self.degraded.add("model")
+        self.degraded.add("spending" if isinstance(exc, SpendingLimit) else "model")
         return True
 
     def _ask_of(self) -> Ask:

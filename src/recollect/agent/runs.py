@@ -11,7 +11,7 @@ import msgspec
 
 from recollect.agent.events import Event, Telling
 from recollect.agent.values import Response
-from recollect.errors import InvalidInput, ModelRefused, RecollectError
+from recollect.errors import InvalidInput, ModelRefused, RecollectError, SpendingLimit
 
 log = logging.getLogger("recollect.agent")
 Work = Callable[["Run"], Awaitable[None]]
@@ -73,6 +73,9 @@ class Run:
             response.status = "cancelled"
             if self._reason is not None:
                 self._fail("server_error", self._reason)
+        except SpendingLimit as exc:
+            self.failure = exc
+            self._fail("rate_limit_exceeded", str(exc))
         except RecollectError as exc:
             self.failure = exc
             asked_wrong = isinstance(exc, InvalidInput | ModelRefused)

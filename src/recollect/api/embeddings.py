@@ -27,7 +27,14 @@ async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
             "dimensions", f"is {body.dimensions}; {model.id} has {embedder.dim} and cannot be shortened"
         )
     texts = await call.house.recollect.core.threads.run(_texts, body.input, embedder)
-    made = await embedder.embed(texts, body.input_type)
+    made = await call.house.recollect.core.ledger.embed(
+        embedder,
+        texts,
+        body.input_type,
+        tenant=call.memories.subject.tenant_id,
+        purpose="embeddings",
+        operations=1,
+    )
     vectors = np.ascontiguousarray(made.vectors, dtype="<f4")
     if body.encoding_format == "base64":
         shown: Sequence[list[float] | str] = [

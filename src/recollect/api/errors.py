@@ -25,6 +25,7 @@ from recollect.errors import (
     NotFound,
     QuotaExceeded,
     RecollectError,
+    SpendingLimit,
     StorageError,
     Unauthorized,
 )
@@ -62,6 +63,7 @@ class ClientGone(Exception):
     """The client hung up before its request was complete; there is nobody to answer."""
 
 
+SPENT = "insufficient_quota"
 PARAMS: dict[type[RecollectError], str] = {UnknownResponse: "previous_response_id"}
 """The field that is wrong, where the error itself does not name it."""
 STATUSES: dict[type[RecollectError], tuple[int, str]] = {
@@ -77,6 +79,7 @@ STATUSES: dict[type[RecollectError], tuple[int, str]] = {
     StorageError: (503, "storage_unavailable"),
     FolderInUse: (503, "storage_unavailable"),
     IndexUnavailable: (503, "index_unavailable"),
+    SpendingLimit: (429, SPENT),
     EmbedderUnavailable: (503, "embedder_unavailable"),
     ModelUnavailable: (503, "model_unavailable"),
     ModelRefused: (400, "model_refused"),
@@ -110,7 +113,8 @@ def problem(exc: Exception) -> tuple[int, Problem]:
         param = exc.field or None if isinstance(exc, InvalidInput) else PARAMS.get(type(exc))  # type: ignore[arg-type]
     if status >= 500:
         log.error("%s: %s", code, type(exc).__name__, exc_info=exc)
-    return status, Problem(message=message, type=type_of(status), param=param, code=code)
+    type_ = SPENT if code == SPENT else type_of(status)
+    return status, Problem(message=message, type=type_, param=param, code=code)
 
 
 def _known(exc: Exception) -> tuple[int, str, str]:
@@ -145,6 +149,8 @@ def error_response(exc: Exception) -> Response:
     """The answer to a request that failed."""
     status, found = problem(exc)
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
+    if isinstance(exc, SpendingLimit):  # clients that would try again at once need not
+        headers = {"retry-after": f"{exc.seconds:.0f}", "x-should-retry": "false"}
     if isinstance(exc, HTTPException) and exc.headers:
         headers.update(exc.headers)
     return Response(msgspec.json.encode(ErrorEnvelope(found)), status, headers, JSON)

@@ -14,8 +14,11 @@ from recollect.agent.profiles import Agents
 from recollect.agent.responses import Responses
 from recollect.api.errors import JSON
 from recollect.api.house import House
+from recollect.contexts import Contexts
+from recollect.costs import Costs
 from recollect.knowledge import Knowledge
 from recollect.memories import Memories
+from recollect.sessions import Sessions
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -58,6 +61,21 @@ class Call(Generic[B, Q]):
     def conversations(self) -> Conversations:
         """Conversations, for who asks."""
         return self.house.recollect.conversing_as(self.memories.subject)
+
+    @property
+    def costs(self) -> Costs:
+        """What was spent, for who asks."""
+        return self.house.recollect.costs_as(self.memories.subject)
+
+    @property
+    def contexts(self) -> Contexts:
+        """Prompts of what is remembered and known, for who asks."""
+        return self.house.recollect.contexts_as(self.memories.subject)
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions and what is said in them, for who asks."""
+        return self.house.recollect.sessions_as(self.memories.subject)
 
     @property
     def agents(self) -> Agents:

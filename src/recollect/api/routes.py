@@ -5,6 +5,7 @@ from __future__ import annotations
 from recollect.api import (
     admin,
     agents,
+    context,
     conversations,
     embeddings,
     file_batches,
@@ -15,14 +16,17 @@ from recollect.api import (
     models,
     openapi,
     responses,
+    sessions,
     store_files,
     uploads,
+    usage,
     vector_stores,
 )
 from recollect.api.route import Route
 
 ROUTES: tuple[Route, ...] = (
     *memories.ROUTES,
+    *context.ROUTES,
     *files.ROUTES,
     *uploads.ROUTES,
     *vector_stores.ROUTES,
@@ -30,8 +34,10 @@ ROUTES: tuple[Route, ...] = (
     *file_batches.ROUTES,
     *responses.ROUTES,
     *conversations.ROUTES,
+    *sessions.ROUTES,
     *agents.ROUTES,
     *admin.ROUTES,
+    *usage.ROUTES,
     *jobs.ROUTES,
     *models.ROUTES,
     *embeddings.ROUTES,

@@ -19,6 +19,10 @@ COMMANDS = {
         "recollect.cli.searching:search",
         "Find the best memories for a text, by meaning and by words.",
     ),
+    "context": (
+        "recollect.cli.context:context",
+        "Print the prompt that answers a question: documents, memories, earlier sessions, within a budget.",
+    ),
     "index": ("recollect.cli.index:index", "Index files of every format into a vector store."),
     "stores": ("recollect.cli.stores:app", "List the vector stores."),
     "stats": (
@@ -31,6 +35,10 @@ COMMANDS = {
     "compact": (
         "recollect.cli.keeping:compact",
         "Give back what deleted memories still hold, on disk and in memory.",
+    ),
+    "usage": (
+        "recollect.cli.usage:usage",
+        "Tell what was spent, by day and purpose: model calls, tokens, embedded texts.",
     ),
     "doctor": (
         "recollect.cli.doctor:doctor",

@@ -44,19 +44,20 @@ def memories(config: Config) -> Iterator[Verbs]:
     Raises:
         FolderInUse: another process has the folder and serves nothing.
     """
-    with _reached(config) as house:
-        yield house.memories if isinstance(house, BlockingRecollect) else house
+    with house(config) as held:
+        yield held.memories if isinstance(held, BlockingRecollect) else held
 
 
 @contextmanager
 def knowledge(config: Config) -> Iterator[Shelves]:
     """The folder's files and vector stores, as `memories` gives its memories."""
-    with _reached(config) as house:
-        yield house.knowledge
+    with house(config) as held:
+        yield held.knowledge
 
 
 @contextmanager
-def _reached(config: Config) -> Iterator[BlockingRecollect | Client]:
+def house(config: Config) -> Iterator[BlockingRecollect | Client]:
+    """All that is in the folder, as `memories` gives its memories."""
     try:
         opened = sync.open(config=config)
     except FolderInUse as busy:

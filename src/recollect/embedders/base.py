@@ -48,10 +48,12 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """`vectors` (n, dim) float32, one per text, and the model tokens they cost."""
+    """`vectors` (n, dim) float32, one per text, and the model tokens they cost. `texts` is how many of them the model
+    read, None for all: the others were known."""
 
     vectors: Vectors
     tokens: int
+    texts: int | None = None
 
 
 class Embedder(ABC):
@@ -61,6 +63,8 @@ class Embedder(ABC):
     dim: int
     max_tokens: int
     calibration: Calibration
+    remote: bool = False
+    """Whether a provider is asked, who may charge for it."""
     dense_weight: float = 0.7
     """What its cosines should weigh against words in a fused score, 0..1, as measured on labelled questions."""
 

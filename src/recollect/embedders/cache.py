@@ -40,6 +40,7 @@ class CachedEmbedder(Embedder):
         self.max_tokens = inner.max_tokens
         self.calibration = inner.calibration
         self.dense_weight = inner.dense_weight
+        self.remote = inner.remote
         self.work = Work()
         self._size = size
         self._known: OrderedDict[str, Vectors] = OrderedDict()
@@ -54,7 +55,7 @@ class CachedEmbedder(Embedder):
         self.work.cache_hits += len(texts) - len(missing)
         self._remember(known)
         vectors = np.array([known[text] for text in texts], np.float32).reshape(len(texts), self.dim)
-        return Embedded(vectors, paid.tokens)
+        return Embedded(vectors, paid.tokens, len(missing))
 
     async def _paid(self, texts: Sequence[str], task: Task) -> Embedded:
         began = time.perf_counter()

@@ -88,6 +88,7 @@ class RemoteEmbedder(Embedder):
     key_variable: str | None = None
     """The variable the key is in when nothing else is said; read for `home` alone, so that no key goes elsewhere."""
     key_needed = False
+    remote = True
     batch_size = 64
     batch_tokens = 100_000
     manner = ""

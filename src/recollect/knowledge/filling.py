@@ -31,6 +31,7 @@ class Filling(Embedder):
         self.max_tokens = inner.max_tokens
         self.calibration = inner.calibration
         self.dense_weight = inner.dense_weight
+        self.remote = inner.remote
         self._waiting: list[_Asked] = []
         self._running: set[asyncio.Task[None]] = set()
 

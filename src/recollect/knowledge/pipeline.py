@@ -18,7 +18,8 @@ from recollect.changes import Outcome
 from recollect.db import Connection
 from recollect.drafts import Draft
 from recollect.embedders.base import Embedder
-from recollect.errors import EmbedderUnavailable, NotFound, RecollectError, StorageError
+from recollect.errors import EmbedderUnavailable, NotFound, RecollectError, SpendingLimit, StorageError
+from recollect.ingest import FILES
 from recollect.jobs import FILES_LANE, Postponed, Run
 from recollect.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
 from recollect.knowledge.filling import Filling
@@ -82,6 +83,9 @@ class Pipeline:
             self._away_until = time.monotonic() + RETRY_AFTER
             await self._note(run, row, AWAY)
             raise Postponed(str(exc), RETRY_AFTER) from exc
+        except SpendingLimit as exc:
+            await self._note(run, row, f"waits: {exc}")
+            raise
         except Gone:
             self.core.tally["skipped"] += 1
             return {"skipped": "it was taken away meanwhile"}
@@ -105,7 +109,7 @@ class Pipeline:
         embedder = self._embedder()
         document, places = parsed.document, parsed.chunks
         if chunking.strategy == "semantic":
-            places = await self._grouped(document.text, places, chunking, embedder)
+            places = await self._grouped(run.tenant, document.text, places, chunking, embedder)
         if not places:
             raise Unreadable("invalid_file", "holds no text")
         if len(places) > BATCH:  # a smaller one is done in one step, with nothing to report between
@@ -160,10 +164,16 @@ class Pipeline:
         return self._filling
 
     async def _grouped(
-        self, text: str, places: Sequence[ChunkPlace], chunking: Chunking, embedder: Embedder
+        self,
+        tenant: str,
+        text: str,
+        places: Sequence[ChunkPlace],
+        chunking: Chunking,
+        embedder: Embedder,
     ) -> list[ChunkPlace]:
         """The sentences in groups that mean the same."""
-        made = await embedder.embed([text[place.start : place.end] for place in places])
+        sentences = [text[place.start : place.end] for place in places]
+        made = await self.core.ledger.embed(embedder, sentences, tenant=tenant, purpose=FILES)
         return await self.core.threads.run(semantic.group, text, places, made.vectors, chunking.size)
 
     def _drafts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,18 +16,19 @@ NAMES: tuple[str, ...] = Quotas.__struct_fields__
 
 def quotas_of(c: Connection, tenant: str, default: Quotas) -> Quotas:
     """The quotas in force for a tenant."""
-    return msgspec.structs.replace(default, **dict(c.all("quotas_of", [tenant])))
+    own = {name: value for name, value in c.all("quotas_of", [tenant]) if name in NAMES}
+    return msgspec.structs.replace(default, **own)
 
 
-def check_changes(changes: dict[str, Any]) -> None:
-    """Refuses names and values that are no quotas.
+def check_changes(changes: dict[str, Any], names: Sequence[str] = NAMES, what: str = "quota") -> None:
+    """Refuses names and values that are none.
 
     Raises:
         InvalidInput: names the field.
     """
     for name, value in changes.items():
-        if name not in NAMES:
-            raise InvalidInput(name, f"is no quota; use {', '.join(NAMES)}")
+        if name not in names:
+            raise InvalidInput(name, f"is no {what}; use {', '.join(names)}")
         whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
         if value is not None and not whole:
             raise InvalidInput(name, "must be a whole number of at least 0, or null for the default")

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect.candidates import Target
 from recollect.db import Connection, Row
-from recollect.embedders.base import Embedder
-from recollect.errors import EmbedderUnavailable, InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Compare, Filter, all_of, parse
 from recollect.knowledge.access import stores_seen
 from recollect.knowledge.records import StoreRow, listed, source_of
 from recollect.knowledge.text import joined
 from recollect.knowledge.values import Passage, PassageQuery, Passages
+from recollect.ledger import SEARCH, Cost
 from recollect.memories import Core
 from recollect.rank import falling, mmr
 from recollect.recall import Found, ModelChanged, check
@@ -146,7 +145,13 @@ class Searching:
         scopes: dict[str, tuple[list[StoreRow], Filter]],
     ) -> list[Found]:
         embedder = self._core.embedder
-        vectors = None if query.mode == "words" else await _vectors(asked, embedder)
+        vectors, degraded = None, list[str]()
+        if query.mode == "words":
+            self._core.ledger.note(self.subject.tenant_id, SEARCH, Cost(operations=1))
+        else:
+            texts = [one.query for one in asked]
+            tenant = self.subject.tenant_id
+            vectors, degraded = await self._core.ledger.questions(embedder, texts, tenant)
         threads, recall = self._core.threads, self._core.recall
 
         def find() -> list[Found]:
@@ -163,7 +168,10 @@ class Searching:
                 for i, one in enumerate(asked)
             ]
 
-        return await threads.run(find)
+        found = await threads.run(find)
+        for one in found:
+            one.candidates.degraded.update(degraded)
+        return found
 
     async def _touch(self, rows: Sequence[StoreRow]) -> None:
         """Notes that stores are in use, once a minute."""
@@ -311,11 +319,3 @@ def _where(c: Connection, tenant: str, rows: Sequence[StoreRow], extra: Filter |
         Compare("$source", "nin", hidden) if hidden else None,
         extra,
     )
-
-
-async def _vectors(asked: Sequence[Query], embedder: Embedder) -> NDArray[np.float32] | None:
-    try:
-        made = await embedder.embed([one.query for one in asked], "query")
-    except EmbedderUnavailable:
-        return None
-    return made.vectors
