@@ -43,7 +43,7 @@ class Asking:
     def observe(self, channel: str, messages: Sequence[Row]) -> list[Row]:
         """What became of messages that were said in a channel."""
         body = {"channel_id": channel, "messages": list(messages)}
-        return list(self.call("POST", "/v1/sessions/messages", json=body)["data"])
+        return list(self.call("POST", "/v1/messages", json=body)["data"])
 
     def message_at(self, id_: str) -> str:
         """The path of a message of the log."""
@@ -56,7 +56,7 @@ class Asking:
         if changed.text is None:
             self.call("DELETE", path)
         else:
-            self.call("PATCH", path, json={"content": changed.text})
+            self.call("POST", path, json={"content": changed.text})
 
     def facts(self, **params: Any) -> list[str]:
         """The facts that are held."""

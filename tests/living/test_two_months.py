@@ -72,10 +72,8 @@ class Life:
 @contextmanager
 def serving(settings: dict[str, Any]) -> Iterator[dict[str, Asking]]:
     """A server of these settings: a client for each tenant's admin."""
-    data = settings.get("data")
-    with recollect.open(data, **{k: v for k, v in settings.items() if k != "data"}) as opened:
-        with servers.running(create_app(opened.inner)) as url:
-            yield {name: Asking(url, f"key of {name}") for name in TALKS}
+    with recollect.open(**settings) as opened, servers.running(create_app(opened.inner)) as url:
+        yield {name: Asking(url, f"key of {name}") for name in TALKS}
 
 
 @pytest.fixture(scope="module", params=RUNS)
