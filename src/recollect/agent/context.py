@@ -6,72 +6,84 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect import prompts
 from recollect.agent.history import Past
 from recollect.agent.items import last_question, text_of
 from recollect.agent.tools.base import Turn
 from recollect.agent.tools.memory import acting, places
 from recollect.agent.values import Item
-from recollect.assemble import Assembled, Part, Piece, assemble, semantic_query
-from recollect.errors import IndexUnavailable, InvalidInput
+from recollect.assemble import Assembled, Piece, assemble
+from recollect.contexts import ContextQuery, Said
+from recollect.contexts.composing import HEADINGS, remembered_entries
+from recollect.contexts.finding import Finding, Found
+from recollect.errors import InvalidInput
 from recollect.memories import Memories
 from recollect.models.base import Message, Source
 from recollect.types import Hit
 
-SUMMARIES = ("session_summary", "rollup")
-"""Kinds of memories that tell of earlier sessions."""
-HEADINGS: dict[Part, str] = {
-    "memories": prompts.MEMORIES,
-    "sessions": prompts.SESSIONS,
-    "summary": prompts.SUMMARY,
-}
+SPEAKERS = ("user", "assistant")
 
 
 @dataclass(slots=True)
 class Remembered:
-    """What was found in memory for a question."""
+    """What was found in memory for a question; `snippet` is how many characters of a session's summary are told."""
 
-    hits: list[Hit] = field(default_factory=list)
-    degraded: list[str] = field(default_factory=list)
+    found: Found = field(default_factory=lambda: Found(""))
+    snippet: int = 0
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The memories and summaries, best first."""
+        return sorted(self.found.hits, key=lambda hit: -hit.score)
+
+    @property
+    def degraded(self) -> list[str]:
+        """The sides that could not answer in full."""
+        return sorted(self.found.degraded)
 
 
 async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
-    """The memories that bear on what is asked, in the scopes of this conversation: one search, one embedding."""
+    """The memories that bear on what is asked, in the scopes of this conversation, but for those that the history
+    shows: one search, one embedding."""
     question = last_question(new)
     use, settings = turn.memory, turn.settings
     if not question or not (settings.memory if use.retrieval is None else use.retrieval):
         return Remembered()
-    query = semantic_query(question, [text for item in past.items[-6:] if (text := _brief(item))])
+    asked = ContextQuery(
+        query=question,
+        recent=_said(past.items),
+        exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
+        hierarchy=places(turn),
+        kinds=use.kinds,  # type: ignore[arg-type]
+        limit=use.max_results or settings.memory_results,
+        threshold=settings.memory_min_score if use.min_score is None else use.min_score,
+    )
     try:
-        found = await Memories(turn.core, acting(turn)).search(
-            query[: turn.core.max_query_chars],
-            hierarchy=places(turn),
-            kinds=use.kinds,  # type: ignore[arg-type]
-            limit=use.max_results or settings.memory_results,
-            threshold=settings.memory_min_score if use.min_score is None else use.min_score,
-        )
-    except IndexUnavailable:
-        return Remembered(degraded=["memory"])
+        found = await Finding(turn.core, acting(turn)).find(asked, together=True)
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
-    return Remembered(found.results, found.degraded)
+    return Remembered(found, turn.core.config.sessions.snippet_chars)
 
 
-def _brief(item: Item) -> str:
-    return text_of(item) if item["type"] == "message" and item["role"] in ("user", "assistant") else ""
+def _said(items: Sequence[Item]) -> list[Said]:
+    """What was said before, as far as it is text."""
+    return [
+        Said(role=item["role"], content=text, id=item.get("id"))
+        for item in items
+        if item["type"] == "message" and item["role"] in SPEAKERS and (text := text_of(item))
+    ]
 
 
 @dataclass(slots=True)
 class Told:
-    """What goes before the conversation, and of what it is made."""
+    """What goes before the conversation, and of what it is made. `used` are the ids of the memories in it."""
 
     messages: list[Message]
     assembled: Assembled
     sources: list[Source]
+    used: list[str]
 
     def report(self, found: Remembered) -> dict[str, Any]:
         """What of memory was found and what of it the model is told, for the response's extension."""
-        used = {placed.piece.id for placed in self.assembled.placed}
         return {
             "retrieved": [
                 {
@@ -79,7 +91,7 @@ class Told:
                     "kind": hit.memory.kind,
                     "score": hit.score,
                     "similarity": hit.similarity,
-                    "used": hit.memory.id in used,
+                    "used": hit.memory.id in self.used,
                 }
                 for hit in found.hits
             ],
@@ -90,7 +102,9 @@ class Told:
 def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, total: int) -> Told:
     """The system messages: instructions first and whole, then what is remembered within its budget, then the summary of
     what was said long ago."""
-    pieces = [_piece(hit) for hit in found.hits]
+    held = found.found
+    entries = remembered_entries(held.memories, held.sessions, marks=False, snippet=found.snippet)
+    pieces = [entry.piece for entry in entries]
     if past.summary is not None:
         pieces.append(Piece(part="summary", text=past.summary.summary, id=past.summary.summarized_up_to))
     tokens = turn.settings.memory_tokens
@@ -103,16 +117,17 @@ def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, to
     )
     texts = [text for text in (instructions, *made.texts.values()) if text]
     messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
-    used = {placed.piece.id for placed in made.placed}
+    placed = {id(one.piece) for one in made.placed}
+    used = [one.memory.id for entry in entries if id(entry.piece) in placed for one in entry.found]
     sources = [_source(hit) for hit in found.hits if hit.memory.id in used]
-    return Told(messages, made, sources)
+    return Told(messages, made, sources, used)
 
 
-def _piece(hit: Hit) -> Piece:
-    part: Part = "sessions" if hit.memory.kind in SUMMARIES else "memories"
-    text = prompts.memory(hit.memory.content)
-    scores = {} if hit.similarity is None else {"similarity": hit.similarity}
-    return Piece(part=part, text=text, id=hit.memory.id, score=hit.score, scores=scores)
+async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
+    """Counts the memories that a response's extension says were told as used."""
+    used = [one["id"] for one in extension.get("retrieved", ()) if one["used"]]
+    if used:
+        await Memories(turn.core, acting(turn)).count_access(used)
 
 
 def _source(hit: Hit) -> Source:

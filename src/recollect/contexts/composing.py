@@ -110,12 +110,15 @@ def _draft(
 ) -> Draft:
     """The pieces in at most `room` tokens; what the chunks say that are told is no longer told as a memory."""
     memories, gone = found.memories, list[LeftOut]()
-    entries = [*base, *remembered(memories, found.sessions, marks=asked.marks, snippet=snippet)]
+    entries = [*base, *remembered_entries(memories, found.sessions, marks=asked.marks, snippet=snippet)]
     made = _assembled(asked, entries, room, count)
     if asked.distinct and found.passages and memories:
         memories, gone = _uncovered(memories, made.placed)
         if gone:
-            entries = [*base, *remembered(memories, found.sessions, marks=asked.marks, snippet=snippet)]
+            entries = [
+                *base,
+                *remembered_entries(memories, found.sessions, marks=asked.marks, snippet=snippet),
+            ]
             made = _assembled(asked, entries, room, count)
     by_piece = {id(entry.piece): entry for entry in entries}
     return Draft(entries, made, gone + [_over(by_piece[id(piece)]) for piece in made.left_out])
@@ -175,7 +178,7 @@ def _documents(found: Found) -> list[Entry]:
     return made
 
 
-def remembered(
+def remembered_entries(
     memories: Sequence[Window], sessions: Sequence[Chosen], *, marks: bool, snippet: int
 ) -> list[Entry]:
     """The memories and summaries as pieces, numbered in this order where they carry marks."""
