@@ -216,8 +216,7 @@ class Writing:
         if draft.parts:
             self._swap_vectors(seq, draft)
         self._applied.puts[self.tenant] += with_vectors(self.c, self.tenant, self._spaces.space, [row])
-        for edit in self._edits:
-            edit(self, before, row)
+        self.edited(before, row)
         return row
 
     def _check_text_free(self, seq: int, row: Record) -> None:
@@ -293,11 +292,22 @@ class Writing:
         left = set(gone)
         puts = self._applied.puts[self.tenant]
         self._applied.puts[self.tenant] = [put for put in puts if put.row.seq not in left]
-        rows = len(gone)
+        more = self.gone(told)
+        return len(gone) + more[0], vectors + more[1]
+
+    def gone(self, told: Sequence[Gone]) -> tuple[int, int]:
+        """Tells the cascades of what went, which may have been no memory: a message that no search found. What they
+        deleted with it, as (rows, vectors)."""
+        rows = vectors = 0
         for cascade in self._cascades if told else ():
             more = cascade(self, told)
             rows, vectors = rows + more[0], vectors + more[1]
         return rows, vectors
+
+    def edited(self, before: Record, after: Record) -> None:
+        """Tells `edits` of a text that became another, which may be in no memory."""
+        for edit in self._edits:
+            edit(self, before, after)
 
     def _count_owed(self) -> int:
         return sum(n for tenant, n in self.c.all("count_owed", [self._spaces.space]) if tenant == self.tenant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -72,7 +72,7 @@ def _added(one: Added) -> wire.AddedMemory:
 async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
     for i, one in enumerate(call.body.memories):
         one.embedding = floats(one.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
-    with call.house.telemetry.upserting(), _in_batch(len(call.body.memories)):
+    with call.house.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
         outcomes = await call.memories.add_many(call.body.memories)
     call.house.telemetry.added(outcomes)
     created = sum(one.created for one in outcomes)
@@ -86,16 +86,16 @@ async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
 
 
 @contextmanager
-def _in_batch(size: int) -> Iterator[None]:
-    """Errors about one memory name it as the body does: `memories[3].tags`."""
+def in_batch(name: str, size: int, beside: Sequence[str] = ()) -> Iterator[None]:
+    """Errors about one of a list name it as the body does: `memories[3].tags`. Fields `beside` it are named already."""
     try:
         yield
     except InvalidInput as exc:
-        if exc.field == "memories":
+        if exc.field in (name, *beside):
             raise
-        at = f"memories{exc.field}" if exc.field.startswith("[") else f"memories[0].{exc.field}"
+        at = f"{name}{exc.field}" if exc.field.startswith("[") else f"{name}[0].{exc.field}"
         says = str(exc).removeprefix(f"{exc.field}: ")
-        raise type(exc)(at if size else "memories", says) from exc
+        raise type(exc)(at if size else name, says) from exc
 
 
 async def page(call: Call[None, wire.ListingQuery]) -> wire.MemoryList:

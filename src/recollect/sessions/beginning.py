@@ -1,0 +1,27 @@
+"""What sessions do beside the verbs, from the opening of a library to its end."""
+
+from __future__ import annotations
+
+from recollect.memories import Core
+from recollect.sessions.closing import Clock, Closing
+from recollect.sessions.following import Following
+
+
+class Rooms:
+    """The hooks, the clock and the jobs of sessions in one process."""
+
+    def __init__(self, core: Core) -> None:
+        closing = Closing(core)
+        following = Following(closing)
+        core.store.cascades.append(following.gone)
+        core.store.edits.append(following.edited)
+        self.clock = Clock(closing)
+
+    async def end(self) -> None:
+        """No session is closed from here on."""
+        await self.clock.end()
+
+
+def begin(core: Core) -> Rooms:
+    """Registers hooks and jobs; to be called before jobs are worked on, with the event loop running."""
+    return Rooms(core)
