@@ -9,6 +9,7 @@ from recollect.contexts.choosing import Chosen
 from recollect.contexts.telling import memory_text, spoken
 from recollect.db import Connection, Row
 from recollect.rows import compact_json, moment
+from recollect.sessions.records import sees, session_of
 from recollect.types import Subject
 from recollect.visibility import sees_all
 
@@ -55,11 +56,9 @@ class Reach:
 def widened(c: Connection, subject: Subject, found: Sequence[Chosen], reach: Reach) -> list[Window]:
     """The memories, each message with its neighbours in its session as far as the subject sees them; those whose
     windows meet are one."""
-    ids = [one.memory.id for one in found if one.memory.kind == "message"]
     tenant = subject.tenant_id
-    places = (
-        {row[0]: row[1:] for row in c.all("places_of_messages", [tenant, compact_json(ids)])} if ids else {}
-    )
+    ids = compact_json([one.memory.id for one in found if one.memory.kind == "message"])
+    places = {row[0]: row[1:] for row in c.all("places_said", [tenant, ids])}
     windows: list[Window] = []
     for one in found:
         if one.memory.id not in places:
@@ -68,17 +67,26 @@ def widened(c: Connection, subject: Subject, found: Sequence[Chosen], reach: Rea
         session, occurred_at, seq = places[one.memory.id]
         own = Line(one.memory.id, memory_text(one.memory), (occurred_at, seq))
         key = [tenant, session, occurred_at, seq, reach.messages]
-        before = _seen(c.all("messages_before", key), subject, reach)
-        behind = _seen(c.all("messages_behind", key), subject, reach)
+        users = None if _whole(c, subject, session) else (subject.user_id, None)
+        before = _told(c.all("said_before", key), users, reach)
+        behind = _told(c.all("said_behind", key), users, reach)
         _join(windows, Window([one], sorted([own, *_within(before, behind, reach)], key=lambda at: at.place)))
     return windows
 
 
-def _seen(rows: Sequence[Row], subject: Subject, reach: Reach) -> list[Line]:
-    """The rows up to the first that the subject does not see, or that is told elsewhere."""
+def _whole(c: Connection, subject: Subject, session: str) -> bool:
+    """Whether the subject sees everything that was said in a session."""
+    if sees_all(subject):
+        return True
+    row = session_of(c, subject.tenant_id, session)
+    return row is not None and sees(subject, row)
+
+
+def _told(rows: Sequence[Row], users: Collection[str | None] | None, reach: Reach) -> list[Line]:
+    """The rows up to the first that is another's than one of `users` (None: anybody's), or that is told elsewhere."""
     lines: list[Line] = []
     for id_, role, speaker, content, user_id, occurred_at, seq in rows:
-        hidden = not sees_all(subject) and user_id not in (subject.user_id, None)
+        hidden = users is not None and user_id not in users
         if hidden or id_ in reach.told or (reach.until is not None and occurred_at > reach.until):
             break
         text = spoken(speaker or role, content, moment(occurred_at))

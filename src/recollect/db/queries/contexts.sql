@@ -1,13 +1,13 @@
 -- What was said beside a message.
 
--- name: places_of_messages
+-- name: places_said
 SELECT m.id, m.session_id, m.occurred_at, m.seq
 FROM {texts ?2} wanted {join} messages m ON m.tenant_id = ?1 AND m.id = wanted.value
 
--- name: messages_before (the nearest first)
+-- name: said_before (the nearest first)
 SELECT id, role, speaker, content, user_id, occurred_at, seq FROM messages
 WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) < (?, ?) ORDER BY occurred_at DESC, seq DESC LIMIT ?
 
--- name: messages_behind (the nearest first)
+-- name: said_behind (the nearest first)
 SELECT id, role, speaker, content, user_id, occurred_at, seq FROM messages
 WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) > (?, ?) ORDER BY occurred_at, seq LIMIT ?
