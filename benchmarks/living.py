@@ -1,4 +1,4 @@
-"""What it costs to live with a memory that grows: saying one more thing and searching an equal scope, 10k to 1M messages.
+"""What it costs to live with a memory that grows: saying one more thing, searching an equal scope, at 10k to 1M rows.
 
     python benchmarks/living.py --rows 10000 100000 1000000
 
@@ -49,7 +49,7 @@ def fill(folder: Path, rows: int) -> float:
             for at in range(channel * SCOPE, (channel + 1) * SCOPE, 100):
                 rc.observe([message(i) for i in range(at, at + 100)], channel_id=f"c{channel}", user_id=None)
         core = rc.inner.core
-        while core.store.db.read(lambda c: c.select("SELECT 1 FROM missing_embeddings LIMIT 1", [])):
+        while core.store.db.read(lambda c: c.select("SELECT 1 FROM unembedded LIMIT 1", [])):
             time.sleep(0.5)
     return (time.process_time() - began) / rows * 1e6
 
