@@ -16,17 +16,22 @@ Floats = NDArray[np.float64]
 class Ranking:
     """Candidates, best first, with the parts of each score; every array is (n,).
 
-    A part that a candidate does not have is NaN. `rank_before` is the 1-based rank without scope weights.
+    A part that a candidate does not have is NaN. `rank_before` is the 1-based rank without scope weights. `fused` is
+    the score of the fusion; `added` (n, a) and `factors` (n, f) are what a second stage made `scores` of it with, and
+    have no columns where there was none.
     """
 
     seqs: Ids
     scores: Floats
+    fused: Floats
     cosines: Floats
     bm25: Floats
     dense: Floats
     words: Floats
     scope_weights: Floats
     rank_before: NDArray[np.int64]
+    added: Floats
+    factors: Floats
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -79,13 +84,55 @@ def fuse(
     return Ranking(
         seqs=seqs[order],
         scores=(plain * weights)[order],
+        fused=(plain * weights)[order],
         cosines=cosines[order],
         bm25=bm25[order],
         dense=dense_part[order],
         words=words_part[order],
         scope_weights=weights[order],
         rank_before=rank_before[order],
+        added=np.empty((len(seqs), 0)),
+        factors=np.empty((len(seqs), 0)),
     )
+
+
+def reordered(ranked: Ranking, scores: Floats, added: Floats, factors: Floats) -> Ranking:
+    """The same candidates by descending new scores (n,), given in the present order; ties stay as they were."""
+    order = np.argsort(-scores, kind="stable")
+    kept = {name: getattr(ranked, name)[order] for name in Ranking.__slots__}
+    return Ranking(**kept | {"scores": scores[order], "added": added[order], "factors": factors[order]})
+
+
+def decayed(unused_days: Floats, half_life_days: float) -> Floats:
+    """Factors for memories by the days since they were last used: `max(0, 1 - decay_factor x days)` with
+    decay_factor = .5 / half life, so half of the score is left after one and nothing after two."""
+    held: Floats = np.clip(1.0 - 0.5 / half_life_days * np.maximum(unused_days, 0.0), 0.0, 1.0)
+    return held
+
+
+BOOST_CAP = 1.25
+BOOST_DAYS = 30.0
+
+
+def boosted(importance: Floats, age_days: Floats) -> Floats:
+    """Factors in (0, 1.25] for memories by importance and age: `(1 + .05 x importance) x (1 + .25 x .5^(age / 30))`,
+    cut at 1.25 together; negative importance makes less of a memory, to nothing at -20."""
+    recency = 1.0 + (BOOST_CAP - 1.0) * 0.5 ** (np.maximum(age_days, 0.0) / BOOST_DAYS)
+    held: Floats = np.clip((1.0 + 0.05 * importance) * recency, 0.0, BOOST_CAP)
+    return held
+
+
+SESSION_BONUS = 1.25
+COVERED_PENALTY = 0.5
+AGE_HALF_LIFE_HOURS = 72.0
+
+
+def blended(base: Floats, age_hours: Floats, overlap: Floats) -> Floats:
+    """What a merged list of messages and session summaries goes by, a column each (n, 3): .45 of the score in [0, 1],
+    .25 of recency with a half-life of 72 hours, and .30 of the share of the question's terms held. Their sum is the
+    score, before a session's bonus (x 1.25) and the penalty (x .5) of a message whose session is there itself."""
+    recency = 0.5 ** (np.maximum(age_hours, 0.0) / AGE_HALF_LIFE_HOURS)
+    return np.stack([0.45 * base, 0.25 * recency, 0.30 * overlap], axis=1)
 
 
 def _of_best(scores: Floats) -> Floats:

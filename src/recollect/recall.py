@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from recollect.embedders.base import Calibration
 from recollect.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
 from recollect.filters import Compare, all_of, check_unicode, matches
 from recollect.rank import Ranking, fuse, rank_of
-from recollect.rows import Record, attributes, fetch, now_micros, to_memory
+from recollect.rescore import How, Stage, rescored
+from recollect.rows import Record, attributes, fetch, moment, now_micros, to_memory
 from recollect.store import Store
 from recollect.text.highlights import highlights
 from recollect.text.terms import query_terms
@@ -41,16 +42,19 @@ class Settings:
         default_factory=lambda: {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
     )
     candidates: int = 50
+    second: How = field(default_factory=How)
 
 
 @dataclass(slots=True)
 class Found:
-    """What a search came to: rows, best first, each with its place in the ranking."""
+    """What a search came to: rows, best first, each with its place in the ranking. `stage` is what the second stage of
+    ranking was, None without one."""
 
     tenant: str
     ranked: Ranking
     candidates: Candidates
     weights: dict[str, float]
+    stage: Stage | None = None
     rows: list[Record] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
 
@@ -89,7 +93,7 @@ class Recall:
         check(query)
         targets = self._targets(subject, query)
         threshold = query.threshold if query.threshold is not None else self.settings.threshold
-        found = self.find(subject.tenant_id, query, vector, targets, threshold, model)
+        found = self.find(subject.tenant_id, query, vector, targets, threshold, model, self._second(query))
         terms = query_terms(query.query)
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         return SearchResult(
@@ -107,10 +111,11 @@ class Recall:
         targets: Sequence[Target],
         threshold: float | None,
         model: str = "",
+        second: How | None = None,
     ) -> Found:
         """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
-        Of the query its text, limit, mode and weights are looked at; `threshold` 0 or None is no floor. Errors as
-        `search`."""
+        Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
+        `second` is the second stage of ranking, if there is to be one. Errors as `search`."""
         if self.store.derived.follows:
             self.store.derived.follow()
         live = self.store.derived.live
@@ -126,12 +131,27 @@ class Recall:
             cut=candidates.cut,
             scope_weights=candidates.weights,
         )
+        stage = None
+        if second is not None:
+            now = query.as_of or moment(now_micros())
+            db, limit = self.store.db, query.limit
+            ranked, stage = rescored(db, tenant, query.query, now, limit, targets, ranked, second)
         floor = self._floor(threshold, query, candidates)
         if floor is not None:
             ranked = ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
-        found = Found(tenant, ranked, candidates, weights)
+        found = Found(tenant, ranked, candidates, weights, stage)
         self._take_rows(query.limit, found, targets)
         return found
+
+    def _second(self, query: Query) -> How:
+        """The second stage as the query wants it."""
+        told = self.settings.second
+        return replace(
+            told,
+            rerank=(query.rerank or told.rerank) if query.mode == "hybrid" else "off",
+            recency=query.recency or told.recency,
+            times=told.times if query.times is None else query.times,
+        )
 
     def _weights(self, query: Query) -> dict[str, float]:
         weights = {"dense": self.settings.dense_weight, "words": self.settings.words_weight}
@@ -260,7 +280,7 @@ class Recall:
     def explain(self, found: Found, at: int) -> Explanation:
         """Every part of the score of a row that was found."""
         similarity = self.similarity(found, at)
-        return _explain(found.ranked, found.places[at], found.candidates, similarity, found.weights, at + 1)
+        return _explain(found, found.places[at], similarity, at + 1)
 
     def _hit(self, found: Found, at: int, terms: list[str], explain: bool) -> Hit:
         row = found.rows[at]
@@ -328,11 +348,12 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
     return any(matches(target.where, held) for target in targets)
 
 
-def _explain(
-    ranked: Ranking, i: int, found: Candidates, similarity: float | None, weights: dict[str, float], rank: int
-) -> Explanation:
+def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
+    ranked, weights = found.ranked, found.weights
     dense, words = float(np.nan_to_num(ranked.dense[i])), float(np.nan_to_num(ranked.words[i]))
-    scope_weight = float(ranked.scope_weights[i])
+    scope_weight, stage = float(ranked.scope_weights[i]), found.stage or Stage("")
+    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
+    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
     return Explanation(
         cosine=_number(ranked.cosines[i]),
         similarity=similarity,
@@ -342,14 +363,19 @@ def _explain(
         dense_rank=rank_of(ranked.cosines, ranked.seqs, i),
         words_rank=rank_of(ranked.bm25, ranked.seqs, i),
         weights=weights,
-        scope=found.scopes.get(int(ranked.seqs[i])),
+        scope=found.candidates.scopes.get(int(ranked.seqs[i])),
         scope_weight=scope_weight,
-        fused=float(ranked.scores[i]),
+        fused=float(ranked.fused[i]),
+        preset=None if found.stage is None else stage.preset,
+        added=added,
+        factors=factors,
         rank_before=int(ranked.rank_before[i]),
         rank_after=rank,
-        formula=(
-            f"{scope_weight:g} x ({weights['dense']:g} x {dense:.3f} dense"
-            f" + {weights['words']:g} x {words:.3f} words)"
+        formula=stage.formula(
+            f"{weights['dense']:g} x {dense:.3f} dense + {weights['words']:g} x {words:.3f} words",
+            scope_weight,
+            added,
+            factors,
         ),
     )
 

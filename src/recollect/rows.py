@@ -167,15 +167,18 @@ def attributes(row: Record) -> dict[str, Any]:
 
 
 def speaker(row: Record) -> str | None:
-    """Who said it, as far as the row tells: metadata `speaker` or `name`, else the role."""
-    if row.kind != "message":
-        return None
-    if row.metadata != "{}":
-        metadata = json.loads(row.metadata)
+    """Who said it, as far as the row tells: metadata `speaker` or `name`, else the role; None when it is no message."""
+    return speaker_of(row.metadata, row.role) if row.kind == "message" else None
+
+
+def speaker_of(metadata: str, role: str | None) -> str | None:
+    """Who said a message of this metadata (JSON) and role."""
+    if metadata != "{}":
+        told = msgspec.json.decode(metadata)
         for key in ("speaker", "name"):
-            if isinstance(metadata.get(key), str) and metadata[key]:
-                return str(metadata[key])
-    return row.role
+            if isinstance(told.get(key), str) and told[key]:
+                return str(told[key])
+    return role
 
 
 def header(row: Record) -> str:

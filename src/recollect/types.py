@@ -140,6 +140,14 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """`{"session": "s1", "user": "u1", ...}`: searches each scope and global, and weighs them."""
     weights: dict[str, float] | None = None
     """Overrides of the fusion weights `dense` and `words`, and of scope weights by scope name."""
+    rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
+    """The second stage of ranking: by the style of a conversation, which `auto` tells by its speakers; `sessions`
+    merges messages and session summaries; `off` leaves the fused order. None is the configured one, here and below.
+    It goes with mode `hybrid`, and is off in the others."""
+    recency: Literal["off", "decay", "boost"] | None = None
+    """`decay` makes less of facts that were not used for long, `boost` more of what is important or new."""
+    times: bool | None = None
+    """Whether times that the query names ("last May"), seen from `as_of`, count for messages of that time."""
     explain: bool = False
     count_access: bool = False
     """Counts this as a use: access_count rises and last_accessed_at moves on every hit."""
@@ -154,7 +162,12 @@ class Highlight(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Explanation(msgspec.Struct, kw_only=True):
-    """Every part of a hit's score. A part that was not computed is None."""
+    """Every part of a hit's score. A part that was not computed is None.
+
+    `fused` is the score of the first stage, scope weight included, and `rank_before` the rank by it without scope
+    weights. `preset` names the second stage, if there was one: `added` is what it added to the first stage's score,
+    part by part, and `factors` what it multiplied the sum with (`decay`, `boost`, `kind`).
+    """
 
     cosine: float | None = None
     similarity: float | None = None
@@ -167,6 +180,9 @@ class Explanation(msgspec.Struct, kw_only=True):
     scope: str | None = None
     scope_weight: float = 1.0
     fused: float = 0.0
+    preset: str | None = None
+    added: dict[str, float] = {}
+    factors: dict[str, float] = {}
     rank_before: int = 0
     rank_after: int = 0
     formula: str = ""

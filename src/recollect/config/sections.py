@@ -78,7 +78,8 @@ class Embedder(Section, frozen=True, kw_only=True):
 
 
 class Search(Section, frozen=True, kw_only=True):
-    """What a search does when it does not say; `candidates` is per side, before fusion."""
+    """What a search does when it does not say; `candidates` is per side, before fusion. `rerank_weights` is a file that
+    `recollect eval fit` wrote; `half_life_days` is for `recency: decay`."""
 
     default_limit: Count = 10
     default_threshold: Unit | None = None
@@ -87,6 +88,11 @@ class Search(Section, frozen=True, kw_only=True):
     words_weight: Weight | None = None
     scope_weights: dict[str, Weight] = msgspec.field(default_factory=SCOPE_WEIGHTS.copy)
     candidates: Count = 50
+    rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] = "auto"
+    rerank_weights: Text | None = None
+    recency: Literal["off", "decay", "boost"] = "decay"
+    half_life_days: Annotated[float, Meta(gt=0)] = 90.0
+    times: bool = True
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -267,16 +273,21 @@ class Facts(Section, frozen=True, kw_only=True):
 
 class UploadAsk(Section, frozen=True, kw_only=True):
     """Asking uploaded documents at /api/v1/upload-ask. `memory` is its feature flag: without it no memory is
-    looked up or written, and the message log goes on. Results of documents and of memories, tokens of history,
-    a summary every so many turns or above so many tokens of a session, memories kept of a user."""
+    looked up or written, and the message log goes on. Results of documents and of memories, the least similarity
+    of a memory, tokens of documents, memories and history in a prompt, a summary every so many turns or above so
+    many tokens of a session, of so many tokens, memories kept of a user."""
 
     enabled: bool = True
     memory: bool = True
     document_results: Count = 5
     memory_results: Size = 3
+    memory_min_score: Unit = 0.0
+    document_tokens: Count = 4_000
+    memory_tokens: Count = 1_000
     history_tokens: Size = 800
     summary_every_turns: Count = 6
     summary_above_tokens: Count = 4_000
+    summary_max_tokens: Count = 300
     prune_limit: Size = 200
 
 

@@ -13,7 +13,8 @@ class Question:
     """A question and the memories that answer it, by key.
 
     `grades` holds the relevant keys, each above 0 (1 where the set does not grade). `wrong` are keys that
-    were written to mislead. `scopes` is where to search; None is everything.
+    were written to mislead. `scopes` is where to search; None is everything. `group` names the conversation that it is
+    about, where there are several.
     """
 
     id: str
@@ -22,6 +23,7 @@ class Question:
     grades: Mapping[str, float]
     wrong: frozenset[str] = frozenset()
     scopes: list[str] | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

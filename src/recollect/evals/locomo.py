@@ -128,5 +128,5 @@ def _questions(
         if lost or not grades:
             unresolved.append(Unresolved(id_, lost, left_out=not grades))
         if grades:
-            scopes = [f"session:{name}"]
-            yield Question(id_, one["question"], str(one.get("category", "")), grades, scopes=scopes)
+            category, scopes = str(one.get("category", "")), [f"session:{name}"]
+            yield Question(id_, one["question"], category, grades, scopes=scopes, group=name)

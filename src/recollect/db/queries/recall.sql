@@ -1,0 +1,28 @@
+-- name: candidates (rows of a search, as a second stage of ranking looks at them; a message's neighbours are those
+-- stored right before and after it in its session, or where it has none in its channel)
+SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.created_at, m.last_accessed_at,
+    m.importance,
+    CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
+    CASE WHEN m.kind = 'message' OR ?3 = 1 THEN substr(m.content, 1, 2000) ELSE '' END,
+    CASE WHEN m.kind <> 'message' THEN NULL
+         WHEN m.session_id IS NOT NULL THEN (
+            SELECT p.seq FROM memories p
+            WHERE p.tenant_id = m.tenant_id AND p.session_id = m.session_id AND p.kind = 'message' AND p.seq < m.seq
+            ORDER BY p.seq DESC LIMIT 1)
+         WHEN m.channel_id IS NOT NULL THEN (
+            SELECT p.seq FROM memories p
+            WHERE p.tenant_id = m.tenant_id AND p.channel_id = m.channel_id AND p.kind = 'message' AND p.seq < m.seq
+            ORDER BY p.seq DESC LIMIT 1)
+    END,
+    CASE WHEN m.kind <> 'message' THEN NULL
+         WHEN m.session_id IS NOT NULL THEN (
+            SELECT p.seq FROM memories p
+            WHERE p.tenant_id = m.tenant_id AND p.session_id = m.session_id AND p.kind = 'message' AND p.seq > m.seq
+            ORDER BY p.seq LIMIT 1)
+         WHEN m.channel_id IS NOT NULL THEN (
+            SELECT p.seq FROM memories p
+            WHERE p.tenant_id = m.tenant_id AND p.channel_id = m.channel_id AND p.kind = 'message' AND p.seq > m.seq
+            ORDER BY p.seq LIMIT 1)
+    END
+FROM {seqs ?2} wanted
+{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value

@@ -1,0 +1,303 @@
+"""Times that a question names ("last May", "two weeks ago", "on 8 May 2023"), and how near moments are to them.
+
+English. Days begin at midnight UTC. What names no year ("in May", "on 8 May", "on Tuesday") is meant in every year.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+DAY = 86_400_000_000
+"""Microseconds."""
+GRACE = 3 * DAY
+"""What is told so long after it happened is still near."""
+
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_MONTH = {name[:3]: n for n, name in enumerate(_MONTHS, start=1)}
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
+_FEASTS = {"christmas": (12, 24, 26), "halloween": (10, 30, 31), "new year's eve": (12, 31, 31)}
+_NUMBERS = {
+    word: n
+    for n, words in enumerate(("", "a an one", "two couple", "three few", "four"))
+    for word in words.split()
+} | {
+    word: n
+    for n, word in enumerate(["five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=5)
+}
+_UNITS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
+
+_NAME = "|".join(rf"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS)
+_COUNT = (
+    rf"(?:(?:a|the)\s+)?(?P<n>\d{{1,3}}|{'|'.join(_NUMBERS)})(?:\s+of)?\s+(?P<unit>day|week|month|year)s?"
+)
+_DATE = (
+    rf"(?P<iso>\b(?:19|20)\d\d-\d\d?-\d\d?\b)"
+    rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m1>{_NAME})\b\.?(?:,?\s*(?P<y1>(?:19|20)\d\d)\b)?"
+    rf"|\b(?P<m2>{_NAME})\b\.?\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|:)(?:,?\s*(?P<y2>(?:19|20)\d\d)\b)?"
+    rf"|\b(?P<m3>{_NAME})\b\.?,?\s+(?:of\s+)?(?P<y3>(?:19|20)\d\d)\b"
+)
+_EXACT = re.compile(_DATE, re.IGNORECASE)
+_BEFORE = re.compile(rf"\b{_COUNT}\s+(?P<way>before|after)\s+(?:the\s+)?$", re.IGNORECASE)
+_AGO = re.compile(rf"\b{_COUNT}\s+ago\b", re.IGNORECASE)
+_NEAR = re.compile(
+    r"\b(?P<which>last|past|previous|this|next)\s+(?P<what>night|week(?:end)?|month|year|spring|summer|autumn|fall|winter"
+    rf"|{'|'.join(_DAYS)}|{_NAME})\b",
+    re.IGNORECASE,
+)
+_RELATIVE = re.compile(
+    r"\b(?P<day>the day before yesterday|yesterday|today|tonight|this morning)\b", re.IGNORECASE
+)
+_YEAR = re.compile(
+    r"\b(?:in|of|during|since|from|until|by|for|throughout)\s+(?P<y>(?:19|20)\d\d)\b", re.IGNORECASE
+)
+_SEASON = re.compile(
+    r"\b(?:in|of|during|over|this|that)\s+(?:the\s+)?(?P<s>spring|summer|autumn|fall|winter)"
+    r"(?:(?:\s+of)?\s+(?P<sy>(?:19|20)\d\d))?\b",
+    re.IGNORECASE,
+)
+_INMONTH = re.compile(
+    rf"\b(?:in|of|during|since|until|by|early|late|mid|mid-)\s*(?P<m>{_NAME})\b", re.IGNORECASE
+)
+_ONDAY = re.compile(rf"\bon\s+(?:a\s+)?(?P<wd>{'|'.join(_DAYS)})s?\b", re.IGNORECASE)
+_FEAST = re.compile(rf"\b(?P<f>{'|'.join(_FEASTS)})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From `start` up to, not including, `end`: microseconds since 1970."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Yearly:
+    """Every year from one (month, day) to another, both included; `first` may come after `last`, over the new year."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Weekly:
+    """Every week on one day, Monday being 0."""
+
+    weekday: int
+
+
+Time = Span | Yearly | Weekly
+
+
+def times(text: str, now: datetime) -> list[Time]:
+    """The times that `text` names, seen from `now`; empty when it names none. Each piece of text counts once, as the
+    longest expression that it is part of."""
+    taken: list[tuple[int, int]] = []
+    found: list[Time] = []
+    for pattern, read in _READERS:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if any(start < stop and begin < end for begin, stop in taken):
+                continue
+            time = read(match, _midnight(now))
+            if time is not None:
+                taken.append((start, end))
+                found.append(time)
+    return found
+
+
+def closeness(named: list[Time], moments: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How near each moment (n,) is to the nearest of the named times, in [0, 1]: 1 within it, falling to 0 over as long
+    as it lasts (at least three days) after it, since things are told when they are over; 0 otherwise."""
+    best = np.zeros(len(moments))
+    for time in named:
+        best = np.maximum(best, _near(time, moments))
+    return best
+
+
+def _near(time: Time, moments: NDArray[np.int64]) -> NDArray[np.float64]:
+    if isinstance(time, Span):
+        grace = max(GRACE, min(time.end - time.start, 31 * DAY))
+        late = np.clip((moments - time.end) / grace, 0.0, 1.0)
+        near: NDArray[np.float64] = np.where(moments < time.start, 0.0, 1.0 - late)
+        return near
+    if isinstance(time, Weekly):
+        on_day: NDArray[np.bool_] = (moments // DAY + 3) % 7 == time.weekday
+        return on_day.astype(np.float64)
+    days = moments.astype("datetime64[us]").astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    of_year = (
+        (months.astype(np.int64) % 12 + 1) * 100
+        + (days - months.astype("datetime64[D]")).astype(np.int64)
+        + 1
+    )
+    first, last = time.first[0] * 100 + time.first[1], time.last[0] * 100 + time.last[1]
+    after, until = of_year >= first, of_year <= last
+    inside: NDArray[np.bool_] = after & until if first <= last else after | until
+    return inside.astype(np.float64)
+
+
+# --- reading one expression ----------------------------------------------------------------------------
+
+
+def _midnight(now: datetime) -> datetime:
+    aware = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
+    return aware.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _span(start: datetime, end: datetime) -> Span:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    return Span(*((moment - epoch) // timedelta(microseconds=1) for moment in (start, end)))
+
+
+def _month(year: int, month: int, months: int = 1) -> Span:
+    stop = month + months - 1
+    return _span(
+        datetime(year, month, 1, tzinfo=UTC), datetime(year + stop // 12, stop % 12 + 1, 1, tzinfo=UTC)
+    )
+
+
+def _date(match: re.Match[str], today: datetime) -> Time | None:
+    held = {name: value for name, value in match.groupdict().items() if value}
+    try:
+        if "iso" in held:
+            day = datetime(*(int(part) for part in held["iso"].split("-")), tzinfo=UTC)  # type: ignore[misc, arg-type]
+            return _shifted(match, day)
+        month = _MONTH[(held.get("m1") or held.get("m2") or held["m3"])[:3].lower()]
+        year = held.get("y1") or held.get("y2") or held.get("y3")
+        if "m3" in held:
+            return _month(int(held["y3"]), month)
+        day_of_month = int(held.get("d1") or held["d2"])
+        if year is None:
+            datetime(2024, month, day_of_month, tzinfo=UTC)
+            return Yearly((month, day_of_month), (month, day_of_month))
+        return _shifted(match, datetime(int(year), month, day_of_month, tzinfo=UTC))
+    except ValueError:  # 31 June, or a number that is no day
+        return None
+
+
+def _shifted(match: re.Match[str], day: datetime) -> Span:
+    """The day itself; the stretch before or after it where the text says so (`the week before 8 May 2023`)."""
+    said = _BEFORE.search(match.string[max(0, match.start() - 40) : match.start()])
+    if said is None:
+        said = re.search(
+            r"\bthe\s+(?P<unit>day|week|weekend|month|year)\s+(?P<way>before|after|of)\s+(?:the\s+)?$",
+            match.string[max(0, match.start() - 40) : match.start()],
+            re.IGNORECASE,
+        )
+    if said is None:
+        return _span(day, day + timedelta(days=1))
+    length = timedelta(days=_UNITS[said["unit"].lower()])
+    count = said.groupdict().get("n")
+    if said["way"].lower() == "of":
+        return _span(day - length / 2, day + length / 2)
+    sign = -1 if said["way"].lower() == "before" else 1
+    if count is None:
+        return _span(min(day, day + sign * length), max(day, day + sign * length))
+    middle = day + sign * length * _number(count)
+    return _span(middle - length / 2, middle + length / 2 + timedelta(days=1))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else _NUMBERS[text.lower()]
+
+
+def _ago(match: re.Match[str], today: datetime) -> Time | None:
+    length = timedelta(days=_UNITS[match["unit"].lower()])
+    slack = length / 2 if length > timedelta(days=1) else timedelta(0)
+    try:
+        middle = today - length * _number(match["n"])
+        return _span(middle - slack, middle + slack + timedelta(days=1))
+    except OverflowError:
+        return None
+
+
+def _relative(match: re.Match[str], today: datetime) -> Time:
+    back = {"yesterday": 1, "the day before yesterday": 2}.get(match["day"].lower(), 0)
+    return _span(today - timedelta(days=back), today - timedelta(days=back - 1))
+
+
+def _near_now(match: re.Match[str], today: datetime) -> Time | None:
+    which, what = match["which"].lower(), match["what"].lower()
+    step = {"this": 0, "next": 1}.get(which, -1)
+    if what == "night":
+        return _span(today - timedelta(days=1), today + timedelta(days=1)) if step == -1 else None
+    if what in ("week", "weekend"):
+        monday = today - timedelta(days=today.weekday()) + timedelta(days=7 * step)
+        return _span(monday + timedelta(days=5 if what == "weekend" else 0), monday + timedelta(days=7))
+    if what == "month":
+        months = today.year * 12 + today.month - 1 + step
+        return _month(months // 12, months % 12 + 1)
+    if what == "year":
+        return _month(today.year + step, 1, 12)
+    if what in _DAYS:
+        away = (_DAYS.index(what) - today.weekday()) % 7
+        days = away if step == 0 else (away or 7) if step == 1 else away - 7
+        return _span(today + timedelta(days=days), today + timedelta(days=days + 1))
+    if what in _SEASONS:
+        return _passed(_SEASONS[what][0], 3, step, today)
+    return _passed(_MONTH[what[:3]], 1, step, today)
+
+
+def _passed(month: int, months: int, step: int, today: datetime) -> Span:
+    """The month or season that is `last` (the latest that has begun), `next` (not begun) or `this` (of this year)."""
+    this = _month(today.year, month, months)
+    begun = this.start <= _span(today, today).start
+    if step == 0 or (step == -1 and begun) or (step == 1 and not begun):
+        return this
+    return _month(today.year + step, month, months)
+
+
+def _season(match: re.Match[str], today: datetime) -> Time:
+    first, last = _SEASONS[match["s"].lower()]
+    return _month(int(match["sy"]), first, 3) if match["sy"] else Yearly((first, 1), (last, 31))
+
+
+def _month_named(match: re.Match[str], today: datetime) -> Time:
+    month = _MONTH[match["m"][:3].lower()]
+    return Yearly((month, 1), (month, 31))
+
+
+def _feast(match: re.Match[str], today: datetime) -> Time:
+    month, first, last = _FEASTS[match["f"].lower()]
+    return Yearly((month, first), (month, last))
+
+
+def _year(match: re.Match[str], today: datetime) -> Time:
+    return _month(int(match["y"]), 1, 12)
+
+
+def _weekday(match: re.Match[str], today: datetime) -> Time:
+    return Weekly(_DAYS.index(match["wd"].lower()))
+
+
+_READERS: list[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time | None]]] = [
+    (_EXACT, _date),
+    (_AGO, _ago),
+    (_RELATIVE, _relative),
+    (_NEAR, _near_now),
+    (_SEASON, _season),
+    (_YEAR, _year),
+    (_INMONTH, _month_named),
+    (_ONDAY, _weekday),
+    (_FEAST, _feast),
+]
