@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import prompts
-from recollect.assemble import FIRST, PARTS, Assembled, Part, Piece, assemble, cut, semantic_query, shortened
+from recollect.assemble import (
+    FIRST,
+    PARTS,
+    Assembled,
+    Part,
+    Piece,
+    assemble,
+    cut,
+    once,
+    semantic_query,
+    shortened,
+)
 from recollect.text import tokens
 from recollect.text.highlights import is_boundary
 
@@ -53,15 +65,31 @@ def piece(part: Part, text: str, score: float = 0.0) -> Piece:
     return Piece(part=part, text=text, score=score, id=text)
 
 
-@given(PIECES, st.integers(-1, 80), BUDGETS, HEADINGS, st.sampled_from(COUNTS))
+SHARES = st.dictionaries(st.sampled_from(PARTS), st.sampled_from([0.0, 1.0, 2.5]))
+
+
+@settings(max_examples=40)
+@given(
+    PIECES,
+    st.integers(-1, 80),
+    BUDGETS,
+    HEADINGS,
+    SHARES,
+    st.sampled_from(COUNTS),
+    st.sampled_from(["", "…"]),
+)
 def test_a_prompt_keeps_to_its_budgets_and_accounts_for_every_piece(
     pieces: list[Piece],
     total: int,
     budgets: dict[Part, int],
     headings: dict[Part, str],
+    shares: dict[Part, float],
     count: Callable[[str], int],
+    ellipsis: str,
 ) -> None:
-    prompt = assemble(pieces, total=total, budgets=budgets, count=count, headings=headings)
+    prompt = assemble(
+        pieces, total=total, budgets=budgets, count=count, headings=headings, shares=shares, ellipsis=ellipsis
+    )
     assert prompt.tokens == {part: count(text) for part, text in prompt.texts.items()}
     assert prompt.total == sum(prompt.tokens.values()) <= max(0, total)
     for part, spent in prompt.tokens.items():
@@ -69,26 +97,60 @@ def test_a_prompt_keeps_to_its_budgets_and_accounts_for_every_piece(
     ids = [id(one.piece) for one in prompt.placed] + [id(one) for one in prompt.left_out]
     assert sorted(ids) == sorted(map(id, pieces))
     for one in prompt.placed:
-        assert one.piece.text.startswith(one.text)
-        assert one.cut == (one.text != one.piece.text)
-        assert is_boundary(one.piece.text, len(one.text))
+        whole = one.piece.text
+        begun = one.text.removesuffix(ellipsis) if one.cut else one.text
+        assert whole.startswith(begun)
+        assert one.cut == (one.text != whole)
+        assert is_boundary(whole, len(begun))
         assert one.tokens == count(one.text)
-
-
-@given(PIECES, st.integers(0, 80), BUDGETS)
-def test_order_is_kept_and_the_lowest_scores_go_first(
-    pieces: list[Piece], total: int, budgets: dict[Part, int]
-) -> None:
-    prompt = assemble(pieces, total=total, budgets=budgets, count=tokens.count)
+        assert one.text in prompt.texts[one.piece.part]
     places = [
         (PARTS.index(one.piece.part), [id(p) for p in pieces].index(id(one.piece))) for one in prompt.placed
     ]
     assert places == sorted(places)
+
+
+@settings(max_examples=40)
+@given(PIECES, st.integers(0, 80), BUDGETS)
+def test_what_is_kept_is_better_or_smaller_than_what_is_not(
+    pieces: list[Piece], total: int, budgets: dict[Part, int]
+) -> None:
+    """With counts that add up; tokens of neighbours may merge."""
+    prompt = assemble(pieces, total=total, budgets=budgets, count=len)
     for part in PARTS:
         kept = [one for one in prompt.placed if one.piece.part == part]
         gone = [one for one in prompt.left_out if one.part == part]
-        assert not kept or all(min(one.piece.score for one in kept) >= lost.score for lost in gone)
         assert not any(one.cut for one in kept) or len(kept) == 1
+        for one, lost in product(kept, gone):
+            smaller = part != "recent" and len(one.text) < len(lost.text)
+            assert one.cut or smaller or one.piece.score >= lost.score
+
+
+def test_recent_messages_have_no_gap() -> None:
+    said = [piece("recent", text, at) for at, text in enumerate(["a", "b b b b b", "c c", "d"])]
+    assert [one.text for one in made(*said, recent=4).placed] == ["c c", "d"]
+    noted = [piece("memories", one.text, one.score) for one in said]
+    assert [one.text for one in made(*noted, memories=4).placed] == ["a", "c c", "d"]
+
+
+def test_shares_are_of_what_is_left_and_pass_on_what_is_not_needed() -> None:
+    pieces = [
+        piece("question", "why"),
+        *(piece("documents", f"{n} two three", n) for n in range(6)),
+        *(piece("memories", f"m{n}", n) for n in range(12)),
+    ]
+    both = assemble(
+        pieces, total=13, budgets={}, count=words, shares={"documents": 2.0, "memories": 1.0, "sessions": 9.0}
+    )
+    assert both.tokens == {"question": 1, "documents": 6, "memories": 6}
+    few = assemble(
+        [one for one in pieces if one.part != "documents" or one.score == 0],
+        total=13,
+        budgets={},
+        count=words,
+        shares={"documents": 2.0, "memories": 1.0},
+    )
+    assert few.tokens == {"question": 1, "documents": 3, "memories": 9}
 
 
 def test_pieces_stand_in_their_order_with_their_heading() -> None:
@@ -148,6 +210,31 @@ def test_a_cut_is_the_longest_beginning_but_for_half_characters(
             (at for at in range(len(text) + 1) if at <= budget and is_boundary(text, at)), default=0
         )
         assert len(kept) == longest
+
+
+def test_the_ellipsis_is_counted() -> None:
+    def marks(text: str) -> int:
+        return len(text)
+
+    prompt = assemble([piece("documents", "abcdefgh")], total=5, budgets={}, count=marks, ellipsis="…")
+    assert prompt.texts == {"documents": "abcd…"}
+    assert prompt.placed[0].cut
+    whole = assemble([piece("documents", "abcde")], total=5, budgets={}, count=marks, ellipsis="…")
+    assert whole.texts == {"documents": "abcde"}
+
+
+def test_no_text_is_counted_twice() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    made = once(count)
+    pieces = [piece("memories", f"memory {n}", n) for n in range(40)]
+    for _ in range(2):
+        assemble(pieces, total=100, budgets={}, count=made)
+    assert len(counted) == len(set(counted)) < 100
 
 
 def test_a_cut_of_a_long_text_counts_only_what_it_needs() -> None:
