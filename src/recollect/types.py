@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
 Kind = Literal["message", "document", "note", "fact", "qa_turn", "summary", "session_summary", "rollup"]
 Role = Literal["admin", "service", "member", "reader"]
@@ -126,6 +127,13 @@ class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     include_archived: bool = False
 
 
+class Forget(Selection, kw_only=True, forbid_unknown_fields=True):
+    """What to forget."""
+
+    text: str | None = None
+    """What holds these words in this order, whatever their case: its text, tags, metadata, file name, ..."""
+
+
 class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """A search. The defaults return the ten best of what the subject may see."""
 
@@ -148,6 +156,12 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """`decay` makes less of facts that were not used for long, `boost` more of what is important or new."""
     times: bool | None = None
     """Whether times that the query names ("last May"), seen from `as_of`, count for messages of that time."""
+    enrich: bool | None = None
+    """Whether the query is embedded under a header as messages have one, made of the time and person it names."""
+    hyde: bool | None = None
+    """Whether a search that is unsure is made again near a passage that the language model imagines."""
+    model_rerank: Annotated[int, Meta(ge=0, le=50)] | None = None
+    """How many of the first hits the language model puts in order; 0 is none."""
     explain: bool = False
     count_access: bool = False
     """Counts this as a use: access_count rises and last_accessed_at moves on every hit."""
@@ -166,7 +180,8 @@ class Explanation(msgspec.Struct, kw_only=True):
 
     `fused` is the score of the first stage, scope weight included, and `rank_before` the rank by it without scope
     weights. `preset` names the second stage, if there was one: `added` is what it added to the first stage's score,
-    part by part, and `factors` what it multiplied the sum with (`decay`, `boost`, `kind`).
+    part by part, and `factors` what it multiplied the sum with (`decay`, `boost`, `kind`). `model_rank` is the place
+    that a language model gave it.
     """
 
     cosine: float | None = None
@@ -183,6 +198,7 @@ class Explanation(msgspec.Struct, kw_only=True):
     preset: str | None = None
     added: dict[str, float] = {}
     factors: dict[str, float] = {}
+    model_rank: int | None = None
     rank_before: int = 0
     rank_after: int = 0
     formula: str = ""
@@ -201,7 +217,8 @@ class Hit(msgspec.Struct, kw_only=True):
 
 class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first. `query_time` is in seconds. `degraded` names the sides that could not
-    answer in full (`embedding`, `index`, `words`); empty means a complete answer."""
+    answer in full (`embedding`, `index`, `words`), and what was to help and failed (`hyde`, `model_rerank`);
+    empty means a complete answer."""
 
     results: list[Hit]
     total_count: int
@@ -226,6 +243,8 @@ class Receipt(msgspec.Struct, kw_only=True):
     vectors: int
     erased_at: datetime
     note: str
+    counts: dict[str, int] = {}
+    """What was erased, by kind: `memories`, `vectors`, `messages`, `responses`, `files`, ...; only what there was."""
 
 
 class NearDuplicate(msgspec.Struct, kw_only=True):

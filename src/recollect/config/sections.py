@@ -79,7 +79,8 @@ class Embedder(Section, frozen=True, kw_only=True):
 
 class Search(Section, frozen=True, kw_only=True):
     """What a search does when it does not say; `candidates` is per side, before fusion. `rerank_weights` is a file that
-    `recollect eval fit` wrote; `half_life_days` is for `recency: decay`."""
+    `recollect eval fit` wrote; `half_life_days` is for `recency: decay`. `hyde` and `model_rerank` ask the language
+    model, which has `model_seconds` for each."""
 
     default_limit: Count = 10
     default_threshold: Unit | None = None
@@ -93,6 +94,11 @@ class Search(Section, frozen=True, kw_only=True):
     recency: Literal["off", "decay", "boost"] = "decay"
     half_life_days: Annotated[float, Meta(gt=0)] = 90.0
     times: bool = True
+    enrich: bool = False
+    hyde: bool = False
+    hyde_below: Unit = 0.5
+    model_rerank: Annotated[int, Meta(ge=0, le=50)] = 0
+    model_seconds: Seconds = 5.0
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -157,12 +163,15 @@ class Knowledge(Section, frozen=True, kw_only=True):
 
 class Quotas(Section, frozen=True, kw_only=True):
     """What a tenant may hold unless an admin says otherwise: bytes of uploaded files, files in one store, bytes
-    of one file, vector stores."""
+    of one file, vector stores; live facts (of more the least valuable are archived), and days after which one that
+    nobody used is archived (0: never)."""
 
     max_storage_bytes: Size = 10 << 30
     max_files_per_store: Size = 1_000
     max_file_bytes: Size = 50 << 20
     max_stores: Size = 1_000
+    max_entries: Size = 10_000
+    auto_archive_days: Size = 180
 
 
 class Model(Section, frozen=True, kw_only=True):
@@ -252,10 +261,9 @@ class Facts(Section, frozen=True, kw_only=True):
     """What is taken out of conversations. `extraction` by a language model (`model`, or the configured one):
     `lazy` when a session is closed, `eager` after each turn; `capture_rules` find preferences, decisions and
     facts without one, at most `max_per_turn` in a turn. A fact as near to another as `near_cosine` or
-    `near_jaccard` is not kept twice. With `decay`, a fact that is not used loses half of its weight in
-    `half_life_days`, and is archived after `archive_days`; of more than `max_entries` of a tenant the least
-    valuable are archived. Related ones are consolidated every `consolidation_hours` (0: only when asked
-    for)."""
+    `near_jaccard` is not kept twice; where rules cannot tell whether one contradicts another, `judge` asks the
+    model. With `decay`, a fact that is not used loses half of its worth in `half_life_days`, and is archived in time
+    (see `quotas`). Related ones are consolidated every `consolidation_hours` (0: only when asked for)."""
 
     extraction: Literal["off", "lazy", "eager"] = "off"
     model: str | None = None
@@ -263,11 +271,9 @@ class Facts(Section, frozen=True, kw_only=True):
     max_per_turn: Count = 3
     near_cosine: Unit = 0.95
     near_jaccard: Unit = 0.6
+    judge: bool = True
     decay: bool = True
     half_life_days: Annotated[float, Meta(gt=0)] = 90.0
-    low_after_days: Size = 90
-    archive_days: Size = 180
-    max_entries: Size = 10_000
     consolidation_hours: Size = 24
 
 
