@@ -128,7 +128,7 @@ def _assembled(asked: ContextQuery, entries: Sequence[Entry], room: int, count: 
     return assemble(
         [entry.piece for entry in entries],
         total=room,
-        budgets=asked.budgets,
+        budgets=asked.budgets,  # type: ignore[arg-type]
         shares=SHARES,
         count=count,
         headings=HEADINGS,

@@ -6,6 +6,7 @@ import time
 
 from typing_extensions import Unpack
 
+from recollect.assemble import PARTS
 from recollect.contexts.composing import composed
 from recollect.contexts.finding import Finding
 from recollect.contexts.values import Context, ContextFields, ContextQuery
@@ -74,8 +75,10 @@ class Contexts:
             value = getattr(asked, name)
             if value is not None and not least <= value <= most:
                 raise InvalidInput(name, f"must be between {least} and {most}")
-        for name, tokens_ in asked.budgets.items():
-            if tokens_ < 0:
+        for name, most in asked.budgets.items():
+            if name not in PARTS:
+                raise InvalidInput(f"budgets.{name}", f"is no part; use {', '.join(PARTS)}")
+            if most < 0:
                 raise InvalidInput(f"budgets.{name}", "must be 0 or more tokens")
         if not 0.0 <= asked.diversity <= 1.0:
             raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")

@@ -38,7 +38,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
 
     query: str
     budget: int = 2_000
-    budgets: dict[PartName, int] = msgspec.field(default_factory=dict)
+    budgets: dict[str, int] = msgspec.field(default_factory=dict)
     stores: list[str] = msgspec.field(default_factory=list)
     system: str | None = None
     recent: list[Said] = msgspec.field(default_factory=list)
@@ -83,7 +83,7 @@ class ContextFields(TypedDict, total=False):
     as_of: datetime | None
     include_archived: bool
     budget: int
-    budgets: dict[PartName, int]
+    budgets: dict[str, int]
     stores: list[str]
     system: str | None
     recent: list[Said] | list[dict[str, Any]]

@@ -1,0 +1,133 @@
+"""Which memories are told: what says the same, what a chunk or a session covers, variety. Values only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.contexts import choosing
+from recollect.contexts.choosing import Chosen
+from recollect.text.terms import terms
+from recollect.types import Hit, Memory
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+LONG = "The lavender by the wall is cut back after it has flowered, in late summer"
+
+
+def hit(content: str, score: float = 0.5, id: str = "", **fields: Any) -> Hit:
+    given: dict[str, Any] = {"kind": "note", "occurred_at": NOON, **fields}
+    memory = Memory(
+        id=id or content, content=content, content_hash="", created_at=NOON, updated_at=NOON, **given
+    )
+    return Hit(memory=memory, score=score, similarity=score)
+
+
+def chosen(*hits: Hit) -> list[Chosen]:
+    return choosing.candidates(hits)
+
+
+def ids(found: list[Chosen]) -> list[str]:
+    return [one.memory.id for one in found]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (LONG, LONG.upper(), True),
+        (LONG, f"{LONG} again", True),
+        (LONG, LONG.replace("late summer", "winter days"), False),
+        (LONG, LONG.replace("has", "has not"), False),
+        (f"{LONG} of 2024", f"{LONG} of 2025", False),
+        (f"Ann says that {LONG}", f"Bob says that {LONG}", False),
+        ("", "", False),
+    ],
+)
+def test_what_says_nearly_the_same_is_told_once(first: str, second: str, same: bool) -> None:
+    """Above four fifths of all terms shared; but numbers, names and negations make two."""
+    kept, gone = choosing.distinct(chosen(hit(first, id="1"), hit(second, id="2")))
+    assert ids(kept) == (["1"] if same else ["1", "2"])
+    assert [(one.id, one.why, one.of) for one in gone] == ([("2", "duplicate", "1")] if same else [])
+
+
+def test_what_two_people_say_is_two() -> None:
+    said = [
+        hit("I love the old tea house", id=who, kind="message", metadata={"speaker": who})
+        for who in ("Mara", "Bob")
+    ]
+    assert ids(choosing.distinct(chosen(*said))[0]) == ["Mara", "Bob"]
+
+
+def test_exactly_four_fifths_is_not_the_same() -> None:
+    assert not choosing.alike(frozenset("abcd"), frozenset("abcde"))
+    assert choosing.alike(frozenset("abcdefghi"), frozenset("abcdefghij"))
+
+
+def test_a_chunk_covers_the_memory_that_says_what_it_says() -> None:
+    chunks = {"chunk_1": (f"{LONG}.", frozenset(terms(LONG)))}
+    alike, other = chosen(hit(LONG), hit(LONG.replace("after", "not before")))
+    assert choosing.covered(alike, chunks) == "chunk_1"
+    assert choosing.covered(other, chunks) is None
+
+
+def test_memories_and_sessions_in_one_ranking() -> None:
+    """.45 of the score, .25 of recency with a half-life of 72 hours, .30 of the overlap; x 1.25 for a session, x .5 for
+    a message in its window."""
+    old = NOON - timedelta(hours=72)
+    window = {"session_id": "s", "started_at": old.isoformat(), "ended_at": NOON.isoformat()}
+    at: dict[str, Any] = {"occurred_at": old}
+    memories = chosen(
+        hit("nothing of it", 0.8, "out", **at),
+        hit("the old bridge", 0.8, "in", kind="message", session_id="s", **at),
+        hit("the old bridge", 0.8, "note", session_id="s", **at),
+    )
+    sessions = chosen(
+        hit("a bridge", 0.4, "session", kind="session_summary", session_id="s", metadata=window, **at)
+    )
+    memories, sessions = choosing.reranked(memories, sessions, "Where is the old bridge?", NOON)
+    assert {one.memory.id: one.score for one in [*memories, *sessions]} == pytest.approx(
+        {
+            "out": 0.45 * 0.8 + 0.125,
+            "in": (0.45 * 0.8 + 0.125 + 0.30) * 0.5,
+            "note": 0.45 * 0.8 + 0.125 + 0.30,
+            "session": (0.45 * 0.4 + 0.125 + 0.15) * 1.25,
+        }
+    )
+    assert ids(memories) == ["note", "out", "in"]
+    assert [one.scores["merged.rank"] for one in [*memories, *sessions]] == [1, 3, 4, 2]
+    assert memories[2].scores["merged.factor"] == 0.5
+
+
+@pytest.mark.parametrize(("minutes", "inside"), [(-1, False), (0, True), (30, True), (31, False)])
+def test_a_window_covers_messages_of_its_channel(minutes: int, inside: bool) -> None:
+    told = {"started_at": NOON.isoformat(), "ended_at": (NOON + timedelta(minutes=30)).isoformat()}
+    session = chosen(hit("s", id="s", kind="session_summary", channel_id="c", metadata=told))
+    said = NOON + timedelta(minutes=minutes)
+    for channel, counts in (("c", inside), ("d", False)):
+        message = chosen(
+            hit("m", id="m", kind="message", channel_id=channel, session_id="x", occurred_at=said)
+        )
+        ((one,), _) = choosing.reranked(message, session, "q", NOON)
+        assert one.scores["merged.factor"] == (0.5 if counts else 1.0)
+
+
+def test_what_is_before_the_model_is_not_told_again() -> None:
+    found = chosen(
+        hit("Fine, at noon.", id="a", kind="message"),
+        hit("fine,  at NOON.", id="b", kind="fact"),
+        hit("other", id="c"),
+    )
+    kept, gone = choosing.untold(found, {"c"}, {choosing.plain("fine, at noon.")})
+    assert ids(kept) == ["b"]
+    assert [(one.id, one.why) for one in gone] == [("a", "told"), ("c", "told")]
+
+
+def test_variety_prefers_the_other_to_the_same_again() -> None:
+    found = chosen(hit("a", 0.9), hit("a again", 0.89), hit("b", 0.5))
+    east, north = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
+    vectors = {"a": east, "a again": east, "b": north}
+    assert ids(choosing.varied(found, vectors, 2, 0.5)) == ["a", "b"]
+    assert ids(choosing.varied(found, vectors, 2, 0.0)) == ["a", "a again"]
+    assert choosing.varied([], {}, 2, 0.5) == []

@@ -1,0 +1,313 @@
+"""The whole verb over real rows: what is told, to whom, as of when, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from recollect import prompts
+from recollect.contexts import Context, ContextQuery
+from recollect.embedders.base import Embedded, Embedder, Task
+from recollect.errors import EmbedderUnavailable, Forbidden, IndexUnavailable, InvalidInput, NotFound
+
+MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
+SAID = (
+    "Shall we meet in the tea house tomorrow?",
+    "Which one do you mean by that?",
+    "The one by the old bridge, with the lanterns.",
+    "Fine, I come at noon then.",
+    "I bring the seeds of the lavender.",
+    "Good, and I bring the spade.",
+)
+QUESTION = "Where is the old bridge with the lanterns?"
+
+
+def told(made: Context, part: str) -> list[str]:
+    return [piece.id for piece in made.pieces if piece.part == part]
+
+
+def why(made: Context, id: str) -> tuple[str, str | None]:
+    ((reason, of),) = [(one.why, one.of) for one in made.left_out if one.id == id]
+    return reason, of
+
+
+def test_every_part_in_its_place_with_where_it_is_from(garden: Any) -> None:
+    fact = garden.memories.add(
+        "Mara is afraid of the old bridge.", kind="fact", source_refs=["msg_1"]
+    ).memory.id
+    session = garden.summary("They met at the old bridge.", tags=["bridge", "lanterns"], channel_id="c")
+    store, (file,) = garden.store("The old bridge was built of stone in 1790.")
+    made = garden.context(
+        "Who is afraid of the old bridge?",
+        system="Use what follows.",
+        stores=[store],
+        recent=[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}],
+        summary="They spoke of walks.",
+    )
+    mark = f"Doc {file}/Chunk 0"
+    assert made.text == "\n\n".join(
+        [
+            "Use what follows.",
+            f"Documents:\n[{mark}] 0.txt\nThe old bridge was built of stone in 1790.",
+            "Previous context:\n- [1] Mara is afraid of the old bridge.",
+            "Relevant earlier session summaries:\n"
+            "- [2] [01 May 2026 10:00 to 10:30; topics: bridge, lanterns] They met at the old bridge.",
+            "Summary of the earlier conversation:\nThey spoke of walks.",
+            "Recent messages:\nuser: Hello\n\nassistant: Good day",
+            "Who is afraid of the old bridge?",
+        ]
+    )
+    assert [(one.role, one.content.partition("\n")[0]) for one in made.messages] == [
+        ("system", "Use what follows."), ("system", "Documents:"), ("user", "Hello"), ("assistant", "Good day"),
+        ("user", "Who is afraid of the old bridge?"),
+    ]  # fmt: skip
+    cited = {piece.part: piece.citation for piece in made.pieces if piece.citation}
+    assert (cited["documents"].mark, cited["documents"].file_id, cited["documents"].chunk_index) == (
+        mark,
+        file,
+        0,
+    )
+    assert (cited["memories"].mark, cited["memories"].ids) == ("[1]", [fact])
+    window = cited["sessions"]
+    assert (window.mark, window.session_id, window.ids) == ("[2]", "s", [session])
+    assert window.ended_at - window.started_at == timedelta(minutes=30)
+    assert made.query == "Who is afraid of the old bridge?\nHello\nGood day"
+    assert made.degraded == []
+
+
+def test_what_a_chunk_says_is_no_memory_too(garden: Any) -> None:
+    text = "The ferry leaves from the northern pier every morning except Sundays"
+    same = garden.memories.add(text).memory.id
+    other = garden.memories.add(text.replace("northern", "southern").replace("morning", "evening")).memory.id
+    store, _ = garden.store(text)
+    made = garden.context("When does the ferry leave?", stores=[store])
+    (chunk,) = told(made, "documents")
+    assert why(made, same) == ("covered", chunk)
+    assert told(made, "memories") == [other]
+    assert "[1]" in made.text
+    assert "[2]" not in made.text
+    both = garden.context("When does the ferry leave?", stores=[store], distinct=False)
+    assert set(told(both, "memories")) == {same, other}
+    alone = garden.context("When does the ferry leave?", stores=[store], budgets={"documents": 0})
+    assert same in told(alone, "memories"), "a chunk that is not told covers nothing"
+
+
+def test_what_was_said_last_is_not_told_as_a_memory(garden: Any) -> None:
+    ids = garden.say("The old bridge has lanterns.", "Lanterns on the old bridge, really?", QUESTION)
+    recent = [{"role": "user", "content": "The old bridge  has lanterns."}]
+    made = garden.context(QUESTION, recent=recent, exclude=[ids[1]])
+    assert told(made, "memories") == []
+    assert {one.id: one.why for one in made.left_out} == dict.fromkeys(ids, "told")
+    known = garden.context(QUESTION, recent=[{"role": "assistant", "content": "x", "id": ids[0]}])
+    assert told(known, "memories") == [ids[1]]
+
+
+def test_neighbours_of_a_hit_are_one_piece_with_it(garden: Any, house: Any) -> None:
+    ids = garden.say(*SAID)
+    garden.say("Another talk of another day.", channel="d")
+    made = garden.context(QUESTION, limit=1, neighbours=1)
+    assert made.parts["memories"].text.split("\n") == [
+        prompts.MEMORIES,
+        "- [1] [01 May 2026] Bob: Which one do you mean by that?",
+        "  [01 May 2026] Mara: The one by the old bridge, with the lanterns.",
+        "  [01 May 2026] Bob: Fine, I come at noon then.",
+    ]
+    (piece,) = [piece for piece in made.pieces if piece.part == "memories"]
+    assert (piece.id, piece.citation.ids) == (ids[2], ids[1:4])
+    two = garden.context("the old bridge, the seeds of the lavender", limit=2, neighbours=1, threshold=0.1)
+    (both,) = [piece for piece in two.pieces if piece.part == "memories"]
+    assert both.citation.ids == ids[1:], "windows that meet are one"
+    few = garden.context(QUESTION, limit=1, neighbours=3, neighbour_tokens=20)
+    assert len(few.pieces[0].citation.ids) == 2
+    shown = garden.context(QUESTION, limit=1, neighbours=2, exclude=[ids[3]])
+    assert shown.pieces[0].citation.ids == ids[:3]
+    then = garden.context(QUESTION, limit=1, neighbours=2, as_of=MAY + timedelta(minutes=2))
+    assert then.pieces[0].citation.ids == ids[:3]
+
+
+def test_a_member_is_told_what_it_sees(garden: Any) -> None:
+    garden.memories.add("The old bridge is closed, says Ada.", user_id="ada")
+    garden.memories.add("The old bridge is haunted, says Ben.", user_id="ben")
+    garden.say(
+        "Meet me under the lanterns of the old bridge.", "Under which of all the bridges?", user_id="ben"
+    )
+    for user, theirs, anothers in (("ada", "closed", "haunted"), ("ben", "haunted", "closed")):
+        made = garden.context(
+            QUESTION, user=user, neighbours=2, scopes=["user:ada", "user:ben", "channel:c", "global"]
+        )
+        assert theirs in made.text
+        assert anothers not in made.text
+        assert ("under the lanterns" in made.text) == (user == "ben")
+    with pytest.raises(Forbidden):
+        garden.context(QUESTION, user="ada", scopes=["all"])
+    with pytest.raises(NotFound):
+        garden.context(QUESTION, user="ada", stores=["vs_other"])
+
+
+def test_two_tenants(gardens: Callable[[], Any]) -> None:
+    one, other = gardens(), gardens()
+    for at, garden in enumerate((one, other)):
+        garden.memories.add(f"The combination of tenant {at} is amber {at}.", session_id="s")
+        garden.say(f"The combination of tenant {at} is amber {at}, I say.", "Not so loud, please.")
+        garden.summary(f"They agreed on amber {at}.")
+    store, _ = one.store("The combination is written as amber 0.")
+    made = other.context(
+        "What is the combination amber?", scopes=["session:s", "channel:c", "global"], neighbours=1
+    )
+    assert "amber 1" in made.text
+    assert "amber 0" not in made.text + repr(made)
+    with pytest.raises(NotFound):
+        other.context("combination", stores=[store])
+
+
+def test_as_of_a_date(garden: Any) -> None:
+    old = garden.memories.add(
+        "Mara lives by the old bridge.",
+        kind="fact",
+        occurred_at=MAY,
+        valid_from=MAY,
+        invalid_at=MAY + timedelta(days=9),
+    ).memory.id
+    new = garden.memories.add(
+        "Mara lives by the new bridge now.", kind="fact", occurred_at=MAY + timedelta(days=9)
+    ).memory.id
+    assert told(garden.context("Where does Mara live?"), "memories") == [new]
+    assert told(garden.context("Where does Mara live?", as_of=MAY + timedelta(days=2)), "memories") == [old]
+
+
+def test_at_most_three_summaries_and_the_beginning_of_each(garden: Any, house: Any) -> None:
+    long = "The bridge was spoken of at length. " * 40
+    for at in range(5):
+        garden.summary(f"{at} {'xyzuv'[at] * 9} {long}", session=f"s{at}")
+    made = garden.context("What of the bridge?", budget=4_000)
+    pieces = [piece for piece in made.pieces if piece.part == "sessions"]
+    assert len(pieces) == 3
+    assert all(
+        piece.text.endswith("…") and len(piece.text.partition("] [")[2].partition("] ")[2]) <= 420
+        for piece in pieces
+    )
+    assert told(garden.context("What of the bridge?", sessions=0), "sessions") == []
+    assert told(garden.context("What of the bridge?", kinds=["note"]), "sessions") == []
+
+
+def test_one_embedding_for_everything(garden: Any) -> None:
+    """Also with no cache of questions behind it, and one failure, not three."""
+    garden.memories.add("The old bridge has lanterns.")
+    garden.summary("They met at the old bridge.")
+    store, _ = garden.store("The old bridge was built in 1790.")
+    real, asked = garden.core.embedder, []
+
+    class Noting(Embedder):
+        model, dim, max_tokens, calibration = real.model, real.dim, real.max_tokens, real.calibration
+        away = False
+
+        async def embed(self, texts: Any, task: Task = "document") -> Embedded:
+            asked.extend(texts)
+            if self.away:
+                raise EmbedderUnavailable("switched off")
+            made: Embedded = await real.inner.embed(texts, task)
+            return made
+
+        def split(self, text: str) -> Any:
+            return real.split(text)
+
+    try:
+        garden.core.embedder = noting = Noting()
+        made = garden.context(QUESTION, stores=[store], recent=[{"role": "user", "content": "a walk"}])
+        assert asked == [f"{QUESTION}\na walk"] == [made.query]
+        assert made.degraded == []
+        noting.away = True
+        words = garden.context(QUESTION, stores=[store])
+    finally:
+        garden.core.embedder = real
+    assert len(asked) == 2
+    assert words.degraded == ["embedding"]
+    assert {"documents", "memories", "sessions"} <= words.parts.keys()
+
+
+def test_an_index_that_is_away_is_said(garden: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise IndexUnavailable("the index is away")
+
+    garden.memories.add("The old bridge has lanterns.")
+    monkeypatch.setattr(garden.core.recall, "_gather", away)
+    made = garden.context(QUESTION, system="Be kind.")
+    assert made.degraded == ["memory"]
+    assert list(made.parts) == ["system", "question"]
+
+
+def test_what_is_told_is_counted_as_used_when_that_is_asked_for(garden: Any) -> None:
+    note = garden.memories.add("The old bridge has lanterns.").memory.id
+    session = garden.summary("They met at the old bridge.")
+    far = garden.memories.add(f"The old bridge, at length: {'bridge and lantern ' * 400}").memory.id
+    garden.context(QUESTION)
+    made = garden.context(QUESTION, count_access=True, budgets={"memories": 30})
+    assert why(made, far) == ("budget", None)
+    counts = {id_: garden.memories.get(id_).access_count for id_ in (note, session, far)}
+    assert counts == {note: 1, session: 1, far: 0}
+
+
+def test_variety_among_memories(garden: Any) -> None:
+    close = ["The old bridge has lanterns at night", "The old bridge has lanterns at night, and moths"]
+    garden.memories.add_many([*close, "The bridge guard is called Otto"])
+    plain = garden.context("the old bridge with lanterns at night", limit=2)
+    varied = garden.context("the old bridge with lanterns at night", limit=2, diversity=0.7)
+    assert "Otto" not in plain.text
+    assert "Otto" in varied.text
+    assert [piece.scores["marginal_rank"] for piece in varied.pieces if piece.part == "memories"] == [1, 2]
+
+
+def test_a_floor_says_what_it_kept_away(garden: Any) -> None:
+    near = garden.memories.add("Where is the old bridge with lanterns").memory.id
+    far = garden.memories.add("Where Otto keeps his spade is a secret of the old man").memory.id
+    made = garden.context(QUESTION, threshold=0.6, explain=True)
+    assert told(made, "memories") == [near]
+    assert why(made, far) == ("floor", None)
+    assert made.pieces[0].explanation is not None
+    assert made.pieces[0].explanation.rank_after == made.pieces[0].scores["rank_after"] == 1
+
+
+def test_where_the_conversation_is_says_where_to_look(garden: Any) -> None:
+    for place in ("session", "channel", "agent", "user"):
+        garden.memories.add(f"The old bridge of the {place}.", **{f"{place}_id": "x"})
+    garden.memories.add("The old bridge of everybody.")
+    made = garden.context(QUESTION, session_id="x", agent_id="y")
+    assert {one.split()[-1] for one in made.parts["memories"].text.split("\n")[1:]} == {
+        "session.",
+        "everybody.",
+    }
+    assert {piece.scores["scope_weight"] for piece in made.pieces if piece.part == "memories"} == {1.0, 0.5}
+
+
+@pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"query": " "}, "query"),
+        ({"budget": 0}, "budget"),
+        ({"limit": 201}, "limit"),
+        ({"neighbours": 11}, "neighbours"),
+        ({"budgets": {"memories": -1}}, "budgets.memories"),
+        ({"budgets": {"memory": 1}}, "budgets.memory"),
+        ({"diversity": 2.0}, "diversity"),
+        ({"threshold": 2.0}, "threshold"),
+        ({"stores": ["x"], "passage_threshold": 2.0}, "passage_threshold"),
+        ({"recent": [{"role": "tool", "content": "x"}]}, "recent[0].role"),
+        ({"session_id": "s", "scopes": ["global"]}, "session_id"),
+        ({"sesion_id": "s"}, "sesion_id"),
+    ],
+)
+def test_what_is_wrong_is_named(garden: Any, fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        garden.context(**{"query": "bridge", **fields})
+    assert caught.value.field.startswith(field)
+
+
+def test_a_query_goes_alone(garden: Any) -> None:
+    asked = ContextQuery(query="bridge", budget=100)
+    assert garden.context(asked).text == "bridge"
+    with pytest.raises(InvalidInput, match="ContextQuery"):
+        garden.context(asked, budget=5)
