@@ -63,12 +63,17 @@ class Ingest:
         outcomes: list[Outcome] = []
         for at in range(0, len(drafts), BATCH):
             some = drafts[at : at + BATCH]
-            self.ledger.note(tenant, WRITE, Cost(operations=len(some)))
-            with _later(some):
-                await self._fill(tenant, some, WRITE)
+            await self.prepare(tenant, some)
             done: list[Outcome] = await self.threads.result(self.store.put(some))
             outcomes.extend(done)
         return outcomes
+
+    async def prepare(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        """Embeds what has no vectors yet, for a transaction of the caller's own. Drafts for which none can be made now
+        stay without: their rows will be owed."""
+        self.ledger.note(tenant, WRITE, Cost(operations=len(drafts)))
+        with _later(drafts):
+            await self._fill(tenant, drafts, WRITE)
 
     async def write_with(
         self, tenant: str, drafts: Sequence[Draft], embedder: Embedder, along: Along

@@ -28,14 +28,17 @@ from recollect.sessions.values import Place
 from recollect.threads import Threads
 from recollect.types import Subject
 from recollect.upkeep import Upkeep
+from recollect.uploadask import UploadAsk
+from recollect.uploadask import begin as begin_asking
 from recollect.wiring import Wired, wire
 
 
 class Recollect:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `sessions`, `knowledge`, `responses`, `conversations`, `agents` act for the admin of tenant `default`; `acting_as`,
-    `sessions_as`, `knowing_as`, `responding_as`, `conversing_as` and `agents_as` give the same for another subject.
+    `memories`, `sessions`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin of tenant
+    `default`; `acting_as`, `sessions_as`, `knowing_as`, `responding_as`, `conversing_as`, `agents_as` and `asking_as`
+    give the same for another subject.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Recollect:
         self.costs = Costs(core, self.subject)
         self._lock = wired.lock
         self.sessions = Sessions(core, self.subject)
+        self.upload_ask = UploadAsk(core, self.subject)
         self._rooms = rooms
         self._moves = moves
         self._upkeep = upkeep
@@ -102,6 +106,7 @@ class Recollect:
         librarian = Librarian(core)
         engine = _engine(config, core)
         rooms = begin_sessions(core)
+        begin_asking(core)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
         await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
@@ -128,6 +133,10 @@ class Recollect:
     def sessions_as(self, subject: Subject) -> Sessions:
         """The sessions, and what is said in them, as another subject sees them."""
         return Sessions(self.core, subject)
+
+    def asking_as(self, subject: Subject) -> UploadAsk:
+        """Documents, and questions to them, as another subject sees them."""
+        return UploadAsk(self.core, subject)
 
     async def observe(
         self,

@@ -22,6 +22,7 @@ from recollect.sessions.values import Place
 from recollect.sync_agents import BlockingAgents, BlockingConversations, BlockingResponses
 from recollect.sync_knowledge import BlockingKnowledge
 from recollect.sync_sessions import BlockingSessions
+from recollect.sync_upload_ask import BlockingUploadAsk
 from recollect.types import Subject
 
 
@@ -81,6 +82,7 @@ class BlockingRecollect:
         self.conversations = BlockingConversations(inner.conversations, portal)
         self.agents = BlockingAgents(inner.agents, portal)
         self.sessions = BlockingSessions(inner.sessions, portal)
+        self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """The memories as another subject sees them."""
@@ -97,6 +99,10 @@ class BlockingRecollect:
     def conversing_as(self, subject: Subject) -> BlockingConversations:
         """The conversations as another subject sees them."""
         return BlockingConversations(self.inner.conversing_as(subject), self.portal)
+
+    def asking_as(self, subject: Subject) -> BlockingUploadAsk:
+        """Documents, and questions to them, as another subject sees them."""
+        return BlockingUploadAsk(self.inner.asking_as(subject), self.portal)
 
     def sessions_as(self, subject: Subject) -> BlockingSessions:
         """The sessions as another subject sees them."""

@@ -19,6 +19,7 @@ from recollect.costs import Costs
 from recollect.knowledge import Knowledge
 from recollect.memories import Memories
 from recollect.sessions import Sessions
+from recollect.uploadask import UploadAsk
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -71,6 +72,11 @@ class Call(Generic[B, Q]):
     def contexts(self) -> Contexts:
         """Prompts of what is remembered and known, for who asks."""
         return self.house.recollect.contexts_as(self.memories.subject)
+
+    @property
+    def upload_ask(self) -> UploadAsk:
+        """Documents, and questions to them, for who asks."""
+        return self.house.recollect.asking_as(self.memories.subject)
 
     @property
     def sessions(self) -> Sessions:

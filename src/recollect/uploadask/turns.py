@@ -1,0 +1,97 @@
+"""A question with its answer as it is stored: both messages, the row of the log and the job that remembers them, in one
+transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.db import Connection
+from recollect.errors import Conflict, NotFound
+from recollect.memories import Core
+from recollect.rows import moment, nameable
+from recollect.sessions import NewMessage, extraction_mode
+from recollect.sessions.closing import Closing
+from recollect.sessions.log import Heard, Kept, Log
+from recollect.sessions.sayings import Place, sayings
+from recollect.sessions.sessions import changed
+from recollect.types import Subject
+from recollect.uploadask import log
+from recollect.uploadask.access import is_own
+from recollect.uploadask.log import QueryRow
+from recollect.uploadask.prompting import Said
+from recollect.writing import Writing
+
+REMEMBER_JOB = "upload_ask.remember"
+HISTORY = 64
+"""Messages of a session that are looked at for its history, the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is stored of a question. `asked_at` is when it came, the row's `created_at` when it was answered; `begins`
+    says that it is the first of its session."""
+
+    row: QueryRow
+    asked_at: int
+    begins: bool
+
+
+def check_session(c: Connection, subject: Subject, session_id: str) -> None:
+    """Refuses a session that is not one of the subject's user's own.
+
+    Raises:
+        NotFound: there is none of this id, or it is another's.
+        Conflict: it was cut out of a channel.
+    """
+    known = c.one("session_known", [subject.tenant_id, session_id]) if nameable(session_id) else None
+    if known is None or not is_own(subject, known[0]):
+        raise NotFound(f"no session {session_id!r}")
+    if not known[1]:
+        raise Conflict(f"sessionId: {session_id!r} was cut out of a channel; choose another")
+
+
+def history(c: Connection, tenant: str, session_id: str) -> list[Said]:
+    """What was said last in a session, the oldest first."""
+    rows = c.all("ask_history", [tenant, session_id, HISTORY])
+    return [Said(*row) for row in reversed(rows)]
+
+
+async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> None:
+    """Stores a turn; with `remember` its memories follow by a job.
+
+    Raises:
+        NotFound: the session was deleted meanwhile.
+        StorageError: nothing was stored.
+    """
+    row, settings = turn.row, core.config.sessions
+    said = [
+        NewMessage(
+            id=log.question_id(row.id), role="user", content=row.question, occurred_at=moment(turn.asked_at)
+        ),
+        NewMessage(
+            id=log.answer_id(row.id), role="assistant", content=row.answer, occurred_at=moment(row.created_at)
+        ),
+    ]
+    mode = extraction_mode(core.config.facts, None)
+    place = Place(
+        subject, session_id=row.session_id, channel_id=None, agent_id=None, user_id=subject.user_id,
+        response_id=None, extraction=mode,
+    )  # fmt: skip
+    made = await core.threads.run(sayings, said, place, row.created_at, settings, core.ingest.bounds)
+    heard = Heard(subject, made, row.session_id, None, None, None, mode, row.created_at)
+
+    def work(w: Writing) -> Kept:
+        seq = w.draw(1)  # whoever else writes waits from here on
+        if not turn.begins:
+            check_session(w.c, subject, row.session_id)
+        w.c.run("add_ask_session", [row.tenant_id, row.session_id, seq, row.user_id, row.created_at])
+        kept = Log(w, heard, Closing(core)).write()
+        log.write(w.c, row._replace(seq=seq))
+        if remember:
+            core.jobs.place(w.c, row.tenant_id, REMEMBER_JOB, {"query": row.id})
+        return kept
+
+    kept = await changed(core, row.tenant_id, work, lambda done: {*done.woken, REMEMBER_JOB})
+    core.tally["sessions.opened"] += kept.opened
+    core.tally["messages.observed"] += sum(created for _, created in kept.rows)
+    core.expect(kept.due_at)
