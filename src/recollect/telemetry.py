@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from recollect.assemble import PARTS
 from recollect.embedders import CachedEmbedder
 from recollect.jobs import FILES_LANE
 from recollect.memories import Core
@@ -19,6 +20,8 @@ from recollect.types import Added
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STATUSES = ("completed", "incomplete", "failed", "cancelled")
+ASKS = ("answered", "quoted", "fallback", "empty")
+ASK_MEMORIES = ("qa_turn", "summary", "manual", "pruned")
 JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
 
 
@@ -30,7 +33,9 @@ class Telemetry:
         self.requests = self._counter("http_requests", "Requests answered.", ("method", "route", "status"))
         self.request_seconds = self._histogram("http_request_seconds", "Seconds per request.", ("route",))
         self.stage_seconds = self._histogram(
-            "stage_seconds", "Seconds per stage: receive, handle, recall (searches only), encode.", ("stage",)
+            "stage_seconds",
+            "Seconds per stage: receive, handle, recall (searches only), memory_search (asking), encode.",
+            ("stage",),
         )
         self.searches = self._counter("searches", "Searches answered.")
         self.hits = self._counter("search_hits", "Memories found by searches.")
@@ -112,6 +117,7 @@ class _State(Collector):
         yield from self._embedding()
         yield from self._indexing()
         yield from self._answering()
+        yield from self._asking()
 
     def _sizes(self) -> Iterator[Metric]:
         store = self.core.store
@@ -163,6 +169,7 @@ class _State(Collector):
             ("response_tokens", "Tokens of language models.", "direction", ("input", "output")),
             ("tool_calls", "Calls of tools that run here.", "outcome", ("completed", "failed")),
             ("summaries", "Summaries of conversations.", "outcome", ("made", "failed")),
+            ("context_tokens", "Tokens of contexts, by part.", "part", PARTS),
         ):
             family = CounterMetricFamily(f"recollect_{name}", says, labels=[label])
             for value in values:
@@ -171,6 +178,7 @@ class _State(Collector):
         for name, says in (
             ("responses_quoted", "Responses quoted from what was found, without a language model."),
             ("memories_told", "Memories put before a language model."),
+            ("contexts", "Contexts made."),
         ):
             yield CounterMetricFamily(f"recollect_{name}", says, value=tally[name])
         if self.model is not None:
@@ -180,6 +188,28 @@ class _State(Collector):
             for kind, count in self.model.usage().items():
                 asked.add_metric([kind], count)
             yield asked
+
+    def _asking(self) -> Iterator[Metric]:
+        """Questions to uploaded documents."""
+        tally = self.core.tally.copy()
+        for name, says, label, values in (
+            ("asks", "Questions to uploaded documents, by how they ended.", "status", ASKS),
+            ("ask_tokens", "Tokens of their prompts.", "part", ("documents", "memories", "history")),
+            ("ask_memories", "Memories made of them, and pruned.", "kind", ASK_MEMORIES),
+        ):
+            family = CounterMetricFamily(f"recollect_{name}", says, labels=[label])
+            for value in values:
+                family.add_metric([value], tally[f"{name}.{value}"])
+            yield family
+        for name, says in (
+            ("ask_memory_searches", "Searches for memories that go with a question."),
+            ("ask_memory_hits", "Memories they found."),
+            (
+                "ask_upsert_failures",
+                "Times that nothing could be remembered of an answer; it is tried again.",
+            ),
+        ):
+            yield CounterMetricFamily(f"recollect_{name}", says, value=tally[name])
 
     def _embedding(self) -> Iterator[Metric]:
         embedder = self.core.embedder

@@ -57,6 +57,12 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/memories/batch": {"json": {"memories": [{"content": "most", "embedding": [0.25] * 64}]}},
         "POST /v1/memories/search": {"json": {"query": "something", "explain": True, "limit": 50}},
         "POST /v1/memories/forget": {"json": {"ids": ["x"]}},
+        "POST /v1/context": {
+            "json": {
+                "query": "something of a kettle", "stores": [ids["store_id"]], "system": "Be brief.", "explain": True,
+                "recent": [{"role": "user", "content": "hello"}],
+            }
+        },
         "POST /v1/embeddings": {"json": {"model": "hash-64", "input": "a"}},
         "POST /v1/memories/move_index": {"json": {"to": "memory:?engine=float"}},
         "POST /v1/files": {"files": {"file": ("a.txt", b"a")}, "data": {"purpose": "assistants"}},

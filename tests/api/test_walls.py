@@ -69,6 +69,10 @@ CASES: dict[str, Case] = {
         [Ask({"query": "green kettle", "limit": 50, "threshold": 0, **some}) for some in fields(id_)]
         + [Ask({"query": id_, "hierarchy": {"session": "s"}, "count_access": True})]
     ),
+    "POST /v1/context": lambda id_: (
+        [Ask({"query": "green kettle", "limit": 50, "neighbours": 2, **some}) for some in fields(id_)]
+        + [Ask({"query": id_, "session_id": "s", "count_access": True, "explain": True, "threshold": 0.9})]
+    ),
     "POST /v1/memories/forget": lambda id_: [Ask({"ids": [id_]}), Ask({"scopes": ["all"]})],
     "POST /v1/memories/count": selections,
     "GET /v1/memories/stats": none,
@@ -193,6 +197,8 @@ VOLATILE = (
     "created_at",
     "updated_at",
     "occurred_at",
+    "started_at",
+    "ended_at",
     "last_accessed_at",
     "erased_at",
     "tombstone",
