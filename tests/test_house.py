@@ -14,7 +14,7 @@ FLOORS = [
     {"sync", "sync_agents", "sync_knowledge", "sync_sessions", "sync_upload_ask"},
     {"recollect"},
     {"agent", "uploadask"},
-    {"wiring", "moves", "upkeep", "indexing", "telemetry", "knowledge", "filing", "costs", "contexts", "sessions"},
+    {"wiring", "moves", "upkeep", "indexing", "telemetry", "knowledge", "filing", "costs", "contexts", "facts", "sessions"},
     {"memories"},
     {"transfer", "duplicates"},
     {"ingest", "recall", "forgetting", "enrich"},

@@ -495,6 +495,8 @@ class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     max_files_per_store: int | None | UnsetType = UNSET
     max_file_bytes: int | None | UnsetType = UNSET
     max_stores: int | None | UnsetType = UNSET
+    max_entries: int | None | UnsetType = UNSET
+    auto_archive_days: int | None | UnsetType = UNSET
 
 
 class QuotasObject(msgspec.Struct, kw_only=True, tag_field="object", tag="quotas"):
@@ -505,6 +507,8 @@ class QuotasObject(msgspec.Struct, kw_only=True, tag_field="object", tag="quotas
     max_files_per_store: int
     max_file_bytes: int
     max_stores: int
+    max_entries: int
+    auto_archive_days: int
 
 
 class UsageObject(Usage, kw_only=True, tag_field="object", tag="usage"):

@@ -81,6 +81,7 @@ CREATE UNIQUE INDEX sessions_order ON sessions (tenant_id, seq);
 CREATE INDEX sessions_channel ON sessions (tenant_id, channel_id, ended_at) WHERE channel_id IS NOT NULL;
 CREATE INDEX sessions_status ON sessions (tenant_id, status, ended_at);
 CREATE INDEX sessions_due ON sessions (due_at) WHERE status = 'open';
+CREATE INDEX sessions_unread ON sessions (tenant_id, seq) WHERE extraction <> 'off' AND facts_rev < rev;
 CREATE INDEX sessions_pending ON sessions (pending, tenant_id, next_try_at) WHERE pending = 1;
 
 -- One summary a channel, week (its first day, in days since 1970) and owner ('': nobody) of the summaries of its
@@ -117,6 +118,7 @@ SELECT m.tenant_id, j.value, m.seq FROM memories m, jsonb_array_elements_text(CA
 WHERE m.source_refs <> '[]' ON CONFLICT DO NOTHING;
 
 CREATE INDEX memories_facts ON memories (tenant_id, seq) WHERE kind = 'fact';
+CREATE INDEX memories_superseded ON memories (tenant_id, superseded_by) WHERE superseded_by IS NOT NULL;
 
 -- What a tenant's reads and writes cost, by day (days since 1970, UTC) and purpose.
 CREATE TABLE spending (

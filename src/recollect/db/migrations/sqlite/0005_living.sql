@@ -81,6 +81,7 @@ CREATE UNIQUE INDEX sessions_order ON sessions (tenant_id, seq);
 CREATE INDEX sessions_channel ON sessions (tenant_id, channel_id, ended_at) WHERE channel_id IS NOT NULL;
 CREATE INDEX sessions_status ON sessions (tenant_id, status, ended_at);
 CREATE INDEX sessions_due ON sessions (due_at) WHERE status = 'open';
+CREATE INDEX sessions_unread ON sessions (tenant_id, seq) WHERE extraction <> 'off' AND facts_rev < rev;
 CREATE INDEX sessions_pending ON sessions (pending, tenant_id, next_try_at) WHERE pending = 1;
 
 -- One summary a channel, week (its first day, in days since 1970) and owner ('': nobody) of the summaries of its
@@ -116,6 +117,7 @@ INSERT OR IGNORE INTO memory_sources
 SELECT m.tenant_id, j.value, m.seq FROM memories m, json_each(m.source_refs) j WHERE m.source_refs <> '[]';
 
 CREATE INDEX memories_facts ON memories (tenant_id, seq) WHERE kind = 'fact';
+CREATE INDEX memories_superseded ON memories (tenant_id, superseded_by) WHERE superseded_by IS NOT NULL;
 
 -- What a tenant's reads and writes cost, by day (days since 1970, UTC) and purpose.
 CREATE TABLE spending (
@@ -150,5 +152,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('memory_sources', 'memory_sources', '100000 100000 2 1'),
     ('memory_sources', 'memory_sources_seq', '100000 100000 2'),
     ('memories', 'memories_facts', '10000 10000 1'),
+    ('memories', 'memories_superseded', '10000 10000 2'),
+    ('sessions', 'sessions_unread', '1000 1000 1'),
     ('spending', 'spending', '10000 10000 10 1');
 ANALYZE sqlite_schema;
