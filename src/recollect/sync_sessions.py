@@ -18,6 +18,7 @@ class BlockingSessions:
     list = blocking(Sessions.list)
     messages = blocking(Sessions.messages)
     close = blocking(Sessions.close)
+    summarize = blocking(Sessions.summarize)
     update_message = blocking(Sessions.update_message)
     delete_message = blocking(Sessions.delete_message)
     delete = blocking(Sessions.delete)

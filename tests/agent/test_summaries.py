@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.agent.compaction import compaction_item
-from recollect.agent.extracts import extract, trimmed
+from recollect.agent.extracts import extract
 from recollect.agent.items import checked
 from recollect.agent.summaries import LEAST, line_of, pieces_of, summarize
 from recollect.agent.values import Item, Summary
@@ -20,6 +20,7 @@ from recollect.errors import ModelBroken, ModelUnavailable
 from recollect.models.base import Model, TokenUsage
 from recollect.models.extractive import ExtractiveModel
 from recollect.models.scripted import ScriptedModel
+from recollect.text.extracting import trimmed
 from recollect.text.tokens import count
 
 TALK = [

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from recollect.sessions.values import Session
 from recollect.sync import BlockingRecollect
 from recollect.sync_sessions import BlockingSessions
-from recollect.types import Subject
+from recollect.types import Memory, Subject
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 """A Monday."""
+
+
+TALK = (
+    ("Ana", "Hi Bo, did you look at the quote for the greenhouse from Lindner?"),
+    ("Bo", "Yes, they want 2400 euros, which is too much."),
+    ("Ana", "What about the used greenhouse in Potsdam?"),
+    ("Bo", "That one is 900 euros, and Mara could drive us there on Saturday."),
+    ("Ana", "Great, then we decided: we take the used greenhouse in Potsdam."),
+    ("Bo", "I'll call the seller tomorrow morning."),
+    ("Ana", "The tomatoes need it by May. Do we need a permit for it?"),
+)
+
+
+def waited(true: Callable[[], Any], seconds: float = 10.0) -> Any:
+    """What becomes true in a while."""
+    end = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return found
 
 
 class Chat:
@@ -41,6 +63,21 @@ class Chat:
             for i, text in enumerate(texts)
         ]
         return [one.message.id for one in self.sessions.observe(messages, channel_id=channel)]
+
+    def talk(self, day: float = 0, channel: str = "c") -> str:
+        """Says `TALK` on a day after the first; the session's id."""
+        for i, (speaker, text) in enumerate(TALK):
+            self.say(text, speaker=speaker, at=day * 1440 + i, channel=channel)
+        return str(self.sessions.list(channel_id=channel).data[0].id)
+
+    def summarized(self, id: str) -> Session:
+        """A session once it is summarized."""
+        held: Session = waited(lambda: (found := self.sessions.get(id)).status == "summarized" and found)
+        return held
+
+    def kept(self, *kinds: str) -> list[Memory]:
+        """The memories of these kinds."""
+        return list(self.memories.list(kinds=list(kinds), limit=100).data)  # type: ignore[arg-type]
 
     def cuts(self, channel: str | None = "c") -> list[list[str]]:
         """What was said, by session, in the order of time."""
@@ -83,3 +120,15 @@ def chats(product: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Ch
 def chat(chats: Callable[[], Chat]) -> Chat:
     """A tenant without anything said."""
     return chats()
+
+
+@pytest.fixture
+def wait() -> Callable[..., Any]:
+    """Waits for something to become true."""
+    return waited
+
+
+@pytest.fixture
+def talk() -> Any:
+    """What `Chat.talk` says, and who."""
+    return TALK

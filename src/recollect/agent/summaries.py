@@ -7,13 +7,14 @@ import time
 from collections.abc import Sequence
 
 from recollect.agent import compaction
-from recollect.agent.extracts import extract, trimmed
+from recollect.agent.extracts import extract
 from recollect.agent.items import output_text, text_of
 from recollect.agent.values import Item, Summary
 from recollect.config.sections import Summarization
 from recollect.models.base import Ask, Model
 from recollect.models.said import Meter, said
 from recollect.rows import compact_json
+from recollect.text.extracting import trimmed
 from recollect.text.tokens import count
 
 THINKING = 2_000

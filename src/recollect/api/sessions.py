@@ -79,6 +79,10 @@ async def close(call: Call[None, None]) -> wire.SessionObject:
     return as_wire(await call.sessions.close(call.id), wire.SessionObject)
 
 
+async def summarize(call: Call[None, None]) -> wire.SessionObject:
+    return as_wire(await call.sessions.summarize(call.id), wire.SessionObject)
+
+
 async def messages(call: Call[None, wire.MessagesQuery]) -> wire.MessageList:
     asked = call.query
     held = await call.sessions.messages(
@@ -115,6 +119,7 @@ ROUTES = (
     Route("GET", ONE, "One session", get, "read", SHOWN),
     Route("DELETE", ONE, "Delete a session with what was said in it", delete, "write", wire.DeletedSession, long=True),
     Route("POST", f"{ONE}/close", "Close a session", close, "write", SHOWN),
+    Route("POST", f"{ONE}/summarize", "Summarize a session now", summarize, "write", SHOWN, long=True),
     Route(
         "POST", SAID, "Observe what was said in a session", observe_in, "write", wire.ObservedList, wire.SaidBody,
         long=True,

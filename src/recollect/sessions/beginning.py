@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from recollect.jobs import MEMORY_LANE
 from recollect.memories import Core
-from recollect.sessions.closing import Clock, Closing
+from recollect.sessions.closing import SUMMARIZE_JOB, Clock, Closing
+from recollect.sessions.erasing import erase_messages, erase_summaries
 from recollect.sessions.following import Following
+from recollect.sessions.summarizing import Summarizing
 
 
 class Rooms:
@@ -15,6 +18,9 @@ class Rooms:
         following = Following(closing)
         core.store.cascades.append(following.gone)
         core.store.edits.append(following.edited)
+        core.jobs.handlers[SUMMARIZE_JOB] = Summarizing(core).work
+        core.jobs.lanes[SUMMARIZE_JOB] = MEMORY_LANE
+        core.erasers += [erase_messages, erase_summaries]
         self.clock = Clock(closing)
 
     async def end(self) -> None:

@@ -21,6 +21,8 @@ from recollect.sessions.values import EXTRACT_JOB
 
 log = logging.getLogger("recollect.sessions")
 SUMMARIZE_JOB = "sessions.summarize"
+VERSION = "sessions.summary_version"
+"""Where the database says which version of summaries was asked for last."""
 STEP = 256
 """Sessions that are closed in one transaction."""
 SECOND = 1_000_000
@@ -42,9 +44,7 @@ class Closing:
         """Closes open sessions in the transaction of `c`, with the jobs that follow from it; their kinds, which are to
         be woken after the commit."""
         kinds: set[str] = set()
-        pending = int(
-            self.settings.summarize and self.settings.enabled and SUMMARIZE_JOB in self.jobs.handlers
-        )
+        pending = int(self.settings.summarize and self.settings.enabled)
         for row in rows:
             if not c.run("close_session", [pending, now, now, row.tenant_id, row.id]):
                 continue
@@ -60,7 +60,7 @@ class Closing:
 
     def place(self, c: Connection, tenants: set[str]) -> None:
         """Places the job that summarizes what is closed, one a tenant."""
-        for tenant in sorted(tenants) if SUMMARIZE_JOB in self.jobs.handlers else ():
+        for tenant in sorted(tenants):
             self.jobs.place(c, tenant, SUMMARIZE_JOB, {}, dedup_key="closed")
 
 
@@ -96,11 +96,14 @@ class Clock:
             self._loop.call_soon_threadsafe(self._sooner.set)
 
     async def _watch(self) -> None:
-        trouble = ""
+        trouble, raised = "", not self.settings.summarize
         while True:
             self._sooner.clear()
             self._next = 0
             try:
+                if not raised:
+                    await self.core.threads.result(self.core.store.db.write(self._raise_version))
+                    raised = True
                 wait = await self.look()
                 trouble = ""
             except RecollectError as exc:
@@ -128,6 +131,14 @@ class Clock:
         self._next = at
         return min(most, max(0.001, (at - now) / SECOND))
 
+    def _raise_version(self, c: Connection) -> None:
+        """Where the configured version of summaries rose, all of an earlier one are to be made again."""
+        held, version = c.one("get_meta", [VERSION]), self.settings.summary_version
+        if held is not None and int(held[0]) < version:
+            c.run("summarize_again", [now_micros(), version])
+        if held is None or int(held[0]) < version:
+            c.run("set_meta", [VERSION, str(version)])
+
     def _due(self, c: Connection) -> int | None:
         """When something is due next."""
         if not self.settings.enabled:
@@ -136,7 +147,8 @@ class Clock:
         return min(found, default=None)
 
     def _clocks(self) -> tuple[str, ...]:
-        return ("next_due", "next_pending", "next_rollup") if self.settings.summarize else ("next_due",)
+        summaries = ("next_pending", "next_rollup") if self.settings.rollups else ("next_pending",)
+        return ("next_due", *summaries) if self.settings.summarize else ("next_due",)
 
     def _close_due(self, c: Connection, now: int) -> tuple[set[str], Counter[str], bool]:
         """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what is to be
@@ -145,9 +157,8 @@ class Clock:
         rows = [SessionRow._make(row) for row in c.all("sessions_due", [now, STEP])]
         kinds = self.closing.close(c, rows, now)
         if self.settings.summarize:
-            waiting = {
-                tenant for name in ("pending_tenants", "rollup_tenants") for (tenant,) in c.all(name, [now])
-            }
+            names = ("pending_tenants", "rollup_tenants") if self.settings.rollups else ("pending_tenants",)
+            waiting = {tenant for name in names for (tenant,) in c.all(name, [now])}
             if waiting:
                 self.closing.place(c, waiting)
                 kinds.add(SUMMARIZE_JOB)

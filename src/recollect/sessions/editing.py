@@ -16,12 +16,14 @@ from recollect.types import Change, NewMemory, Subject
 from recollect.writing import Gone, Writing
 
 
-def remove_messages(w: Writing, rows: Sequence[MessageRow]) -> None:
-    """Removes messages from the log and from what is found, with all that was made of them."""
+def remove_messages(w: Writing, rows: Sequence[MessageRow]) -> tuple[int, int]:
+    """Removes messages from the log and from what is found, with all that was made of them; (memories, vectors) that
+    went."""
     held = fetch_ids(w.c, w.tenant, [row.id for row in rows if row.indexed])
-    w.remove([memory.seq for memory in held.values()])
+    found = w.remove([memory.seq for memory in held.values()])
     rest = [row for row in rows if row.id not in held]
-    w.gone([Gone(0, row.id, "message", row.channel_id, row.session_id) for row in rest])
+    more = w.gone([Gone(0, row.id, "message", row.channel_id, row.session_id) for row in rest])
+    return found[0] + more[0], found[1] + more[1]
 
 
 def rewritten(

@@ -24,6 +24,8 @@ from recollect.writing import Gone, Writing
 
 SUMMARY = "session_summary"
 ROLLUP = "rollup"
+SOON = 100_000
+"""Microseconds after which a job is looked for that is placed in a transaction which is not committed yet."""
 
 
 class Following:
@@ -95,7 +97,7 @@ class Following:
             changed |= self._measured(w, row, now)
         if changed:
             self.closing.place(w.c, {w.tenant})
-            self.closing.core.expect(now)
+            self.closing.core.expect(now + SOON)
 
     def _measured(self, w: Writing, row: SessionRow, now: int) -> bool:
         """Whether the session is to be summarized anew."""

@@ -8,6 +8,8 @@ from recollect.writing import Writing
 
 DAY = 86_400_000_000
 WEEK = 7 * DAY
+QUIET = 2_000_000
+"""For how long nothing of a week must change before its rollup is made again."""
 _MONDAY = 3
 """Days since a Monday on the first day of 1970."""
 
@@ -23,7 +25,7 @@ def stale(w: Writing, row: SessionRow, now: int) -> None:
     if row.channel_id is None:
         return
     week = week_of(row.started_at)
-    due = max(now, week * DAY + WEEK)
+    due = max(now + QUIET, week * DAY + WEEK)
     w.c.run("stale_rollup", [w.tenant, row.channel_id, row.user_id or "", week, due, now])
 
 

@@ -24,6 +24,7 @@ from recollect.sessions.editing import remove_messages, rewritten
 from recollect.sessions.log import Heard, Kept, Log, Saying
 from recollect.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
 from recollect.sessions.sayings import Place, sayings
+from recollect.sessions.summarizing import Summarizing
 from recollect.sessions.values import (
     STATUSES,
     Message,
@@ -269,6 +270,19 @@ class Sessions:
 
         row, _ = await self._change(work, lambda done: done[1])
         return to_session(row)
+
+    async def summarize(self, id: str) -> Session:
+        """Makes the summary of a session now, of an open or a small one too.
+
+        Raises:
+            NotFound: no such session for this subject.
+            ModelError: the model gave no summary.
+            SpendingLimit: the tenant has spent what it may in a day.
+        """
+        must_write(self.subject)
+        row = await self._read(lambda c: records.session_seen(c, self.subject, id))
+        await Summarizing(self._core).one(self._tenant, row)
+        return await self.get(id)
 
     async def update_message(self, session_id: str, id: str, content: str) -> Message:
         """Gives a message another text: log, memory, summary and facts follow.

@@ -112,3 +112,51 @@ ON CONFLICT (tenant_id, channel_id, owner, week) DO UPDATE SET stale = 1, due_at
 
 -- name: drop_rollup_of (somebody deleted the rollup, or it is about to be made again)
 UPDATE rollups SET memory_id = NULL, updated_at = ? WHERE tenant_id = ? AND memory_id = ?
+
+-- name: pending_sessions
+SELECT s.* FROM sessions s WHERE s.pending = 1 AND s.tenant_id = ? AND s.next_try_at <= ? ORDER BY s.next_try_at LIMIT ?
+
+-- name: summarize_session (unless something was said meanwhile)
+UPDATE sessions SET
+    status = CASE status WHEN 'open' THEN 'open' ELSE 'summarized' END, summary = ?, topics = ?, decisions = ?,
+    open_questions = ?, action_items = ?, entities = ?, summary_id = ?, summary_model = ?, summary_version = ?,
+    summary_created_at = ?, summary_rev = rev, failure = NULL, pending = 0, attempts = 0, updated_at = ?
+WHERE tenant_id = ? AND id = ? AND rev = ?
+
+-- name: settle_session (nothing is to be summarized: it is too small, or was before)
+UPDATE sessions SET status = ?, pending = 0, attempts = 0 WHERE tenant_id = ? AND id = ? AND rev = ? AND status <> 'open'
+
+-- name: fail_session
+UPDATE sessions SET
+    status = CASE status WHEN 'open' THEN 'open' ELSE 'failed' END,
+    pending = CASE status WHEN 'open' THEN 0 ELSE 1 END,
+    failure = ?, attempts = attempts + 1, next_try_at = ?, updated_at = ?
+WHERE tenant_id = ? AND id = ? AND rev = ?
+
+-- name: summarize_again (those of an earlier version)
+UPDATE sessions SET pending = 1, next_try_at = ? WHERE status = 'summarized' AND summary_version < ?
+
+-- name: rollups_due
+SELECT r.channel_id, r.owner, r.week, r.memory_id, r.attempts, r.updated_at FROM rollups r
+WHERE r.stale = 1 AND r.tenant_id = ? AND r.due_at <= ? ORDER BY r.due_at LIMIT ?
+
+-- name: sessions_of_week (the summarized ones of a channel that were begun in a span of time)
+SELECT s.* FROM sessions s
+WHERE s.tenant_id = ?1 AND s.channel_id = ?2 AND s.ended_at >= ?4 AND s.started_at >= ?4 AND s.started_at < ?5
+    AND coalesce(s.user_id, '') = ?3 AND s.summary IS NOT NULL
+ORDER BY s.ended_at LIMIT ?6
+
+-- name: set_rollup (unless one of its sessions has changed meanwhile)
+UPDATE rollups SET
+    memory_id = ?, version = ?, sessions = ?, stale = 0, attempts = 0, failure = NULL, updated_at = ?
+WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ? AND updated_at = ?
+
+-- name: fail_rollup
+UPDATE rollups SET attempts = attempts + 1, failure = ?, due_at = ?
+WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ?
+
+-- name: sessions_of_users (those in which nobody but one of these users has spoken)
+SELECT s.id FROM sessions s WHERE s.tenant_id = ? AND s.users IN (SELECT value FROM {texts ?} wanted)
+
+-- name: blank_session
+UPDATE sessions SET metadata = '{}', participants = '[]', failure = NULL, facts_failure = NULL WHERE tenant_id = ? AND id = ?

@@ -1,0 +1,167 @@
+"""Closed sessions are summarized, by rules or by a model, once, and what was told of what is gone goes too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.sessions import keeping, summarizing
+from recollect.sessions.digests import digest_of
+from recollect.sessions.parsing import parsed
+
+ANSWER = (
+    '{"summary": "Ana and Bo buy a greenhouse.", "topics": ["greenhouse"], "decisions": ["the used one"]}'
+)
+
+
+def test_rules_find_what_was_decided_asked_and_promised(talk: Any) -> None:
+    made = digest_of(((speaker, "user", text) for speaker, text in talk), 300)
+    assert "Bo: Yes, they want 2400 euros, which is too much." in made.summary
+    assert made.topics[0] == "greenhouse"
+    assert made.decisions == [talk[4][1]]
+    assert made.open_questions == ["Do we need a permit for it?"]
+    assert "I'll call the seller tomorrow morning." in made.action_items
+    assert {"Potsdam", "Lindner", "Mara"} <= set(made.entities)
+    assert made == digest_of(((speaker, "user", text) for speaker, text in talk), 300)
+    assert digest_of([("a", "user", "?!")], 300).summary == "a: ?!"
+
+
+@pytest.mark.parametrize(
+    ("answer", "summary", "decisions"),
+    [
+        (ANSWER, "Ana and Bo buy a greenhouse.", ["the used one"]),
+        (
+            f"Sure! Here it is:\n```json\n{ANSWER}\n```\nAnything else?",
+            "Ana and Bo buy a greenhouse.",
+            ["the used one"],
+        ),
+        (ANSWER[:-3], "Ana and Bo buy a greenhouse.", []),
+        (f"<think>Well, {{hm}}</think>{ANSWER}", "Ana and Bo buy a greenhouse.", ["the used one"]),
+        ("They talked about a greenhouse.\nAnd agreed.", "They talked about a greenhouse. And agreed.", []),
+        ('["They talked.", "They agreed."]', "They talked. They agreed.", []),
+        ('{"summary": ["One.", "Two."], "decisions": "a, b", "topics": null}', "One. Two.", ["a", "b"]),
+        (
+            '{"summary": "x\\u0000y", "decisions": [{"what": "go", "who": "Bo"}, 3]}',
+            "x\ufffdy",
+            ["go Bo", "3"],
+        ),
+        ("[" * 100_000 + ANSWER, "Ana and Bo buy a greenhouse.", ["the used one"]),
+    ],
+)
+def test_an_answer_of_any_shape_is_understood(answer: str, summary: str, decisions: list[str]) -> None:
+    made = parsed(answer, "m", 300)
+    assert made.summary == summary
+    assert made.decisions == decisions
+    assert len(parsed('{"summary": "s", "topics": [' + '"t",' * 10_000 + "]}", "m", 300).topics) <= 10
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_closed_session_is_summarized_and_found(chat: Any, talk: Any) -> None:
+    id = chat.talk()
+    assert chat.sessions.get(id).status == "open"
+    chat.sessions.close(id)
+    held = chat.summarized(id)
+    assert (held.summary_model, held.summary_version, held.failure) == ("extractive", 1, None)
+    assert held.topics[0] == "greenhouse"
+    (memory,) = chat.kept("session_summary")
+    assert (memory.id, memory.session_id, memory.channel_id, memory.source) == (
+        held.summary_id,
+        id,
+        "c",
+        "session",
+    )
+    assert memory.metadata["participants"] == ["Ana", "Bo"]
+    assert memory.metadata["message_count"] == len(talk)
+    assert memory.tags == held.topics
+    assert memory.source_refs == [id]
+    header = chat.rows("SELECT header FROM memories WHERE id = ?", memory.id)[0][0]
+    assert header == f"[06 May 2024 12:00 to 12:06] c, Ana, Bo: {', '.join(held.topics)}. "
+    assert memory.content in chat.found("06 May c Ana", kinds=["session_summary"]), "the header is found, too"
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_small_ones_stay_closed_and_a_later_message_summarizes_again(chat: Any, wait: Any) -> None:
+    (only,) = chat.say("a single message alone")
+    id = chat.sessions.list().data[0].id
+    chat.sessions.close(id)
+    wait(lambda: not chat.rows("SELECT 1 FROM sessions WHERE tenant_id = ? AND pending = 1", chat.tenant))
+    assert (chat.sessions.get(id).status, chat.kept("session_summary")) == ("closed", [])
+    chat.say("and one more, which is enough", at=1)
+    assert chat.sessions.get(id).status == "open"
+    chat.sessions.close(id)
+    first = chat.summarized(id)
+    chat.say("a third one comes late", at=2)
+    chat.sessions.close(id)
+    again = chat.summarized(id)
+    assert again.summary_id != first.summary_id
+    assert "third" in again.summary
+    assert [one.id for one in chat.kept("session_summary")] == [again.summary_id]
+    assert only
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_summary_of_what_is_gone_goes_and_is_made_again(chat: Any) -> None:
+    id = chat.talk()
+    chat.sessions.close(id)
+    first = chat.summarized(id)
+    gone = next(one for one in chat.sessions.messages(id).data if "2400" in one.content)
+    chat.memories.delete(gone.id)
+    assert chat.sessions.get(id).summary is None or "2400" not in chat.sessions.get(id).summary
+    again = chat.summarized(id)
+    assert again.summary_id != first.summary_id
+    assert "2400" not in again.summary
+    assert chat.found("2400") == []
+    chat.sessions.delete(id)
+    assert chat.kept("session_summary", "message", "rollup") == []
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_summary_that_somebody_deletes_stays_away(chat: Any) -> None:
+    id = chat.talk()
+    chat.sessions.close(id)
+    chat.memories.delete(chat.summarized(id).summary_id)
+    held = chat.sessions.get(id)
+    assert (held.status, held.summary, held.summary_id, held.topics) == ("closed", None, None, [])
+    assert chat.sessions.summarize(id).status == "summarized", "but is made when it is asked for"
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: Any, wait: Any) -> None:
+    monkeypatch.setattr(keeping, "QUIET", 0)
+    monkeypatch.setattr(summarizing, "QUIET", 0)
+    days = [chat.talk(day) for day in (0, 1, 7)]
+    for id in days:
+        chat.sessions.close(id)
+        chat.summarized(id)
+    rollup = wait(lambda: chat.kept("rollup"))[0]
+    assert rollup.metadata == {"week": "2024-W19", "sessions": 2}
+    assert (rollup.channel_id, rollup.session_id, rollup.source_refs) == ("c", None, days[:2])
+    assert "greenhouse" in rollup.tags
+    later = chat.talk(2)
+    chat.sessions.close(later)
+    wait(lambda: chat.kept("rollup") and chat.kept("rollup")[0].metadata["sessions"] == 3)
+    chat.sessions.delete(later)
+    assert chat.kept("rollup") == [], "it told of what is gone"
+    wait(lambda: chat.kept("rollup") and chat.kept("rollup")[0].metadata["sessions"] == 2)
+    chat.sessions.delete(days[0])
+    wait(lambda: not chat.kept("rollup"))
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any, wait: Any) -> None:
+    quick = {"gap_minutes": 0.003, "min_messages": 2}
+    with home.open(sessions={**quick, "gap_minutes": 30.0}) as r:
+        r.observe(["said before the end", "and the last of it"], channel_id="c")
+        id = r.sessions.list().data[0].id
+        r.observe({"content": "from a wrong clock", "occurred_at": "2124-05-06T12:00:00Z"}, channel_id="d")
+        r.inner.core.store.db.write(lambda c: c.select("UPDATE sessions SET due_at = 1 RETURNING 1")).result()
+    with home.open(sessions=quick) as r:
+        wait(lambda: r.sessions.get(id).status == "summarized")
+        r.observe(["said and then nothing", "any more of that"], channel_id="e")
+        last = r.sessions.list(channel_id="e").data[0].id
+        wait(lambda: r.sessions.get(last).status == "summarized")
+        assert {one.status for one in r.sessions.list(channel_id="d").data} == {"closed"}
+    with home.open(sessions={**quick, "summary_version": 2}) as r:
+        wait(lambda: r.sessions.get(id).summary_version == 2)
+        assert len(r.memories.list(kinds=["session_summary"]).data) == 2
