@@ -19,7 +19,7 @@ from recollect.client_wire import Wire, query_of
 from recollect.config.sections import Spending
 from recollect.contexts import Context, ContextFields, ContextQuery
 from recollect.costs import UsageReport
-from recollect.memories import ChangeFields, MemoryFields, SearchFields, SelectionFields
+from recollect.memories import ChangeFields, ForgetFields, MemoryFields, SearchFields, SelectionFields
 from recollect.shapes import merged
 from recollect.transfer import Imported, read_lines, write_file
 from recollect.types import (
@@ -99,7 +99,7 @@ class Client:
         """See `Memories.delete`."""
         self._wire.call("DELETE", _path(id))
 
-    def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[SelectionFields]) -> Receipt:
+    def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]) -> Receipt:
         """See `Memories.forget`."""
         body = {**fields} if ids is None else {**fields, "ids": list(ids)}
         return msgspec.json.decode(self._wire.call("POST", f"{AT}/forget", body=body), type=Receipt)

@@ -75,6 +75,8 @@ class Derived:
         self.mirror: Mirror | None = None
         self.behind: dict[str, int] = {}
         self.applied = 0
+        self.on_purged: Callable[[], None] = lambda: None
+        """Called when another process has forgotten something."""
         self.on_behind: Callable[[str], None] = lambda side: None
         self.displaced: dict[str, str] = {}
         """The sides for which another process keeps another index, and which."""
@@ -394,6 +396,7 @@ class Derived:
         self.db.read(self._displaced_now)
         self.take_up()
         if purged != self._purged:
+            self.on_purged()
             self.compact()
             self._purged = purged
 

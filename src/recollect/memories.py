@@ -20,8 +20,10 @@ from recollect.config import Config
 from recollect.config.sections import Quotas
 from recollect.drafts import check_vector
 from recollect.embedders.base import Embedder
+from recollect.enrich import Aid, headed, helped
 from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.filters import EVERYTHING, Filter, all_of, matches
+from recollect.forgetting import Eraser, Forgetting, aim_of
 from recollect.indexes import INDEXES
 from recollect.ingest import Ingest
 from recollect.jobs import Jobs
@@ -37,6 +39,7 @@ from recollect.threads import Threads
 from recollect.types import (
     Added,
     Change,
+    Forget,
     Job,
     Kind,
     Memory,
@@ -116,6 +119,12 @@ class SelectionFields(TypedDict, total=False):
     include_archived: bool
 
 
+class ForgetFields(SelectionFields, total=False):
+    """The fields of `types.Forget`, as keywords."""
+
+    text: str | None
+
+
 class SearchFields(SelectionFields, total=False):
     """The fields of `types.Query` beside the query, as keywords."""
 
@@ -128,6 +137,9 @@ class SearchFields(SelectionFields, total=False):
     rerank: str | None
     recency: str | None
     times: bool | None
+    enrich: bool | None
+    hyde: bool | None
+    model_rerank: int | None
     explain: bool
     count_access: bool
 
@@ -156,6 +168,8 @@ class Core:
     ledger: Ledger
     quotas: Quotas
     chunking: Chunking
+    erasers: list[Eraser] = field(default_factory=list)
+    """What forgets in the rooms beside the memories, in this order."""
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None
@@ -241,9 +255,11 @@ class Memories:
         if not gone:
             raise NotFound(f"no memory {id!r}")
 
-    async def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[SelectionFields]) -> Receipt:
-        """Erases memories for good: those of `ids`, or all that a selection names, archived and superseded ones
-        too. Their words leave rows, indexes, write-ahead log and free pages; a tombstone with counts stays.
+    async def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]) -> Receipt:
+        """Erases for good: memories of `ids`, or all that a selection names, archived and superseded ones too, with
+        what was made of them. A selection by scope, time or `text` alone also means what else holds words there:
+        messages, responses, conversations, logged questions, files; see docs/forgetting.md. The words leave rows,
+        indexes, caches, write-ahead log and free pages; a tombstone with counts stays.
 
         Raises:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
@@ -252,38 +268,16 @@ class Memories:
         named = [name for name, value in fields.items() if value not in NAMES_NOTHING]
         if ids is None and not named:
             raise InvalidInput(
-                "scopes", 'name what to forget: ids, scopes, a source, ...; everything is ["all"]'
+                "scopes", 'name what to forget: ids, scopes, a text, a source, ...; everything is ["all"]'
             )
         if ids is not None and named:
             raise InvalidInput("ids", f"go alone, without {named[0]}: forget the one, then the other")
-        rows = await self._selected_seqs(ids, convert(fields, Selection))
-        tombstone = f"gone_{secrets.token_hex(12)}"
-        erased_at = now_micros()
-        gone, vectors = await self._core.threads.result(
-            self._core.store.remove(self.subject.tenant_id, rows, tombstone)
-        )
-        await self._core.threads.run(self._core.store.purge)
-        return Receipt(
-            tombstone=tombstone,
-            memories=gone,
-            vectors=vectors,
-            erased_at=moment(erased_at),
-            note=self._core.store.db.erased,
-        )
-
-    async def _selected_seqs(self, ids: Sequence[str] | None, selection: Selection) -> list[int]:
-        where = self._where(selection, all_times=True)
-        db, tenant = self._core.store.db, self.subject.tenant_id
         if ids is not None:
             _check_ids(ids)
-            held = await self._core.threads.run(self._core.store.by_id, tenant, list(ids))
-            mine = visible_to(self.subject)
-            return [row.seq for row in held.values() if matches(mine, attributes(row))]
-
-        def collect() -> list[int]:
-            return [row.seq for rows in listing.scan(db, tenant, where) for row in rows]
-
-        return await self._core.threads.run(collect)
+        core = self._core
+        aim = aim_of(self.subject, ids, convert(fields, Forget))
+        run = Forgetting(core.store, core.jobs, core.threads, aim, f"gone_{secrets.token_hex(12)}")
+        return await run.run(core.erasers)
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -381,6 +375,9 @@ class Memories:
             result = await self._recall(asked)
         except ModelChanged:
             result = await self._recall(asked)
+        core = self._core
+        aid = Aid(core.model, core.embedder, core.ledger, self.subject.tenant_id, core.config.search)
+        result = await helped(asked, result, aid, self._recall)
         if asked.count_access and result.results:
             await self.count_access([hit.memory.id for hit in result.results])
         return result
@@ -399,7 +396,9 @@ class Memories:
         """The vector to search with, if there is to be one and it can be made; see `Ledger.questions`."""
         ledger, tenant = self._core.ledger, self.subject.tenant_id
         if asked.mode != "words" and asked.embedding is None:
-            vectors, degraded = await ledger.questions(embedder, [asked.query], tenant)
+            enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
+            said = headed(asked.query, asked.as_of or moment(now_micros())) if enriched else asked.query
+            vectors, degraded = await ledger.questions(embedder, [said], tenant)
             return (None if vectors is None else vectors[0]), degraded
         ledger.note(tenant, SEARCH, Cost(operations=1))
         return (

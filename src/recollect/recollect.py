@@ -13,13 +13,18 @@ from typing_extensions import Unpack
 
 from recollect.agent.conversations import Conversations
 from recollect.agent.engine import Engine
+from recollect.agent.erasing import Erasing as AgentErasing
 from recollect.agent.history import History
 from recollect.agent.profiles import Agents, configured_profiles
 from recollect.agent.responses import Responses
 from recollect.config import Config, load
 from recollect.contexts import Context, ContextFields, ContextQuery, Contexts
 from recollect.costs import Costs, UsageReport
+from recollect.facts import Clock as FactsClock
+from recollect.facts import Facts
+from recollect.facts import begin as begin_facts
 from recollect.knowledge import Knowledge, Librarian
+from recollect.knowledge.erasing import Erasing as FileErasing
 from recollect.memories import Core, Memories
 from recollect.moves import Moves
 from recollect.sessions import NewMessage, Observed, Rooms, Sessions
@@ -30,6 +35,7 @@ from recollect.types import Subject
 from recollect.upkeep import Upkeep
 from recollect.uploadask import UploadAsk
 from recollect.uploadask import begin as begin_asking
+from recollect.uploadask.erasing import erase_asked
 from recollect.wiring import Wired, wire
 
 
@@ -50,6 +56,7 @@ class Recollect:
         librarian: Librarian,
         engine: Engine,
         rooms: Rooms,
+        facts_clock: FactsClock,
     ) -> None:
         self.config = config
         self.core = core = wired.core
@@ -63,8 +70,10 @@ class Recollect:
         self.costs = Costs(core, self.subject)
         self._lock = wired.lock
         self.sessions = Sessions(core, self.subject)
+        self.facts = Facts(core, self.subject)
         self.upload_ask = UploadAsk(core, self.subject)
         self._rooms = rooms
+        self._facts_clock = facts_clock
         self._moves = moves
         self._upkeep = upkeep
         self._librarian = librarian
@@ -105,14 +114,19 @@ class Recollect:
         moves = Moves(core, wired.open_index, wired.index_url)
         librarian = Librarian(core)
         engine = _engine(config, core)
+        AgentErasing(engine)
+        FileErasing(core)
+        core.erasers.append(erase_asked)
         rooms = begin_sessions(core)
+        facts_clock = begin_facts(core)
         begin_asking(core)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
         await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
         librarian.begin()
         rooms.clock.begin()
-        return cls(config, wired, moves, upkeep, librarian, engine, rooms)
+        facts_clock.begin()
+        return cls(config, wired, moves, upkeep, librarian, engine, rooms, facts_clock)
 
     def acting_as(self, subject: Subject) -> Memories:
         """The memories as another subject sees them; nothing is copied or opened."""
@@ -133,6 +147,10 @@ class Recollect:
     def sessions_as(self, subject: Subject) -> Sessions:
         """The sessions, and what is said in them, as another subject sees them."""
         return Sessions(self.core, subject)
+
+    def facts_as(self, subject: Subject) -> Facts:
+        """The facts as another subject sees them."""
+        return Facts(self.core, subject)
 
     def asking_as(self, subject: Subject) -> UploadAsk:
         """Documents, and questions to them, as another subject sees them."""
@@ -180,6 +198,7 @@ class Recollect:
         self._closed = True
         self._upkeep.end()
         await self._rooms.end()
+        await self._facts_clock.end()
         await self.core.jobs.stop()
         await self.engine.stop()
         await self._librarian.end()

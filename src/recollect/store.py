@@ -18,7 +18,8 @@ from recollect.derived import Derived, Live, Mirror
 from recollect.drafts import Draft
 from recollect.errors import DimensionMismatch
 from recollect.indexes import Index
-from recollect.rows import CHUNK, Record, compact_json, fetch, fetch_ids, now_micros
+from recollect.rows import CHUNK, Record, compact_json, fetch, fetch_ids
+from recollect.text.memo import let_go
 from recollect.words import Words
 from recollect.writing import Cascade, Edit, Spaces, Writing, known_texts
 
@@ -45,6 +46,9 @@ class Store:
         self.cascades: list[Cascade] = []
         self.edits: list[Edit] = []
         """What else is written when memories go, or their texts change, see `Writing`."""
+        self.caches: list[Callable[[], None]] = [let_go]
+        """Called, on whatever thread, when words were forgotten here or by another process: what memory keeps goes."""
+        self.derived.on_purged = self._let_go
         self._tenants: set[str] = set()
 
     @property
@@ -230,21 +234,9 @@ class Store:
         """Rewrites one row, see `Writing.replace`."""
         return self.transact(tenant, lambda w: w.replace(seq, change))
 
-    def remove(
-        self, tenant: str, seqs: Sequence[int], tombstone: str | None = None
-    ) -> Future[tuple[int, int]]:
-        """Deletes rows with their vectors, in rows and indexes; (rows, vectors) deleted.
-
-        With `tombstone` a record of that id stays: when, how many.
-        """
-
-        def work(w: Writing) -> tuple[int, int]:
-            gone, vectors = w.remove(seqs)
-            if tombstone is not None:
-                w.c.run("add_tombstone", [tenant, tombstone, now_micros(), gone, vectors])
-            return gone, vectors
-
-        return self.transact(tenant, work)
+    def remove(self, tenant: str, seqs: Sequence[int]) -> Future[tuple[int, int]]:
+        """Deletes rows with their vectors, in rows and indexes; (rows, vectors) deleted."""
+        return self.transact(tenant, lambda w: w.remove(seqs))
 
     def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
         """Queues a change of one tenant's rows, with what follows from it."""
@@ -357,9 +349,14 @@ class Store:
         Raises:
             StorageError: the log could not be emptied; what was deleted stays deleted.
         """
+        self._let_go()
         self.derived.purge()
         self.derived.forget_removals()
         self.db.erase().result()
+
+    def _let_go(self) -> None:
+        for cache in self.caches:
+            cache()
 
     def compact(self) -> None:
         """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where

@@ -13,7 +13,7 @@ from recollect.config import Config
 from recollect.config.sections import Model
 from recollect.db import Database, Options, open_database
 from recollect.drafts import Bounds
-from recollect.embedders import open_embedder
+from recollect.embedders import CachedEmbedder, open_embedder
 from recollect.embedders.base import Embedder
 from recollect.errors import ConfigError
 from recollect.folder import FolderLock, drop_other_caches
@@ -234,7 +234,14 @@ def _core(
         next=None if embedder is asked else asked,
         next_url=config.embedder.url,
     )
+    store.caches.append(lambda: _forget_questions(core))
     return core
+
+
+def _forget_questions(core: Core) -> None:
+    for one in (core.embedder, core.next, core.earlier):
+        if isinstance(one, CachedEmbedder):
+            one.forget()
 
 
 def _readers(config: Config) -> Readers:

@@ -28,6 +28,10 @@ WALKS = {
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
     # of agents
     "count_agents",
+    # of the log of questions: what became no memory, row by row
+    "count_underived", "underived_queries",
+    # of facts
+    "idle_facts", "count_live_facts", "live_facts", "tenants_with_facts", "unread_sessions", "facts_after",
 }  # fmt: skip
 """Statements whose business is all rows of a tenant, or that read a small table in order: the parts of uploads are
 those of pending ones, the uploads those of a day."""

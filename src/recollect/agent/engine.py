@@ -25,7 +25,7 @@ from recollect.agent.offers import choice, offers
 from recollect.agent.plan import Plan, Planning, is_long, queued_items
 from recollect.agent.profile_values import Profile
 from recollect.agent.profiles import Agents
-from recollect.agent.records import NewResponse
+from recollect.agent.records import NewResponse, body_of, encoded
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.sources import past_sources
 from recollect.agent.summaries import compacted
@@ -34,6 +34,7 @@ from recollect.agent.turns import turns_of
 from recollect.agent.values import Item, Response, ResponseRequest, ResponseUsage, shown
 from recollect.config import Config
 from recollect.errors import Forbidden, InvalidInput, NotFound
+from recollect.forgetting import Aim
 from recollect.knowledge.records import new_id
 from recollect.memories import Core
 from recollect.models import Model
@@ -79,7 +80,7 @@ class Engine:
         self.background = Background(core, self._resume)
         self._models = [model] if fallback is None else [model, fallback]
         self.planning = Planning(core, config, model, history, configured)
-        self._runs: set[Run] = set()
+        self._runs: dict[Run, Plan] = {}
         self._after: set[asyncio.Task[None]] = set()
 
     async def start(self, subject: Subject, request: ResponseRequest) -> Run:
@@ -112,9 +113,9 @@ class Engine:
         return run
 
     def _begin(self, run: Run, plan: Plan) -> None:
-        self._runs.add(run)
+        self._runs[run] = plan
         task = run.begin(partial(self._work, plan), partial(self._end, plan))
-        task.add_done_callback(lambda _: self._runs.discard(run))
+        task.add_done_callback(lambda _: self._runs.pop(run, None))
 
     async def stop(self) -> None:
         """Ends what is under way, and waits for what comes after."""
@@ -127,6 +128,17 @@ class Engine:
             await asyncio.wait(set(self._after))
         for model in self._models:
             model.close()
+
+    async def give_up(self, aim: Aim) -> None:
+        """Ends the responses under way here that are about to be forgotten, and waits for what comes after those that
+        have ended."""
+        meant = [run for run, plan in self._runs.items() if _meant(aim, plan)]
+        for run in meant:
+            run.abandon()
+        for run in meant:
+            await run.done()
+        if self._after:
+            await asyncio.wait(set(self._after))
 
     def agents(self, subject: Subject) -> Agents:
         """The profiles that a subject sees."""
@@ -307,6 +319,17 @@ class Engine:
         usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
         seen = [shown(item) for item in output]
         return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": seen, "usage": usage}
+
+
+def _meant(aim: Aim, plan: Plan) -> bool:
+    """Whether a response under way is among what is to be forgotten."""
+    asker, new = plan.subject, plan.new
+    if asker.tenant_id != aim.tenant or (aim.bound and asker.user_id != aim.own):
+        return False
+    if aim.text is not None and not aim.text.within_json(encoded(new.input), body_of(plan.response)):
+        return False
+    places = {"user": asker.user_id, "session": new.session_id}
+    return aim.everything or any(places.get(place) in ids for place, ids in aim.places.items())
 
 
 def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:

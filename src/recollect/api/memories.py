@@ -136,6 +136,8 @@ async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
 
 async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
     chosen = selected(call.body)
+    if call.body.text is not None:
+        chosen["text"] = call.body.text
     if call.body.ids is not None and chosen:
         raise InvalidInput("ids", "goes without a selection: name ids, or say which memories are meant")
     meant = {name for name, value in chosen.items() if name != "include_archived" and value not in ([], {})}

@@ -72,6 +72,7 @@ class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """What to erase: these ids, or what the selection names."""
 
     ids: list[str] | None = None
+    text: str | None = None
 
 
 class ExportBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -194,6 +195,7 @@ class Forgotten(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.re
     vectors: int
     erased_at: datetime
     note: str
+    counts: dict[str, int]
 
 
 class MemoryCount(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.count"):

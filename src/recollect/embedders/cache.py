@@ -48,12 +48,13 @@ class CachedEmbedder(Embedder):
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
         if task == "document" or not self._size:
             return await self._paid(texts, task)
-        known = {text: self._known[text] for text in texts if text in self._known}
+        held = self._known
+        known = {text: vector for text in texts if (vector := held.get(text)) is not None}
         missing = list(dict.fromkeys(text for text in texts if text not in known))
         paid = await self._paid(missing, task)
         known.update(zip(missing, paid.vectors, strict=True))
         self.work.cache_hits += len(texts) - len(missing)
-        self._remember(known)
+        self._remember(held, known)
         vectors = np.array([known[text] for text in texts], np.float32).reshape(len(texts), self.dim)
         return Embedded(vectors, paid.tokens, len(missing))
 
@@ -65,12 +66,16 @@ class CachedEmbedder(Embedder):
         self.work.tokens += embedded.tokens
         return embedded
 
-    def _remember(self, vectors: dict[str, Vectors]) -> None:
+    def _remember(self, held: OrderedDict[str, Vectors], vectors: dict[str, Vectors]) -> None:
         for text, vector in vectors.items():
-            self._known[text] = vector
-            self._known.move_to_end(text)
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
+            held[text] = vector
+            held.move_to_end(text)
+        while len(held) > self._size:
+            held.popitem(last=False)
+
+    def forget(self) -> None:
+        """Lets go of all questions: their words are kept nowhere. From any thread; what is being asked is not kept."""
+        self._known = OrderedDict()
 
     def split(self, text: str) -> list[Span]:
         return self.inner.split(text)

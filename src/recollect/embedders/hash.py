@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from recollect.embedders.batching import ThreadedEmbedder, unit
 from recollect.embedders.windows import windows
 from recollect.errors import ConfigError
 from recollect.text.hashing import hash64
+from recollect.text.memo import kept
 
 _WORD = re.compile(r"\w{1,64}")
 MAX_TOKENS = 512
@@ -66,7 +66,7 @@ def open_hash(url: str, settings: Settings) -> HashEmbedder:
     return HashEmbedder(int(dim), settings.threads)
 
 
-@lru_cache(maxsize=65_536)
+@kept(65_536)
 def place(word: str, dim: int) -> tuple[int, int]:
     """The word's bucket in [0, dim), and its sign, -1 or 1."""
     bits = hash64(word)

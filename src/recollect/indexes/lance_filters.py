@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import ceil, floor, inf, isinf, isnan, nextafter
 from typing import Any
 
@@ -30,6 +29,7 @@ from recollect.errors import ConfigError
 from recollect.filters import AllOf, AnyOf, Attributes, Compare, Filter, Scalar, matches
 from recollect.indexes.base import VectorBatch, Vectors
 from recollect.indexes.lance_options import MISSING
+from recollect.text.memo import kept
 from recollect.words.attributes import float_order, in_float_range
 
 try:
@@ -194,7 +194,7 @@ def _encoded_once(key: str, value: Any) -> tuple[Sequence[str], str]:
     return (prefix + "?", token), f"\1{key}\2{entry}\1"
 
 
-_encoded_often = lru_cache(maxsize=8_192, typed=True)(_encoded_once)
+_encoded_often = kept(8_192, typed=True)(_encoded_once)
 
 
 def _of_list(key: str, values: Sequence[Any]) -> tuple[Sequence[str], str]:

@@ -21,7 +21,6 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
 from math import ceil, floor, isinf, isnan
 from sys import float_info
@@ -29,6 +28,7 @@ from typing import Any
 
 from recollect.filters import EVERYTHING, AllOf, AnyOf, Attributes, Compare, Filter, Scalar
 from recollect.indexes.qdrant_link import models
+from recollect.text.memo import kept
 
 SEQ = "$seq"
 LONG = 200
@@ -129,7 +129,7 @@ def keyword(key: str, letter: str, value: str = "") -> str:
     return "#" + blake2b(data, digest_size=24).hexdigest()
 
 
-@lru_cache(maxsize=4_096)
+@kept(4_096)
 def column(key: str) -> str:
     """The key's name among the numbers: letters and digits, so that it can stand in a path."""
     return "k" + blake2b(key.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -20,13 +20,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from recollect.db.where import NUMBERS, ORDER, TEXT
 from recollect.filters import AllOf, Compare, Filter, Scalar
+from recollect.text.memo import kept
 from recollect.words.attributes import COMPARE, in_float_range, is_exact, number_order, plain
 
 Condition = tuple[str, list[Any]]
@@ -119,7 +119,7 @@ def code(value: Any) -> str | None:
     return None if order is None else _place(order)
 
 
-@lru_cache(maxsize=16_384)
+@kept(16_384)
 def _whole(value: int) -> str | None:
     order = number_order(value)
     return None if order is None else _place(order)
@@ -129,7 +129,7 @@ def _place(order: int) -> str:
     return f"n{order + (1 << 63):016x}"
 
 
-@lru_cache(maxsize=4_096)
+@kept(4_096)
 def _label(key: str) -> str:
     """The key as it stands in the JSON: itself, or its bytes when a path could not quote it."""
     return key if _SIMPLE.fullmatch(key) else "~" + key.encode("utf-8", "surrogatepass").hex()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from recollect.text.memo import kept
 
 STAMP = "simple,long60,lower,fold,stop176,english,han1/1"
 """Changes whenever the same text would give other terms: an index built under another stamp is stale."""
@@ -73,7 +74,7 @@ def query_terms(query: str) -> list[str]:
     return list(dict.fromkeys(terms(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_TERMS]
 
 
-@lru_cache(maxsize=65_536)
+@kept(65_536)
 def word_terms(word: str) -> Sequence[str]:
     """The terms of one word: () for a stopword, usually one; remembered, since words repeat."""
     return tuple(terms(word))

@@ -42,11 +42,11 @@ SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs
 WHERE lane = ? AND state IN ('queued', 'running')
 
 -- name: release_jobs
-UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1, 2) AND state = 'running'
+UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1, 2, 3) AND state = 'running'
 
 -- name: give_back_jobs
 UPDATE jobs SET state = 'queued', attempts = attempts - 1, lease_owner = NULL, lease_until = NULL
-WHERE lane IN (0, 1, 2) AND state = 'running' AND lease_owner LIKE ?
+WHERE lane IN (0, 1, 2, 3) AND state = 'running' AND lease_owner LIKE ?
 
 -- name: renew_job
 UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
@@ -56,7 +56,7 @@ UPDATE jobs SET done = ?, total = ?, cursor = ?, lease_until = ?, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING cancelling
 
 -- name: end_job (what it was told to do, which may hold words and secrets, is kept no longer than it is needed)
-UPDATE jobs SET state = ?1, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
+UPDATE jobs SET state = CASE WHEN ?1 = 'queued' AND cancelling = 1 THEN 'cancelled' ELSE ?1 END, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
     payload = CASE WHEN ?1 = 'queued' THEN payload ELSE '{}' END
 WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running'
 
@@ -71,6 +71,14 @@ WHERE tenant_id = ? AND id = ? AND state = 'queued'
 
 -- name: cancel_running_job
 UPDATE jobs SET cancelling = 1, updated_at = ? WHERE tenant_id = ? AND id = ? AND state = 'running'
+
+-- name: stop_jobs (what they were about is gone)
+UPDATE jobs SET cancelling = 1, state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END, updated_at = ?
+WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted) AND state IN ('queued', 'running')
+
+-- name: blank_jobs (what they were told and what they said is forgotten)
+UPDATE jobs SET payload = '{}', error = NULL, result = NULL, cursor = NULL
+WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
 
 -- name: drop_ended_jobs
 DELETE FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND updated_at < ?

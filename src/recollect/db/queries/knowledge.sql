@@ -221,3 +221,9 @@ ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value
 
 -- name: drop_quota
 DELETE FROM quotas WHERE tenant_id = ? AND name = ?
+
+-- name: drop_upload
+DELETE FROM uploads WHERE tenant_id = ? AND id = ?
+
+-- name: blank_store (what describes it is forgotten)
+UPDATE vector_stores SET name = '', description = NULL, metadata = '{}' WHERE tenant_id = ? AND id = ?

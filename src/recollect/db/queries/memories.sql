@@ -79,8 +79,10 @@ SELECT seq FROM removals WHERE tenant_id = ? AND rev > ? ORDER BY rev
 -- name: drop_removals
 DELETE FROM removals WHERE rev <= ?
 
--- name: add_tombstone
-INSERT INTO tombstones (tenant_id, id, erased_at, memories, vectors) VALUES (?, ?, ?, ?, ?)
+-- name: set_tombstone
+INSERT INTO tombstones (tenant_id, id, erased_at, memories, vectors, counts) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant_id, id) DO UPDATE SET
+    memories = excluded.memories, vectors = excluded.vectors, counts = excluded.counts
 
 -- name: add_embedding
 INSERT INTO embeddings (tenant_id, space, seq, part, start, stop, text_hash, vector)

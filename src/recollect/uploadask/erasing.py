@@ -1,0 +1,34 @@
+"""Forgetting what was asked of uploaded documents: the texts of the query log go, the shells of its rows stay."""
+
+from __future__ import annotations
+
+from recollect.forgetting import Forgetting
+from recollect.uploadask.log import erase
+
+
+async def erase_asked(run: Forgetting) -> None:
+    """Questions and answers; where all of a user or a session is meant, whose session it was, too."""
+    aim = run.aim
+    if not aim.rooms:
+        return
+    where = aim.condition(user="user_id", session="session_id", time="created_at")
+    if where is not None:
+        where = f"erased_at IS NULL AND {where[0]}", where[1]
+    async for page in run.pages("query_log", "seq, question, answer, sources, memories", where):
+        seqs = [
+            seq
+            for seq, question, answer, *listed in page
+            if aim.text is None or aim.text.within(question, answer) or aim.text.within_json(*listed)
+        ]
+        if seqs:
+            await run.change(lambda w, seqs=seqs: {"queries": erase(w.c, w.tenant, seqs)})  # type: ignore[misc]
+    if not aim.whole:
+        return
+    async for page in run.pages("ask_sessions", "seq, id", aim.condition(user="user_id", session="id")):
+        ids = [id_ for _, id_ in page]
+        await run.change(  # the sessions' messages are the log's to erase
+            lambda w, ids=ids: {  # type: ignore[misc]
+                "ask_sessions": sum(w.c.run("drop_ask_session", [w.tenant, id_]) for id_ in ids)
+            }
+        )
+        run.ids |= set(ids)

@@ -1,0 +1,188 @@
+"""A product in which one word is said in every place there is, and ways to look for it in all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from recollect.recollect import Recollect
+from recollect.sync import BlockingRecollect
+from recollect.types import Subject
+
+WORD = "xylophonequartz"
+NEEDLES = (
+    WORD.encode(),
+    WORD.upper().encode(),
+    WORD.encode("utf-16-le"),
+    WORD.encode().hex().encode(),
+    WORD[:9].encode(),
+)
+SCRIPT = [{"text": f"You said: {WORD}. {{question}}", "repeat": True}]
+
+
+def settled(rc: BlockingRecollect, seconds: float = 20.0) -> None:
+    """Waits until no job is about to run."""
+    soon = "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running') AND run_at < ?"
+    end = time.monotonic() + seconds
+    while found := rc.inner.core.store.db.read(
+        lambda c: c.select(soon, [int(time.time() * 1e6) + 60_000_000])
+    ):
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+
+
+class Planted:
+    """Where `mara` of one tenant has said the word, and what was made of it. `dan` says other things."""
+
+    def __init__(self, rc: BlockingRecollect) -> None:
+        self.rc = rc
+        self.inner: Recollect = rc.inner
+        self.mara = Subject(user_id="mara", role="member")
+        self.dan = Subject(user_id="dan", role="member")
+        self.kept = rc.acting_as(self.dan).add("the garden gate is green").memory.id
+
+    def call(self, work: Any) -> Any:
+        return self.rc.portal.call(work)
+
+    def plant(self) -> None:
+        """Says it everywhere."""
+        self._memories()
+        self._messages()
+        self._responses()
+        self._files()
+        self._asked()
+        self._jobs()
+        self.rc.acting_as(self.mara).search(f"where is the {WORD}?")
+        settled(self.rc)
+
+    def _memories(self) -> None:
+        memories = self.rc.acting_as(self.mara)
+        memories.add(f"the {WORD} is in the cellar")
+        memories.add("the cellar is dry", tags=[WORD], metadata={"where": {WORD: [WORD]}}, source="note")
+        old = memories.add("an older note", session_id="attic").memory.id
+        memories.update(old, content=f"an older {WORD} note")
+        memories.delete(memories.add(f"deleted {WORD}").memory.id)
+
+    def _messages(self) -> None:
+        for at, (who, said) in enumerate(
+            [
+                (self.mara, f"I have put the {WORD} into the cellar, behind the door."),
+                (self.dan, "The garden gate needs some paint, I will see to it on Friday."),
+                (self.mara, f"{WORD}"),
+                (self.dan, "And the fence needs it as well, now that I think of it."),
+                (self.mara, f"Please remember the {WORD} when we move out of the house."),
+                (self.dan, "We will paint the gate and the fence, both of them green."),
+            ]
+        ):
+            said_at = f"2026-03-02T10:0{at}:00Z"
+            admin = self.inner.sessions_as(Subject())
+            message = {
+                "content": said,
+                "user_id": who.user_id,
+                "speaker": who.user_id,
+                "occurred_at": said_at,
+            }
+            if who is self.mara and at == 2:
+                message |= {"role": "tool", "metadata": {"about": WORD}}  # no search finds it
+            seen = self.call(admin.observe([message], channel_id="house"))
+        self.session = seen[0].message.session_id
+        mine = self.call(
+            self.inner.sessions_as(self.mara).observe(
+                [
+                    {"content": f"Where did I put the {WORD} last summer?", "role": "user"},
+                    {
+                        "content": f"The {WORD} is in the cellar, behind the door.",
+                        "role": "assistant",
+                        "user_id": None,
+                    },
+                ],
+                session_id="private talk",
+            )
+        )
+        self.rc.acting_as(self.mara).add(
+            f"Mara keeps the {WORD} in the cellar.", kind="fact", source_refs=[mine[0].message.id]
+        )
+        self.call(self.inner.sessions_as(Subject()).close(self.session))
+
+    def _responses(self) -> None:
+        responses = self.inner.responding_as(self.mara)
+        first = self.call(responses.create(f"Where is the {WORD}?", instructions=f"Mind the {WORD}."))
+        self.response = self.call(
+            responses.create(f"And the other {WORD}?", previous_response_id=first.id, background=True)
+        ).id
+        while self.call(responses.get(self.response)).status in ("queued", "in_progress"):
+            time.sleep(0.01)
+        talks = self.inner.conversing_as(self.mara)
+        talk = self.call(talks.create([{"role": "user", "content": f"My {WORD}!"}], metadata={"about": WORD}))
+        self.call(responses.create(f"Again the {WORD}", conversation=talk.id))
+        agents = self.inner.agents_as(self.mara)
+        self.call(agents.create({"name": f"keeper of the {WORD}", "instructions": f"Speak of the {WORD}."}))
+
+    def _files(self) -> None:
+        knowledge = self.inner.knowing_as(self.mara)
+        store = self.call(knowledge.stores.create(name=f"{WORD} papers", metadata={"about": WORD}))
+        text = f"# About the {WORD}\n\nIt stands in the cellar. The {WORD} is old.".encode()
+        put = self.call(knowledge.stores.upload(store.id, text, f"{WORD}.md", attributes={"about": WORD}))
+        assert self.call(knowledge.stores.wait_file(store.id, put.id, every=0.02)).status == "completed"
+        self.call(knowledge.files.upload(f"the loose {WORD}".encode(), "loose.txt"))
+        size = len(text)
+        pending = self.call(
+            knowledge.uploads.create(
+                filename=f"{WORD}.txt", bytes=size, purpose="assistants", media_type="text/plain"
+            )
+        )
+
+        async def part() -> None:
+            async def pieces() -> AsyncIterator[bytes]:
+                yield text
+
+            await knowledge.uploads.add_part(pending.id, pieces())
+
+        self.call(part())
+
+    def _asked(self) -> None:
+        asking = self.inner.asking_as(self.mara)
+        self.call(asking.documents.add_text("a paper", f"This paper tells of the {WORD} at length."))
+        settled(self.rc)
+        self.call(asking.ask(f"What does the paper tell of the {WORD}?"))
+
+    def _jobs(self) -> None:
+        core = self.inner.core
+        told = {"user_id": "mara", "note": f"about the {WORD}", "settings": {}, "conversation": "conv_none"}
+        self.call(core.jobs.enqueue("default", "summarize", told, delay=3_600))
+
+    # --- looking -----------------------------------------------------------------------------------
+
+    def tables(self, rows: Callable[[], Iterator[tuple[str, bytes]]]) -> set[str]:
+        """The tables that hold the word in any column of any row."""
+        return {name for name, line in rows() if any(needle in line for needle in NEEDLES)}
+
+    def files(self, folder: Path) -> set[str]:
+        """The files that hold it."""
+        found = set()
+        for path in folder.rglob("*"):
+            try:
+                raw = path.read_bytes() if path.is_file() else b""
+            except FileNotFoundError:  # an index replaced it meanwhile
+                continue
+            if any(needle in raw for needle in NEEDLES):
+                found.add(path.relative_to(folder).as_posix())
+        return found
+
+    def told(self) -> list[str]:
+        """What exports, listings and searches say that holds it."""
+        admin = self.rc.memories
+        said = [line.decode() for line in admin.export(scopes=["all"])]
+        said += [str(one) for one in admin.list(scopes=["all"], limit=1_000, include_archived=True).data]
+        said += [hit.memory.content for hit in admin.search(WORD, scopes=["all"], mode="words").results]
+        for session in self.rc.sessions.list(limit=100).data:
+            said += [str(session), str(self.rc.sessions.messages(session.id, limit=100).data)]
+        said += [str(self.rc.knowledge.files.list().data), str(self.rc.knowledge.stores.list().data)]
+        return [one for one in said if WORD in one.lower()]
+
+    def remembered(self) -> bool:
+        """Whether a cache of this process holds it."""
+        core = self.inner.core
+        return any(WORD in text for text in core.embedder._known)  # type: ignore[attr-defined]

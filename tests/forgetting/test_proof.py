@@ -1,0 +1,150 @@
+"""A word that was said everywhere, and forgotten, is in no table, file, cache, log, listing or export."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from recollect_tests_places import SCRIPT, WORD, Planted, settled
+
+from recollect.sync import BlockingRecollect
+
+PLACES = {
+    "agents", "chunks", "conversation_items", "conversations", "files", "jobs", "memories", "messages", "query_log",
+    "response_events", "responses", "sessions", "store_files", "uploads", "vector_stores",
+}  # fmt: skip
+"""Tables that hold the word before it is forgotten: if one does not, the test proves nothing of it."""
+BACKENDS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "inside": {"index": {"url": "sqlitevec:"}, "words": {"url": "fts5:"}, "files": {"url": "database:"}},
+}
+
+
+def lines_of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
+    raw = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for row in raw.execute(f'SELECT * FROM "{name}"'):
+                yield name, b"\n".join(v if isinstance(v, bytes) else str(v).encode() for v in row)
+    finally:
+        raw.close()
+
+
+def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:
+    schema = parse_qs(urlsplit(url).query)["schema"][0]
+    with sys.modules["recollect_tests_postgres"].server().admin() as raw:
+        names = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
+        for (name,) in names:
+            for row in raw.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall():
+                yield name, b"\n".join(bytes(v) if isinstance(v, bytes) else str(v).encode() for v in row)
+
+
+def relations(url: str) -> list[Path]:
+    """The files of the schema's tables, rewritten without what was deleted."""
+    server = sys.modules["recollect_tests_postgres"].server()
+    schema = parse_qs(urlsplit(url).query)["schema"][0]
+    with server.admin() as raw:
+        named = [
+            name for (name,) in raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema])
+        ]
+        for name in named:
+            raw.execute(f'VACUUM FULL "{schema}"."{name}"')
+        raw.execute("CHECKPOINT")
+        found = raw.execute(
+            "SELECT pg_relation_filepath(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relkind IN ('r', 't', 'i')",
+            [schema],
+        ).fetchall()
+    return [server.folder / "data" / path for (path,) in found if path]
+
+
+def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingRecollect:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"turns": SCRIPT}))
+    fields: dict[str, Any] = {
+        "model": {"url": f"scripted:{script}"},
+        "sessions": {"min_messages": 4},
+        "upload_ask": {"enabled": True},
+        **settings,
+    }
+    opened: BlockingRecollect = home.open(**fields)
+    return opened
+
+
+FORGET: dict[str, Callable[[BlockingRecollect], Any]] = {
+    "subject": lambda rc: rc.memories.forget(scopes=["user:mara"]),
+    "text": lambda rc: rc.memories.forget(text=WORD.upper()),
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "backends"), [("subject", "default"), ("text", "default"), ("subject", "inside")]
+)
+def test_what_is_forgotten_is_nowhere(
+    home: Any, tmp_path: Path, how: str, backends: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if backends != "default" and home.rows_in != "sqlite":
+        pytest.skip("backends of SQLite")
+    caplog.set_level(logging.DEBUG, "recollect")
+    folder = home.folder / "data"
+
+    def rows() -> Iterator[tuple[str, bytes]]:
+        if home.rows_in == "sqlite":
+            return lines_of_sqlite(folder / "recollect.db")
+        return lines_of_postgres(home.url())
+
+    with begun(home, tmp_path, BACKENDS[backends]) as rc:
+        planted = Planted(rc)
+        planted.plant()
+        assert planted.tables(rows) >= PLACES
+        assert planted.remembered()
+        if home.rows_in == "sqlite":
+            assert planted.files(folder)
+        jobs = rc.inner.core.store.db.read(lambda c: c.select("SELECT kind, payload FROM jobs"))
+
+        receipt = FORGET[how](rc)
+
+        left = planted.tables(rows)
+        assert left == set()
+        assert planted.files(folder) == set()
+        assert not planted.remembered()
+        counted = {"memories", "vectors", "messages", "responses", "queries", "files", "chunks", "uploads", "agents",
+                   "stores", "jobs"}  # fmt: skip
+        assert counted <= set(receipt.counts), receipt
+        assert receipt.counts["memories"] == receipt.memories
+        assert "exports" in receipt.note
+        held = rc.inner.core.store.db.read(lambda c: c.select("SELECT counts FROM tombstones"))
+        assert json.loads(held[0][0]) == receipt.counts
+
+        again(rc, jobs)
+        assert planted.tables(rows) == set()
+        assert planted.told() == []
+        assert rc.memories.get(planted.kept).content == "the garden gate is green"
+        said = [one.content for session in rc.sessions.list(limit=100).data
+                for one in rc.sessions.messages(session.id, limit=100).data]  # fmt: skip
+        assert "The garden gate needs some paint, I will see to it on Friday." in said
+        if home.rows_in != "sqlite":
+            assert [path for path in relations(home.url()) if WORD.encode() in path.read_bytes()] == []
+    with begun(home, tmp_path, BACKENDS[backends]) as rc:
+        assert planted.files(folder) == set()
+        planted.rc, planted.inner = rc, rc.inner
+        assert planted.told() == []
+    assert [one.getMessage() for one in caplog.records if WORD in one.getMessage().lower()] == []
+
+
+def again(rc: BlockingRecollect, jobs: list[Any]) -> None:
+    """Jobs that were told of it before run once more, as if their process had died."""
+    core = rc.inner.core
+    for kind, payload in jobs:
+        if payload != "{}" and kind in core.jobs.handlers and WORD not in payload:
+            rc.portal.call(core.jobs.enqueue("default", kind, json.loads(payload)))
+    settled(rc)
+    rc.portal.call(rc.inner.memories.reembed())
+    settled(rc)
