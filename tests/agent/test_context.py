@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +15,7 @@ from recollect.agent.context import Remembered, remembered, told
 from recollect.agent.history import Past
 from recollect.agent.items import checked
 from recollect.agent.tools.base import Turn
-from recollect.agent.values import MemoryUse, Summary
+from recollect.agent.values import MemoryUse, ResponseRequest, Summary
 from recollect.config.sections import Responses
 from recollect.errors import IndexUnavailable
 from recollect.text import tokens
@@ -130,6 +132,55 @@ def test_what_was_said_just_before_helps_to_find(remembering: Any) -> None:
     assert len(asked) == 1, "one embedding"
     assert "and in the morning?" in asked[0]
     assert "tea ceremony" in asked[0]
+
+
+def test_what_the_history_shows_is_not_told(remembering: Any) -> None:
+    """What was said in this conversation is a memory as well, and so is the question that was asked before."""
+    memories = remembering.inner.acting_as(remembering.admin)
+    said = checked([{"role": "user", "content": "I drink tea at five"}, {"role": "user", "content": "Tea?"}])
+    place: dict[str, Any] = {"kind": "message", "user_id": "ada", "session_id": "resp_first"}
+    remembering.run(memories.add("I drink tea at five, as I said", id=said[0]["id"], **place))
+    remembering.run(memories.add("tea?", **place))
+    remembering.run(memories.add("Tea at six is too late", **place))
+    question = "What tea does the user drink?"
+    found = find(remembering, question, Past(items=said))
+    contents = {hit.memory.content for hit in found.hits}
+    assert contents == {*TOLD.values(), "Tea at six is too late"}
+    assert len(find(remembering, question).hits) == 5
+    few = find(remembering, question, Past(items=said), max_results=3)
+    assert len(few.hits) == 3, "what is left out leaves its place to others"
+
+
+def test_a_message_is_told_with_its_day_and_speaker(remembering: Any) -> None:
+    memories = remembering.inner.acting_as(remembering.admin)
+    when = datetime(2026, 5, 1, tzinfo=UTC)
+    fields = {"user_id": "ada", "metadata": {"speaker": "Mara"}, "occurred_at": when}
+    remembering.run(memories.add("Green tea for me", kind="message", **fields))
+    found = find(remembering, "What tea does the user drink?")
+    made = told(turn(remembering), None, Past(), found, 10_000)
+    assert "- [01 May 2026] Mara: Green tea for me" in made.messages[0]["content"].split("\n")
+
+
+def test_what_was_told_is_counted_as_used(desk: Any) -> None:
+    """Once the answer is there; a preview counts nothing."""
+    memories = desk.inner.acting_as(desk.admin)
+    told_, other = (
+        desk.run(memories.add(text, user_id="ada")).memory.id
+        for text in (TOLD["memory_text"], "Otto has a spade")
+    )
+    desk.script({"text": "ok", "repeat": True})
+    asked: dict[str, Any] = {"input": "The user drinks green tea?", "memory": MemoryUse(max_results=1)}
+    desk.run(desk.inner.engine.input_tokens(desk.by("ada").subject, ResponseRequest(**asked)))
+    for store in (True, False):
+        desk.create(asked["input"], by=desk.by("ada"), memory=asked["memory"], store=store)
+
+    def counts() -> list[int]:
+        return [desk.run(memories.get(id_)).access_count for id_ in (told_, other)]
+
+    until = time.monotonic() + 10
+    while counts() != [2, 0] and time.monotonic() < until:
+        time.sleep(0.01)
+    assert counts() == [2, 0]
 
 
 def test_an_index_that_is_away_is_said(remembering: Any) -> None:
