@@ -56,7 +56,7 @@ def fill(folder: Path, rows: int) -> float:
 
 def counted(rc: recollect.sync.BlockingRecollect) -> Callable[[], int]:
     """How many transactions have been committed so far."""
-    transaction = rc.inner.core.store.db._writer._transaction
+    transaction = rc.inner.core.store.db._group._transaction
     commits, real = [0], transaction.commit
 
     def commit() -> None:

@@ -124,6 +124,7 @@ class Fragile(Embedder):
 def fragile(rc: BlockingRecollect, monkeypatch: pytest.MonkeyPatch) -> Fragile:
     """The switch of `rc`'s embedder; jobs that wait for it try again at once."""
     monkeypatch.setattr(upkeep, "RETRY_AFTER", 0.05)
+    monkeypatch.setattr(upkeep, "SOON", 0.05)
     embedder = Fragile()
     rc.inner.core.embedder.inner = embedder
     return embedder
@@ -392,7 +393,7 @@ def test_an_outage_blocks_no_write_and_shows_in_the_search(
 def test_while_vectors_are_owed_a_search_says_so(
     rc: BlockingRecollect, memories: BlockingMemories, fragile: Fragile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "RETRY_AFTER", 600.0)
+    monkeypatch.setattr(upkeep, "SOON", 600.0)
     fragile.away = True
     memories.add("an owed text")
     fragile.away = False
@@ -416,7 +417,7 @@ def test_an_outage_longer_than_every_retry_heals(
 
 
 def test_an_outage_over_a_restart_heals(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "RETRY_AFTER", 0.2)
+    monkeypatch.setattr(upkeep, "SOON", 0.2)
     with home.open() as opened:
         opened.inner.core.embedder.inner = embedder = Fragile()
         embedder.away = True

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
+from collections.abc import Coroutine
 from typing import Any
 
 from recollect.errors import EmbedderUnavailable, IndexUnavailable, RecollectError
@@ -17,6 +18,8 @@ log = logging.getLogger("recollect.upkeep")
 REPAIR_JOB = "store.repair"
 STEP = 64
 RETRY_AFTER = 5.0
+SOON = 1.0
+"""Seconds after which the vectors of rows that came without are made: those of a burst in one job."""
 WATCH_SECONDS = 1.0
 
 
@@ -28,6 +31,8 @@ class Upkeep:
         self.loop = loop
         self._tasks: set[asyncio.Task[Any]] = set()
         self._open = True
+        self._asked: dict[str, float] = {}
+        """Until when a job that was asked for a tenant cannot have begun: it will meet what is owed before then."""
         self._watcher: asyncio.Task[None] | None = None
         core.jobs.handlers |= {
             EMBED_JOB: self.embed,
@@ -70,13 +75,34 @@ class Upkeep:
     def end(self) -> None:
         """No job is queued from here on."""
         self._open = False
-        if self._watcher is not None:
-            self._watcher.cancel()
+        for task in (*self._tasks, self._watcher):
+            if task is not None:
+                task.cancel()
 
     def owed(self, tenant: str) -> None:
-        """The embedder was away while rows were written: try again soon."""
+        """Rows were written without vectors: they are made soon."""
+        now = self.loop.time()
+        if self._open and now >= self._asked.get(tenant, 0.0):
+            self._asked[tenant] = now + SOON
+            self._keep(self._ask(tenant, now + SOON))
+
+    async def _ask(self, tenant: str, until: float) -> None:
+        """Asks for the job; where one is under way already, the next rows ask again."""
         payload = {"reuse": True, "rows_per_second": None, "total": None}
-        self._queue(tenant, EMBED_JOB, payload, "owed", RETRY_AFTER)
+        id_ = await self.core.jobs.enqueue(tenant, EMBED_JOB, payload, dedup_key="owed", delay=SOON)
+        job = await self.core.jobs.get(tenant, id_)
+        if job.state != "queued" and self._asked.get(tenant) == until:
+            del self._asked[tenant]
+
+    async def _look_again(self, run: Run) -> None:
+        """What was owed between a job's last look and its end asked for nothing: the job was still under way."""
+        while self._open:
+            await asyncio.sleep(SOON)
+            if not await self.core.threads.run(self._owed_rows, run.tenant):
+                return
+            payload = {"reuse": True, "rows_per_second": None, "total": None}
+            if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="owed") != run.id:
+                return
 
     def owed_elsewhere(self, tenant: str) -> None:
         """As `owed`, called on the writing thread."""
@@ -93,7 +119,9 @@ class Upkeep:
     def _queue(self, tenant: str, kind: str, payload: dict[str, Any], key: str, delay: float) -> None:
         if not self._open:
             return
-        work = self.core.jobs.enqueue(tenant, kind, payload, dedup_key=key, delay=delay)
+        self._keep(self.core.jobs.enqueue(tenant, kind, payload, dedup_key=key, delay=delay))
+
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -117,6 +145,7 @@ class Upkeep:
             await run.report(done, total, str(rows[-1].seq))
             if rate:
                 await asyncio.sleep(max(0.0, len(rows) / rate - (self.loop.time() - began)))
+        self._keep(self._look_again(run))
         return {"embedded": done, "model": store.model}
 
     def _owed_rows(self, tenant: str) -> list[Record]:
