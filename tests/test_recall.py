@@ -145,6 +145,10 @@ def test_as_of_asks_the_past(memories: BlockingMemories) -> None:
         occurred_at=DAY + timedelta(days=100),
     )
     memories.add("likes tea", occurred_at=DAY + timedelta(days=50))
+    was = DAY - timedelta(days=9)  # told later than it was so
+    memories.add(
+        "lives in Pisa", kind="fact", valid_from=was, invalid_at=DAY, occurred_at=DAY + timedelta(days=120)
+    )
 
     def lived(as_of: datetime | None) -> set[str]:
         ways = [
@@ -156,7 +160,8 @@ def test_as_of_asks_the_past(memories: BlockingMemories) -> None:
         return listed
 
     assert lived(None) == {"lives in Rome", "likes tea"}
-    assert lived(DAY - timedelta(seconds=1)) == set()
+    assert lived(was - timedelta(seconds=1)) == set()
+    assert lived(DAY - timedelta(seconds=1)) == {"lives in Pisa"}
     assert lived(DAY) == {"lives in Oslo"}
     assert lived(DAY + timedelta(days=99)) == {"lives in Oslo", "likes tea"}
     assert lived(DAY + timedelta(days=100)) == {"lives in Rome", "likes tea"}

@@ -451,7 +451,7 @@ def expected(row: dict[str, Any], asked: dict[str, Any], subject: Subject) -> bo
         and not ("until" in asked and row["occurred_at"] >= asked["until"])
         and (row["valid_from"] is None or row["valid_from"] <= at)
         and (row["invalid_at"] is None or row["invalid_at"] > at)
-        and ("as_of" not in asked or row["occurred_at"] <= at)
+        and ("as_of" not in asked or row["valid_from"] is not None or row["occurred_at"] <= at)
         and (asked.get("include_archived", False) or not row["archived"])
     )
 

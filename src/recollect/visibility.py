@@ -124,12 +124,13 @@ def _listed(name: str | None) -> list[str] | None:
 
 
 def _valid(as_of: datetime | None, now: int | None) -> Filter | None:
-    """Valid at the moment asked about: begun, and not ended. The past sees what was superseded since."""
+    """Valid at the moment asked about: begun, and not ended. The past sees what was superseded since. What was told to
+    be valid from a moment on was so then, though it was said later; anything else begins when it was said."""
     if as_of is None and now is None:
         return None
     at = micros(as_of) if as_of is not None else now
-    begun = any_of(Compare("$valid_from", "eq", None), Compare("$valid_from", "lte", at))
+    untold = Compare("$valid_from", "eq", None)
+    said = untold if as_of is None else all_of(untold, Compare("$occurred_at", "lte", at))
+    begun = any_of(said, Compare("$valid_from", "lte", at))
     going = any_of(Compare("$invalid_at", "eq", None), Compare("$invalid_at", "gt", at))
-    if as_of is None:
-        return all_of(begun, going)
-    return all_of(begun, going, Compare("$occurred_at", "lte", at))
+    return all_of(begun, going)
