@@ -14,6 +14,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from recollect import errors
+from recollect.client_facts import ClientFacts
 from recollect.client_knowledge import ClientKnowledge
 from recollect.client_wire import Wire, query_of
 from recollect.config.sections import Spending
@@ -75,6 +76,7 @@ class Client:
         self.url = url
         self._wire = Wire(url, key, user)
         self.knowledge = ClientKnowledge(self._wire)
+        self.facts = ClientFacts(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
 

@@ -18,8 +18,9 @@ from recollect.memories import Memories, SelectionFields
 from recollect.portal import Portal, blocking, following
 from recollect.recollect import Recollect
 from recollect.sessions import NewMessage, Observed
-from recollect.sessions.values import Place
+from recollect.sessions.values import Around
 from recollect.sync_agents import BlockingAgents, BlockingConversations, BlockingResponses
+from recollect.sync_facts import BlockingFacts
 from recollect.sync_knowledge import BlockingKnowledge
 from recollect.sync_sessions import BlockingSessions
 from recollect.sync_upload_ask import BlockingUploadAsk
@@ -82,6 +83,7 @@ class BlockingRecollect:
         self.conversations = BlockingConversations(inner.conversations, portal)
         self.agents = BlockingAgents(inner.agents, portal)
         self.sessions = BlockingSessions(inner.sessions, portal)
+        self.facts = BlockingFacts(inner.facts, portal)
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
@@ -104,6 +106,10 @@ class BlockingRecollect:
         """Documents, and questions to them, as another subject sees them."""
         return BlockingUploadAsk(self.inner.asking_as(subject), self.portal)
 
+    def facts_as(self, subject: Subject) -> BlockingFacts:
+        """The facts as another subject sees them."""
+        return BlockingFacts(self.inner.facts_as(subject), self.portal)
+
     def sessions_as(self, subject: Subject) -> BlockingSessions:
         """The sessions as another subject sees them."""
         return BlockingSessions(self.inner.sessions_as(subject), self.portal)
@@ -111,7 +117,7 @@ class BlockingRecollect:
     def observe(
         self,
         messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
-        **place: Unpack[Place],
+        **place: Unpack[Around],
     ) -> list[Observed]:
         """Keeps what was said, see `Sessions.observe`."""
         return self.sessions.observe(messages, **place)

@@ -85,6 +85,9 @@ CASES: dict[str, Case] = {
         Ask(raw=json.dumps({"id": id_, "content": WORDS[1], "session_id": "s"}).encode())
     ],
     "POST /v1/memories/near_duplicates": selections,
+    "POST /v1/memories/consolidate": selections,
+    "GET /v1/memories/{id}/history": none,
+    "POST /v1/memories/{id}/undo": none,
     "GET /v1/memories/{id}": none,
     "PATCH /v1/memories/{id}": lambda id_: [Ask({"content": "changed thing"}), Ask({"archived": True})],
     "POST /v1/memories/{id}": lambda id_: [Ask({"metadata": {"x": 1}})],

@@ -16,6 +16,7 @@ from recollect.api.errors import JSON
 from recollect.api.house import House
 from recollect.contexts import Contexts
 from recollect.costs import Costs
+from recollect.facts import Facts
 from recollect.knowledge import Knowledge
 from recollect.memories import Memories
 from recollect.sessions import Sessions
@@ -72,6 +73,11 @@ class Call(Generic[B, Q]):
     def contexts(self) -> Contexts:
         """Prompts of what is remembered and known, for who asks."""
         return self.house.recollect.contexts_as(self.memories.subject)
+
+    @property
+    def facts(self) -> Facts:
+        """Facts and their versions, for who asks."""
+        return self.house.recollect.facts_as(self.memories.subject)
 
     @property
     def upload_ask(self) -> UploadAsk:

@@ -8,6 +8,7 @@ from recollect.api import (
     context,
     conversations,
     embeddings,
+    facts,
     file_batches,
     files,
     health,
@@ -26,6 +27,7 @@ from recollect.api import (
 from recollect.api.route import Route
 
 ROUTES: tuple[Route, ...] = (
+    *facts.ROUTES,
     *memories.ROUTES,
     *context.ROUTES,
     *files.ROUTES,
