@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from recollect.cli import app
+from recollect.evals.dataset import Question
+from recollect.evals.fit import Example, fitted, left_out, ranked
+from recollect.rerank import FEATURES, Weights, load
 
 WANTED = {"recall@5", "recall@10", "hit@10", "ndcg@10", "mrr"}
 
@@ -147,3 +151,79 @@ def test_a_table_for_people(tmp_path: Path) -> None:
     assert "4 single-hop" in done.stdout
     assert "ms of CPU per search" in done.stdout
     assert "2 of them have no other and are left out" in done.stdout
+
+
+def test_every_switch_has_its_row(tmp_path: Path) -> None:
+    found = evaluated("locomo", str(talk(tmp_path)), "--ablate", "--limit", "2")
+    rows = found["modes"]
+    assert list(rows)[-1] == "default"
+    assert {
+        "words alone",
+        "vectors alone",
+        "all switches off",
+        "rerank off",
+        "times off",
+        "enrich on",
+    } <= rows.keys()
+    assert {
+        "rerank people",
+        "rerank assistant",
+        "rerank plain",
+        "rerank sessions",
+        "recency boost",
+    } <= rows.keys()
+    assert all(row["run"]["cpu_ms_p50"] > 0 and row["all"]["questions"] == 2 for row in rows.values())
+    assert rows["default"]["all"] == found["all"]
+
+
+def test_switches_of_one_run_are_those_of_a_search(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    words = ("locomo", str(talk(tmp_path)), "--dump", str(dump))
+    scores = []
+    for switches in ((), ("--rerank", "off", "--no-times", "--no-enrich", "--recency", "off")):
+        evaluated(*words, *switches)
+        scores.append([json.loads(line)["scores"] for line in dump.read_text().splitlines()])
+    assert scores[0] != scores[1]
+    for wrong in (("--rerank", "best"), ("--recency", "new")):
+        refused = CliRunner().invoke(app, ["eval", "locomo", str(talk(tmp_path)), *wrong])
+        assert refused.exit_code != 0
+        assert wrong[0] in refused.output
+
+
+def test_fitted_weights_are_those_that_a_search_takes(tmp_path: Path) -> None:
+    """What `fit` says of a left-out conversation is what the product does with these weights."""
+    path, out, dump = talk(tmp_path), tmp_path / "weights.json", tmp_path / "dump.jsonl"
+    found = evaluated("fit", str(path), "--out", str(out), "--dump", str(dump))
+    assert set(found["modes"]) == {"fused alone", "left out"}
+    assert found["run"]["cpu_ms_p50"] is None
+    held = load(out)["people"]
+    assert found["weights"]["people"] == {"weights": dict(held.weights), "means": dict(held.means)}
+    assert {json.loads(line)["mode"] for line in dump.read_text().splitlines()} == {"fused alone", "left out"}
+
+
+def test_weights_are_fitted_to_what_tells_right_from_wrong() -> None:
+    """Right candidates ask, whatever their fused score: the weight of asking is great, that of a constant is none."""
+    rng = np.random.default_rng(1)
+    asked = []
+    for n in range(60):
+        features = np.zeros((12, 1 + len(FEATURES)))
+        features[:, 0] = rng.uniform(size=12)
+        asking = 1 + FEATURES.index("asks")
+        features[:, asking] = rng.uniform(size=12) < 0.3
+        right = np.zeros(12)
+        right[np.argmax(features[:, 0] + 0.8 * features[:, asking] + rng.normal(scale=0.1, size=12))] = 1.0
+        question = Question(str(n), "?", "1", {f"k{np.argmax(right)}": 1.0}, group=str(n % 3))
+        asked.append(Example(question, [[f"k{i}"] for i in range(12)], features, right))
+    weights = fitted("people", asked, None)
+    assert 0.5 < weights.weights["asks"] < 1.5
+    assert weights.weights["near"] == 0.0
+    assert max(weights.weights, key=lambda name: weights.weights[name]) == "asks"
+    answers = left_out("people", asked, None, 3)
+    assert [one.question.id for one in answers] == [str(n) for n in range(60)]
+    fused = [ranked(one, Weights("people", {}), 3) for one in asked]
+    hits = [sum(one.ranked[0] in one.question.grades for one in some) for some in (answers, fused)]
+    assert hits[0] > hits[1] + 10
+    with pytest.raises(ValueError, match="one conversation"):
+        left_out("people", [one for one in asked if one.question.group == "1"], None, 3)
+    with pytest.raises(ValueError, match="nothing to learn"):
+        fitted("people", [Example(asked[0].question, [["x"]], np.ones((1, 12)), np.ones(1))], None)

@@ -143,14 +143,20 @@ def ranked(one: Example, weights: Weights, limit: int) -> Answer:
 
 def left_out(
     style: str, asked: Sequence[Example], overall: frozenset[str] | None, limit: int
-) -> tuple[list[Answer], Mapping[str, Weights]]:
-    """Every question answered with weights fitted on the other conversations, and these weights by conversation."""
+) -> list[Answer]:
+    """Every question answered with weights fitted on the other conversations.
+
+    Raises:
+        ValueError: there is only one conversation, or nothing to learn from in the others.
+    """
     groups = sorted({one.question.group for one in asked})
+    if len(groups) < 2:
+        raise ValueError("has one conversation; weights are tried on others than they are fitted on")
     weights = {
         group: fitted(style, [one for one in asked if one.question.group != group], overall)
         for group in groups
     }
-    return [ranked(one, weights[one.question.group], limit) for one in asked], weights
+    return [ranked(one, weights[one.question.group], limit) for one in asked]
 
 
 def as_file(weights: Weights) -> dict[str, dict[str, Mapping[str, float]]]:

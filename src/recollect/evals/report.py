@@ -57,7 +57,7 @@ def by_category(dataset: Dataset, run: Run) -> dict[str, dict[str, Any]]:
 
 def as_json(dataset: Dataset, held: Written, runs: Sequence[Run]) -> dict[str, Any]:
     """One object: the scores of the last run under `all` and each category, what was run under `run`, and with
-    several runs the scores of each under `modes`."""
+    several runs the scores of each under `modes`, by the name of its way of asking."""
     last = runs[-1]
     report: dict[str, Any] = _rounded(by_category(dataset, last))
     report["run"] = {
@@ -77,14 +77,14 @@ def as_json(dataset: Dataset, held: Written, runs: Sequence[Run]) -> dict[str, A
     }
     if len(runs) > 1:
         report["modes"] = {
-            run.asking.mode: _rounded(by_category(dataset, run)) | {"run": _run_facts(run)} for run in runs
+            run.asking.label: _rounded(by_category(dataset, run)) | {"run": _run_facts(run)} for run in runs
         }
     return report
 
 
 def _run_facts(run: Run) -> dict[str, Any]:
     return {
-        "cpu_ms_p50": round(run.cpu_ms, 3),
+        "cpu_ms_p50": None if run.cpu_ms is None else round(run.cpu_ms, 3),
         "degraded": sum(bool(answer.degraded) for answer in run.answers),
     }
 
@@ -101,7 +101,7 @@ def dump(run: Run) -> Iterable[dict[str, Any]]:
     for answer in run.answers:
         question = answer.question
         yield {
-            "mode": run.asking.mode,
+            "mode": run.asking.label,
             "id": question.id,
             "question": question.text,
             "category": question.category,
@@ -147,10 +147,11 @@ def remarks(dataset: Dataset, held: Written, runs: Sequence[Run]) -> Iterable[st
         rate = f"{held.per_cpu_second:.0f} a CPU-second, embedding included"
     yield f"{len(dataset.memories)} memories in {len(held.keys)} rows; {rate}"
     for run in runs:
-        yield f"{run.asking.mode}: {run.cpu_ms:.2f} ms of CPU per search (median, question embedded before)"
+        if run.cpu_ms is not None:
+            yield f"{run.asking.label}: {run.cpu_ms:.2f} ms of CPU per search (median, question embedded before)"
         degraded = sum(bool(answer.degraded) for answer in run.answers)
         if degraded:
-            yield f"{run.asking.mode}: {degraded} answers were degraded"
+            yield f"{run.asking.label}: {degraded} answers were degraded"
     if dataset.unresolved:
         left_out = sum(one.left_out for one in dataset.unresolved)
         yield (

@@ -21,12 +21,23 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How to ask: `mode` and `limit` as in `types.Query`; `dense_weight` in [0, 1] overrides the fusion weights,
-    words get the rest; None keeps the configured ones."""
+    """How to ask: `mode`, `limit`, `rerank`, `recency`, `times` and `enrich` as in `types.Query`; `dense_weight` in
+    [0, 1] overrides the fusion weights, words get the rest; None keeps the configured ones. `name` is what a report
+    calls it, the mode unless it says otherwise."""
 
     mode: str = "hybrid"
     limit: int = 10
     dense_weight: float | None = None
+    rerank: str | None = None
+    recency: str | None = None
+    times: bool | None = None
+    enrich: bool | None = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a report calls it."""
+        return self.name or self.mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +53,11 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Run:
     """All answers of one way of asking. `cpu_ms` is the median CPU time of a search whose question is already
-    embedded, all threads counted, in milliseconds."""
+    embedded, all threads counted, in milliseconds; None where no search was timed."""
 
     asking: Asking
     answers: list[Answer]
-    cpu_ms: float
+    cpu_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,7 @@ class Written:
 @asynccontextmanager
 async def written(
     dataset: Dataset, *, embedder: str | None, data: str, progress: Progress
-) -> AsyncIterator[tuple[Memories, Written]]:
+) -> AsyncIterator[tuple[Recollect, Written]]:
     """The dataset in a store, open for questions.
 
     `embedder` is a URL, None the configured one. `data` is a folder, or `:memory:`; memories that the folder
@@ -75,7 +86,7 @@ async def written(
     if embedder is not None:
         settings["url"] = embedder
     async with await Recollect.open(data, embedder=settings) as product:
-        yield product.memories, await _write(product.memories, dataset, progress)
+        yield product, await _write(product.memories, dataset, progress)
 
 
 async def _write(memories: Memories, dataset: Dataset, progress: Progress) -> Written:
@@ -117,8 +128,8 @@ async def ask(
         hits, degraded = await _search(memories, question, asking)
         spent.append(time.process_time() - began)
         answers.append(_answer(question, hits, degraded, held))
-        progress(f"asking, {asking.mode}", number, len(questions))
-    return Run(asking, answers, 1_000 * statistics.median(spent) if spent else 0.0)
+        progress(f"asking, {asking.label}", number, len(questions))
+    return Run(asking, answers, 1_000 * statistics.median(spent) if spent else None)
 
 
 async def _search(memories: Memories, question: Question, asking: Asking) -> tuple[list[Hit], list[str]]:
@@ -132,6 +143,10 @@ async def _search(memories: Memories, question: Question, asking: Asking) -> tup
         mode=asking.mode,
         weights=weights,
         threshold=0.0,
+        rerank=asking.rerank,
+        recency=asking.recency,
+        times=asking.times,
+        enrich=asking.enrich,
     )
     return found.results, found.degraded
 

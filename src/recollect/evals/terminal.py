@@ -35,8 +35,8 @@ def shown_progress() -> Iterator[Progress]:
 
 def show(dataset: Dataset, held: Written, runs: Sequence[Run]) -> None:
     """Prints the table of all runs, and what is to be known beside it."""
-    groups = {run.asking.mode: report.by_category(dataset, run) for run in runs}
-    columns = report.columns(groups[runs[-1].asking.mode]["all"])
+    groups = {run.asking.label: report.by_category(dataset, run) for run in runs}
+    columns = report.columns(groups[runs[-1].asking.label]["all"])
     table = Table(title=f"{dataset.name}, {held.model}", title_justify="left")
     for name in ("mode", "category"):
         table.add_column(name)
