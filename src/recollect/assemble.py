@@ -128,9 +128,9 @@ def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis:
     part = own[0].part
     ranked = sorted(range(len(own)), key=lambda at: -own[at].score)
     taken: list[int] = []
-    spent = count(f"{heading}\n") if heading else 0
+    spent = count(heading) + 1 if heading else 0
     for at in ranked:
-        more = spent + count(own[at].text + BETWEEN.get(part, "\n"))
+        more = spent + count(own[at].text) + 1
         # The sum of the pieces is the count of the whole but for a token or two each: only there is that counted.
         slack = 2 * (len(taken) + 2)
         over = more > room and (

@@ -283,6 +283,17 @@ def test_where_the_conversation_is_says_where_to_look(garden: Any) -> None:
 
 
 @pytest.mark.rows_in("sqlite")
+def test_what_is_there_often_does_not_hide_the_rest(garden: Any) -> None:
+    """Looked for once more, deeper, where the best say the same again and again."""
+    text = "Where the old bridge with lanterns is"
+    garden.memories.add_many([f"{text}{'.' * n}" for n in range(30)])
+    others = garden.memories.add_many(["The bridge guard is called Otto", "Lanterns burn oil"])
+    made = garden.context(QUESTION, limit=3)
+    assert set(told(made, "memories")) > {one.memory.id for one in others}
+    assert len([one for one in made.left_out if one.why == "duplicate"]) == 29
+
+
+@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

@@ -29,9 +29,8 @@ from recollect.text import tokens
 from recollect.types import KINDS, Hit, Query, SearchResult, Subject
 
 T = TypeVar("T")
-SPARE = 5
-"""So many more than asked for are looked at, for those that say the same."""
-MOST_SPARE = 60
+SPARE, DEEP = 5, 60
+"""So many more than asked for are looked at, for those that say the same; and where too few are left of them."""
 POOL = 4
 """So many times the limit are looked at where variety decides."""
 FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": "passage_filters"}
@@ -86,9 +85,30 @@ class Finding:
         brief = [said.content for said in asked.recent if said.role != "system"]
         query = semantic_query(asked.query, brief)[: self._core.max_query_chars]
         try:
-            answers = await self._answers(asked, query, together)
+            return await self._with_one_embedding(asked, query, together)
         except ModelChanged:
-            answers = await self._answers(asked, query, together)
+            return await self._with_one_embedding(asked, query, together)
+
+    async def _with_one_embedding(self, asked: ContextQuery, query: str, together: bool) -> Found:
+        embedder = Once(self._core.embedder)
+        try:
+            return await self._found(replace(self._core, embedder=embedder), asked, query, together)
+        finally:
+            await embedder.end()
+
+    async def _found(self, core: Core, asked: ContextQuery, query: str, together: bool) -> Found:
+        """What was found; where too few are left of so many that more may be there, a second look goes deeper."""
+        answers = await self._answers(core, asked, query, together)
+        found = await self._chosen(asked, query, answers, together)
+        chosen = sum(len(one.found) for one in found.memories) + together * len(found.sessions)
+        if chosen < asked.limit and len(answers.memories) == _depth(asked, SPARE):
+            deep = await self._memories(core, asked, query, _kinds(asked, together)[0], _depth(asked, DEEP))
+            if isinstance(deep, SearchResult):
+                answers.memories = deep.results
+                found = await self._chosen(asked, query, answers, together)
+        return found
+
+    async def _chosen(self, asked: ContextQuery, query: str, answers: _Answers, together: bool) -> Found:
         found = Found(query, passages=answers.passages, degraded=answers.degraded)
         if answers.memories or answers.sessions or answers.unfloored:
             await self._core.threads.run(self._choose, asked, answers, together, found)
@@ -96,24 +116,19 @@ class Finding:
 
     # --- looking -----------------------------------------------------------------------------------
 
-    async def _answers(self, asked: ContextQuery, query: str, together: bool) -> _Answers:
+    async def _answers(self, core: Core, asked: ContextQuery, query: str, together: bool) -> _Answers:
         """All searches at once, with one embedding."""
-        embedder = Once(self._core.embedder)
-        core = replace(self._core, embedder=embedder)
         kinds, summaries = _kinds(asked, together)
         most = 0 if together else self.most_sessions(asked)
         looks = asked.limit and kinds != []
         floored = looks and asked.explain and asked.threshold
         made = _Answers()
-        try:
-            answers = await _all(
-                self._memories(core, asked, query, kinds, _depth(asked)) if looks else None,
-                self._memories(core, asked, query, summaries, most + SPARE) if most and summaries else None,
-                self._memories(core, asked, query, kinds, asked.limit, floor=0.0) if floored else None,
-                self._passages(core, asked, query) if asked.passages and asked.stores else None,
-            )
-        finally:
-            await embedder.end()
+        answers = await _all(
+            self._memories(core, asked, query, kinds, _depth(asked, SPARE), aided=True) if looks else None,
+            self._memories(core, asked, query, summaries, most + SPARE) if most and summaries else None,
+            self._memories(core, asked, query, kinds, asked.limit, floor=0.0) if floored else None,
+            self._passages(core, asked, query) if asked.passages and asked.stores else None,
+        )
         for part, answer in zip(("memories", "sessions", "unfloored"), answers, strict=False):
             if isinstance(answer, SearchResult):
                 setattr(made, part, answer.results)
@@ -131,7 +146,10 @@ class Finding:
         kinds: list[str] | None,
         limit: int,
         floor: float | None = None,
+        *,
+        aided: bool = False,
     ) -> SearchResult | str:
+        """Memories, or `memory` where nothing can be looked up. `aided`: a language model may help."""
         try:
             return await Memories(core, self.subject).search(
                 Query(
@@ -153,6 +171,9 @@ class Finding:
                     rerank=asked.rerank,
                     recency=asked.recency,
                     times=asked.times,
+                    enrich=asked.enrich,
+                    hyde=asked.hyde if aided else False,
+                    model_rerank=asked.model_rerank if aided else 0,
                     explain=True,
                 )
             )
@@ -256,9 +277,8 @@ def _kinds(asked: ContextQuery, together: bool) -> tuple[list[str] | None, list[
     return [kind for kind in kinds if kind not in SUMMARIES], [kind for kind in kinds if kind in SUMMARIES]
 
 
-def _depth(asked: ContextQuery) -> int:
+def _depth(asked: ContextQuery, spare: int) -> int:
     """How many memories to look at for those that are told."""
-    spare = min(MOST_SPARE, SPARE + len(asked.exclude) + len(asked.recent))
     return min(1_000, asked.limit * (POOL if asked.diversity else 1) + spare)
 
 

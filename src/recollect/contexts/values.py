@@ -31,8 +31,8 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     `sessions` summaries (None: `sessions.max_retrieved`) are looked for. `threshold` and `passage_threshold` are
     floors on the similarity. `diversity` 0 to 1 trades relevance for variety among memories (MMR). `neighbours`
     messages of its session are told on either side of a message, at most `neighbour_tokens` of them. With `merge`
-    memories and summaries are ranked together where both are found; `rerank`, `recency` and `times` are those of a
-    search. With `distinct` what says nearly the same is told
+    memories and summaries are ranked together where both are found; `rerank`, `recency`, `times`, `enrich`,
+    `hyde` and `model_rerank` are those of a search. With `distinct` what says nearly the same is told
     once, and a memory that a chunk covers not at all. With `marks` memories and summaries carry a number to be cited
     by. What `exclude` names is not told: memories that the model has before it already."""
 
@@ -59,6 +59,9 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
     recency: Literal["off", "decay", "boost"] | None = None
     times: bool | None = None
+    enrich: bool | None = None
+    hyde: bool | None = None
+    model_rerank: int | None = None
     merge: bool = True
     distinct: bool = True
     diversity: float = 0.0
@@ -104,6 +107,9 @@ class ContextFields(TypedDict, total=False):
     rerank: str | None
     recency: str | None
     times: bool | None
+    enrich: bool | None
+    hyde: bool | None
+    model_rerank: int | None
     merge: bool
     distinct: bool
     diversity: float
