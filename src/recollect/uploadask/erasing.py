@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from recollect.forgetting import Forgetting
-from recollect.uploadask.log import erase
+from collections.abc import Sequence
+
+from recollect.forgetting import PAGE, Aim, Forgetting
+from recollect.uploadask.log import by_id, erase, of_message
+from recollect.writing import Writing
 
 
 async def erase_asked(run: Forgetting) -> None:
-    """Questions and answers; where all of a user or a session is meant, whose session it was, too."""
+    """Questions and answers; where all of a user or a session is meant, whose session it was, too. A message that is
+    named takes the row of its question and answer along."""
     aim = run.aim
+    if aim.ids is not None:
+        for at in range(0, len(aim.ids), PAGE):
+            await run.change(lambda w, some=aim.ids[at : at + PAGE]: _named(w, aim, some))  # type: ignore[misc]
+        return
     if not aim.rooms:
         return
     where = aim.condition(user="user_id", session="session_id", time="created_at")
@@ -32,3 +40,10 @@ async def erase_asked(run: Forgetting) -> None:
             }
         )
         run.ids |= set(ids)
+
+
+def _named(w: Writing, aim: Aim, ids: Sequence[str]) -> dict[str, int]:
+    queries = {query for id_ in ids if (query := of_message(id_))}
+    rows = [row for query in queries if (row := by_id(w.c, w.tenant, query)) is not None]
+    meant = [row.seq for row in rows if not aim.bound or row.user_id in (aim.own, None)]
+    return {"queries": erase(w.c, w.tenant, meant)}

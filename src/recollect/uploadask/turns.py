@@ -9,11 +9,8 @@ from recollect.db import Connection
 from recollect.errors import Conflict, NotFound
 from recollect.memories import Core
 from recollect.rows import moment, nameable
-from recollect.sessions import NewMessage, extraction_mode
-from recollect.sessions.closing import Closing
-from recollect.sessions.log import Heard, Kept, Log
-from recollect.sessions.sayings import Place, sayings
-from recollect.sessions.sessions import changed
+from recollect.sessions import NewMessage, Sessions
+from recollect.sessions.ready import Written, changed
 from recollect.types import Subject
 from recollect.uploadask import log
 from recollect.uploadask.access import is_own
@@ -63,7 +60,7 @@ async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> 
         NotFound: the session was deleted meanwhile.
         StorageError: nothing was stored.
     """
-    row, settings = turn.row, core.config.sessions
+    row = turn.row
     said = [
         NewMessage(
             id=log.question_id(row.id), role="user", content=row.question, occurred_at=moment(turn.asked_at)
@@ -72,26 +69,18 @@ async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> 
             id=log.answer_id(row.id), role="assistant", content=row.answer, occurred_at=moment(row.created_at)
         ),
     ]
-    mode = extraction_mode(core.config.facts, None)
-    place = Place(
-        subject, session_id=row.session_id, channel_id=None, agent_id=None, user_id=subject.user_id,
-        response_id=None, extraction=mode,
-    )  # fmt: skip
-    made = await core.threads.run(sayings, said, place, row.created_at, settings, core.ingest.bounds)
-    heard = Heard(subject, made, row.session_id, None, None, None, mode, row.created_at)
+    ready = await Sessions(core, subject).prepare(said, session_id=row.session_id, user_id=subject.user_id)
 
-    def work(w: Writing) -> Kept:
+    def work(w: Writing) -> Written:
         seq = w.draw(1)  # whoever else writes waits from here on
         if not turn.begins:
             check_session(w.c, subject, row.session_id)
         w.c.run("add_ask_session", [row.tenant_id, row.session_id, seq, row.user_id, row.created_at])
-        kept = Log(w, heard, Closing(core)).write()
+        written = ready.write(w)
         log.write(w.c, row._replace(seq=seq))
         if remember:
             core.jobs.place(w.c, row.tenant_id, REMEMBER_JOB, {"query": row.id})
-        return kept
+        return written
 
-    kept = await changed(core, row.tenant_id, work, lambda done: {*done.woken, REMEMBER_JOB})
-    core.tally["sessions.opened"] += kept.opened
-    core.tally["messages.observed"] += sum(created for _, created in kept.rows)
-    core.expect(kept.due_at)
+    written = await changed(core, row.tenant_id, work, lambda done: {*ready.woken(done), REMEMBER_JOB})
+    ready.told(written)
