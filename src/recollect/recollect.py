@@ -17,6 +17,8 @@ from recollect.agent.erasing import Erasing as AgentErasing
 from recollect.agent.history import History
 from recollect.agent.profiles import Agents, configured_profiles
 from recollect.agent.responses import Responses
+from recollect.backfills import Backfills
+from recollect.backfills import begin as begin_backfills
 from recollect.config import Config, load
 from recollect.contexts import Context, ContextFields, ContextQuery, Contexts
 from recollect.costs import Costs, UsageReport
@@ -29,9 +31,9 @@ from recollect.memories import Core, Memories
 from recollect.moves import Moves
 from recollect.sessions import NewMessage, Observed, Rooms, Sessions
 from recollect.sessions import begin as begin_sessions
-from recollect.sessions.values import Place
+from recollect.sessions.values import Around
 from recollect.threads import Threads
-from recollect.types import Subject
+from recollect.types import Job, Subject
 from recollect.upkeep import Upkeep
 from recollect.uploadask import UploadAsk
 from recollect.uploadask import begin as begin_asking
@@ -120,6 +122,7 @@ class Recollect:
         rooms = begin_sessions(core)
         facts_clock = begin_facts(core)
         begin_asking(core)
+        begin_backfills(core)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
         await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
@@ -159,7 +162,7 @@ class Recollect:
     async def observe(
         self,
         messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
-        **place: Unpack[Place],
+        **place: Unpack[Around],
     ) -> list[Observed]:
         """Keeps what was said, see `Sessions.observe`."""
         return await self.sessions.observe(messages, **place)
@@ -185,6 +188,17 @@ class Recollect:
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """A prompt for a question, see `Contexts.context`."""
         return await self.contexts_as(self.subject).context(query, **fields)
+
+    def backfills_as(self, subject: Subject) -> Backfills:
+        """Work over what is there already, as another subject may start it."""
+        return Backfills(self.core, subject)
+
+    async def backfill(
+        self, what: str, *, everything: bool = False, rows_per_second: float | None = None
+    ) -> Job:
+        """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `Backfills`."""
+        backfills = self.backfills_as(self.subject)
+        return await backfills.start(what, everything=everything, rows_per_second=rows_per_second)
 
     def announce(self, url: str) -> None:
         """Tells other processes that want this folder where to find its server."""

@@ -24,7 +24,7 @@ from recollect.sync_facts import BlockingFacts
 from recollect.sync_knowledge import BlockingKnowledge
 from recollect.sync_sessions import BlockingSessions
 from recollect.sync_upload_ask import BlockingUploadAsk
-from recollect.types import Subject
+from recollect.types import Job, Subject
 
 
 class BlockingMemories:
@@ -139,6 +139,12 @@ class BlockingRecollect:
     ) -> UsageReport:
         """What was spent, by day and purpose, see `costs.Costs.usage`."""
         return self.portal.call(self.inner.costs.usage(since=since, until=until, tenant=tenant))
+
+    def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `backfills.Backfills`."""
+        return self.portal.call(
+            self.inner.backfill(what, everything=everything, rows_per_second=rows_per_second)
+        )
 
     def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
         """Sets what a tenant may spend in a day, see `costs.Costs.set_limits`."""

@@ -931,6 +931,10 @@ STEPS = st.tuples(
 )
 
 
+OWNERS: dict[str, tuple[str, str | None]] = {}
+"""Of all tales: what was said in one is remembered in the next."""
+
+
 class Tales:
     """Chains and conversations of everybody, each sentence with a word of its own: what is told to whom is seen by
     its words. `owners` has the tenant and the user of each response, conversation and word."""
@@ -939,7 +943,7 @@ class Tales:
         self.world = world
         self.responses: list[str] = []
         self.talks: list[str] = []
-        self.owners: dict[str, tuple[str, str | None]] = {}
+        self.owners = OWNERS
 
     def sees(self, who: str, what: str) -> bool:
         tenant, _, user = KEYS[who]

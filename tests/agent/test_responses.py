@@ -50,9 +50,9 @@ def test_a_chain_branches(desk: Any) -> None:
     desk.script(ECHO)
     root = desk.create("root")
     left = desk.create("left", previous_response_id=root.id)
-    desk.create("right", previous_response_id=root.id)
+    desk.create("right", previous_response_id=root.id, memory=False)
     assert said(desk) == ["user: root", "assistant: you said root", "user: right"]
-    desk.create("more", previous_response_id=left.id)
+    desk.create("more", previous_response_id=left.id, memory=False)
     assert said(desk)[2] == "user: left"
 
 
@@ -71,7 +71,7 @@ def test_a_response_that_was_deleted_breaks_the_chain(desk: Any) -> None:
     for word in ("one", "two", "three"):
         ids.append(desk.create(word, previous_response_id=ids[-1] if ids else None).id)
     desk.run(desk.responses.delete(ids[1]))
-    last = desk.create("four", previous_response_id=ids[2])
+    last = desk.create("four", previous_response_id=ids[2], memory=False)
     assert said(desk) == ["user: three", "assistant: you said three", "user: four"]
     assert last.extensions["history"]["broken"] is True
     with pytest.raises(UnknownResponse):

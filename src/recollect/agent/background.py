@@ -12,6 +12,7 @@ from recollect.agent import records
 from recollect.agent.events import Event
 from recollect.agent.folding import folded
 from recollect.agent.keeping import Keeping, add_events, events_of, next_number
+from recollect.agent.observing import Heard
 from recollect.agent.records import NewResponse, ResponseRow, response_of
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.values import LIVE, Response, ResponseRequest
@@ -113,13 +114,13 @@ class Background:
 
     # --- ending ------------------------------------------------------------------------------------
 
-    async def end(self, new: NewResponse) -> None:
-        """Stores how a response ended that is made here, with its last events.
+    async def end(self, new: NewResponse, heard: Heard | None) -> None:
+        """Stores how a response ended that is made here, with its last events and what was said in it.
 
         Raises:
             RecollectError: it was not stored.
         """
-        await self._kept[new.response.id].end(new)
+        await self._kept[new.response.id].end(new, heard)
 
     async def cancel(self, row: ResponseRow) -> None:
         """Ends a response that is under way, here or in another process.

@@ -21,6 +21,7 @@ from recollect.agent.history import History, Past, fit
 from recollect.agent.items import last_question
 from recollect.agent.loop import Brief, Loop
 from recollect.agent.merging import Effective
+from recollect.agent.observing import Heard, stored
 from recollect.agent.offers import choice, offers
 from recollect.agent.plan import Plan, Planning, is_long, queued_items
 from recollect.agent.profile_values import Profile
@@ -229,7 +230,7 @@ class Engine:
 
     async def _end(self, plan: Plan, run: Run) -> None:
         self._tally(plan.response)
-        await self._store(plan.new, run)
+        await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
         task = asyncio.create_task(self._follow_up(plan))
         self._after.add(task)
         task.add_done_callback(self._after.discard)
@@ -248,15 +249,13 @@ class Engine:
             if item["type"] in ("file_search_call", "mcp_call")
         )
 
-    async def _store(self, new: NewResponse, run: Run) -> None:
+    async def _store(self, new: NewResponse, run: Run, heard: Heard | None = None) -> None:
         response, tenant = new.response, new.subject.tenant_id
         mark(response.output)
         if response.background:
-            await self.background.end(new)
+            await self.background.end(new, heard)
         elif response.store:
-            await self.core.threads.result(
-                self.core.store.db.write(lambda c: records.add(c, new), tenant=tenant)
-            )
+            await stored(self.core, tenant, lambda c: records.add(c, new), heard)
 
     async def _follow_up(self, plan: Plan) -> None:
         answered = Answered(plan.subject, plan.response, plan.input, plan.turn, plan.past)

@@ -12,6 +12,7 @@ import msgspec
 
 from recollect.agent import records
 from recollect.agent.events import Event
+from recollect.agent.observing import Heard, stored
 from recollect.agent.records import NewResponse, ResponseRow, encoded
 from recollect.agent.runs import Run
 from recollect.agent.values import LIVE
@@ -67,8 +68,8 @@ class Keeping:
         if failure is not None:
             raise failure
 
-    async def end(self, new: NewResponse) -> None:
-        """Stores how the run ended, with its last events: who sees that it has ended finds them all.
+    async def end(self, new: NewResponse, heard: Heard | None) -> None:
+        """Stores how the run ended, with its last events and what was said: who sees that it has ended finds it all.
 
         Raises:
             RecollectError: it was not stored.
@@ -77,11 +78,13 @@ class Keeping:
             self.run.tell_end()
             events = self._taken()
 
-            def work(c: Connection) -> None:
-                if records.end(c, new):
+            def work(c: Connection) -> bool:
+                ended = records.end(c, new)
+                if ended:
                     add_events(c, *self._key, events)
+                return ended
 
-            await self._write(work)
+            await stored(self._core, self._key[0], work, heard)
             self._tell()
 
     async def _flush(self) -> None:

@@ -91,8 +91,8 @@ class NewResponse(msgspec.Struct, kw_only=True):
     session_id: str
 
 
-def add(c: Connection, new: NewResponse) -> None:
-    """Stores a response; in a conversation, what was said and answered goes into it unless it is under way yet."""
+def add(c: Connection, new: NewResponse) -> bool:
+    """Stores a response; in a conversation, what was said and answered goes into it unless it is under way. True."""
     response, tenant = new.response, new.subject.tenant_id
     conversation = response.conversation["id"] if response.conversation else None
     c.run(
@@ -116,6 +116,7 @@ def add(c: Connection, new: NewResponse) -> None:
     )
     if response.status not in LIVE:
         join_conversation(c, new)
+    return True
 
 
 def end(c: Connection, new: NewResponse) -> bool:

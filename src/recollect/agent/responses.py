@@ -13,13 +13,16 @@ from recollect.agent.events import Event, visible
 from recollect.agent.records import ResponseRow, response_of, response_seen
 from recollect.agent.runs import Run
 from recollect.agent.values import Item, RequestFields, Response, ResponseRequest, ResponseUsage
-from recollect.db import Connection
 from recollect.errors import InvalidInput, NotFound
+from recollect.facts.provenance import cut
 from recollect.knowledge.access import must_write
 from recollect.knowledge.records import as_page, check_page
 from recollect.knowledge.values import Listed
+from recollect.sessions.editing import remove_messages
+from recollect.sessions.records import MessageRow
 from recollect.shapes import convert
 from recollect.types import Subject
+from recollect.writing import Writing
 
 MAX_PAGE = 100
 
@@ -99,7 +102,8 @@ class Responses:
 
     async def delete(self, id: str) -> None:
         """Deletes a response; one that is under way is stopped. What came after it in a chain goes on without it and
-        what was before it; summaries that told of it go, too.
+        what was before it; summaries that told of it go, too, and what it said leaves the message log and memory. Facts
+        that were learned from it stay.
 
         Raises:
             NotFound: no such response for this subject.
@@ -110,13 +114,21 @@ class Responses:
             await self._engine.background.cancel(row)
         tenant = self.subject.tenant_id
 
-        def work(c: Connection) -> int:
-            c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
-            return c.run("drop_response", [tenant, id])
+        def work(w: Writing) -> int:
+            w.c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
+            self._forget(w, id)
+            return w.c.run("drop_response", [tenant, id])
 
-        write = self._engine.core.store.db.write(work, tenant=tenant)
+        write = self._engine.core.store.transact(tenant, work)
         if not await self._engine.core.threads.result(write):
             raise NotFound(f"no response {id!r}")
+
+    def _forget(self, w: Writing, id: str) -> None:
+        """Takes what was said in a response out of the log; what was learned from it stays without it."""
+        w.draw(1)
+        said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
+        cut(w, [row.id for row in said], id)
+        remove_messages(w, said)
 
     async def cancel(self, id: str) -> Response:
         """Ends a background response; one that has ended stays as it is.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from recollect.config.sections import Facts
 from recollect.config.sections import Sessions as Settings
 from recollect.drafts import Bounds, Draft, check_name, draft
 from recollect.errors import InvalidInput
@@ -14,7 +14,7 @@ from recollect.knowledge.records import new_id
 from recollect.rows import Record, compact_json
 from recollect.sessions.log import Saying
 from recollect.sessions.records import MessageRow
-from recollect.sessions.values import Mode, NewMessage
+from recollect.sessions.values import Around, NewMessage, extraction_mode
 from recollect.text.hashing import digest
 from recollect.text.tokens import count
 from recollect.types import NewMemory, Subject
@@ -27,28 +27,18 @@ SOURCE = "message"
 class Place:
     """Where messages belong, for whom they are kept, and what holds for all of them."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        *,
-        session_id: str | None,
-        channel_id: str | None,
-        agent_id: str | None,
-        user_id: Any,
-        response_id: str | None,
-        extraction: Mode,
-    ) -> None:
-        for name, value in (("session_id", session_id), ("channel_id", channel_id), ("agent_id", agent_id)):
-            check_name(value, name)
-        if session_id is None and channel_id is None:
-            raise InvalidInput("channel_id", "name the channel it was said in, or a session_id")
+    def __init__(self, subject: Subject, around: Around, facts: Facts) -> None:
         self.subject = subject
-        self.session_id = session_id
-        self.channel_id = channel_id
-        self.agent_id = agent_id
-        self.user_id = user_id
-        self.response_id = response_id
-        self.extraction = extraction
+        self.session_id = around.get("session_id")
+        self.channel_id = around.get("channel_id")
+        self.agent_id = around.get("agent_id")
+        self.user_id = around.get("user_id", msgspec.UNSET)
+        self.response_id = around.get("response_id")
+        self.extraction = extraction_mode(facts, around.get("extraction"))
+        for name in ("session_id", "channel_id", "agent_id"):
+            check_name(getattr(self, name), name)
+        if self.session_id is None and self.channel_id is None:
+            raise InvalidInput("channel_id", "name the channel it was said in, or a session_id")
 
     def key(self, row: Record, new: NewMessage, speaker: str | None) -> str:
         """What makes two messages the same one: the id they were given; else where, by whom and when it was said, where

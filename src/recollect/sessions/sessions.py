@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
+from typing_extensions import Unpack
 
 from recollect.db import Connection
 from recollect.drafts import time_of
@@ -21,19 +19,19 @@ from recollect.rows import now_micros
 from recollect.sessions import records
 from recollect.sessions.closing import SUMMARIZE_JOB, Closing
 from recollect.sessions.editing import remove_messages, rewritten
-from recollect.sessions.log import Heard, Kept, Log, Saying
+from recollect.sessions.ready import Ready, changed
 from recollect.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
 from recollect.sessions.sayings import Place, sayings
 from recollect.sessions.summarizing import Summarizing
 from recollect.sessions.values import (
     STATUSES,
+    Around,
     Message,
     MessagePage,
     NewMessage,
     Observed,
     Session,
     SessionPage,
-    extraction_mode,
 )
 from recollect.shapes import convert
 from recollect.types import Subject
@@ -41,6 +39,7 @@ from recollect.visibility import sees_all
 from recollect.writing import Writing
 
 T = TypeVar("T")
+Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
 MAX_PAGE = 1_000
 SHORT = 4_000
 """Characters whose tokens are counted where requests are answered; more go to a thread."""
@@ -60,7 +59,7 @@ class Sessions:
 
     async def observe(
         self,
-        messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
+        messages: Said,
         *,
         session_id: str | None = None,
         channel_id: str | None = None,
@@ -81,59 +80,34 @@ class Sessions:
             Conflict: an id already names another text, or the session was cut out of a channel.
             NotFound: the session is another's.
         """
-        must_write(self.subject)
-        new = self._taken(messages)
-        mode = extraction_mode(self._core.config.facts, extraction)
-        place = Place(
-            self.subject, session_id=session_id, channel_id=channel_id, agent_id=agent_id, user_id=user_id,
-            response_id=response_id, extraction=mode,
+        ready = await self.prepare(
+            messages, session_id=session_id, channel_id=channel_id, user_id=user_id, agent_id=agent_id,
+            extraction=extraction, response_id=response_id,
         )  # fmt: skip
-        self._may_own(user_id, "user_id")
-        for i, one in enumerate(new):
-            self._may_own(one.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
-        now, bounds = now_micros(), self._core.ingest.bounds
-        settings = self._core.config.sessions
-        if self._ready and sum(len(one.content) for one in new) <= SHORT:
-            ready = sayings(new, place, now, settings, bounds)
-        else:
-            ready = await self._core.threads.run(sayings, new, place, now, settings, bounds)
-            Sessions._ready = True
         kept: list[Observed] = []
-        for at in range(0, len(ready), settings.batch_size):
-            kept += await self._keep(ready[at : at + settings.batch_size], place, now)
+        for some in ready.steps(self._core.config.sessions.batch_size):
+            kept += some.told(await changed(self._core, self._tenant, some.write, some.woken))
         return kept
 
-    _ready = False
+    async def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:
+        """What `observe` keeps, checked and counted, to be written in a transaction together with something else.
+        Errors as `observe`, but for what only the transaction can tell."""
+        must_write(self.subject)
+        new = self._taken(messages)
+        asked = Place(self.subject, place, self._core.config.facts)
+        self._may_own(asked.user_id, "user_id")
+        for i, one in enumerate(new):
+            self._may_own(one.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
+        now, bounds, settings = now_micros(), self._core.ingest.bounds, self._core.config.sessions
+        if Sessions._counting and sum(len(one.content) for one in new) <= SHORT:
+            held = sayings(new, asked, now, settings, bounds)
+        else:
+            held = await self._core.threads.run(sayings, new, asked, now, settings, bounds)
+            Sessions._counting = True
+        return Ready(self._core, asked, held, now)
+
+    _counting = False
     """Whether what counts tokens is at hand: reading it takes about a second, once a process."""
-
-    async def _keep(self, ready: Sequence[Saying], place: Place, now: int) -> list[Observed]:
-        """One transaction, or one for each owner where members say some for themselves and some for everybody."""
-        groups: dict[str | None, list[int]] = {}
-        for i, saying in enumerate(ready):
-            owner = place.owner(saying.row.user_id) if place.session_id is None else None
-            groups.setdefault(owner, []).append(i)
-        found: dict[int, Observed] = {}
-        closing = Closing(self._core)
-
-        def work(w: Writing) -> list[tuple[list[int], Kept]]:
-            done = []
-            for owner, places in groups.items():
-                heard = Heard(
-                    self.subject, [ready[i] for i in places], place.session_id, place.channel_id, owner,
-                    place.agent_id, place.extraction, now,
-                )  # fmt: skip
-                done.append((places, Log(w, heard, closing).write()))
-            return done
-
-        for places, kept in await self._change(work, _woken_by):
-            for i, (row, created) in zip(places, kept.rows, strict=True):
-                found[i] = Observed(message=to_message(row), created=created)
-            self._core.tally["sessions.opened"] += kept.opened
-            self._core.tally["sessions.closed"] += kept.closed
-            self._core.tally["messages.observed"] += sum(created for _, created in kept.rows)
-            if kept.due_at:
-                self._core.expect(kept.due_at)
-        return [found[i] for i in range(len(ready))]
 
     def _taken(self, messages: Any) -> list[NewMessage]:
         if isinstance(messages, str | NewMessage | Mapping):
@@ -345,29 +319,6 @@ class Sessions:
     async def _change(self, work: Callable[[Writing], T], woken: Callable[[T], Iterable[str]]) -> T:
         """The result of a transaction; the jobs that it placed are looked for though the caller is gone meanwhile."""
         return await changed(self._core, self._tenant, work, woken)
-
-
-async def changed(
-    core: Core, tenant: str, work: Callable[[Writing], T], woken: Callable[[T], Iterable[str]]
-) -> T:
-    """The result of a transaction; `woken` names the kinds of the jobs that it placed, which are looked for though the
-    caller is cancelled meanwhile."""
-    future = core.store.transact(tenant, work)
-    loop = asyncio.get_running_loop()
-
-    def then(done: Future[T]) -> None:
-        if done.exception() is not None:
-            return
-        for kind in woken(done.result()):
-            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
-                loop.call_soon_threadsafe(core.jobs.wake, kind)
-
-    future.add_done_callback(then)
-    return await core.threads.result(future)
-
-
-def _woken_by(done: Sequence[tuple[Sequence[int], Kept]]) -> set[str]:
-    return {kind for _, kept in done for kind in kept.woken}
 
 
 def _summaries(done: object) -> tuple[str]:

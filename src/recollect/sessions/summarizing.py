@@ -88,6 +88,18 @@ class Summarizing:
         if made.failure is not None:
             raise made.failure
 
+    async def several(self, tenant: str, rows: Sequence[SessionRow]) -> dict[str, int]:
+        """Summarizes closed sessions that are large enough, and not summarized as they stand; how many were `created`,
+        `failed` and `skipped`.
+
+        Raises:
+            Postponed: the model is away, or the tenant has spent its day; which failed is noted.
+        """
+        made = await self._made(Telling(self.core, tenant), tenant, rows)
+        counts = await self._keep(tenant, made)
+        _check_away(made)
+        return counts
+
     async def _pending(self, tenant: str, limit: int) -> list[SessionRow]:
         values = [tenant, now_micros(), limit]
         return await self.core.threads.run(

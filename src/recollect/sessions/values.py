@@ -110,7 +110,7 @@ class SessionPage(msgspec.Struct, kw_only=True):
     has_more: bool
 
 
-class Place(TypedDict, total=False):
+class Around(TypedDict, total=False):
     """Where what is said belongs, as keywords of `Sessions.observe`."""
 
     session_id: str | None
@@ -118,6 +118,7 @@ class Place(TypedDict, total=False):
     user_id: str | None | msgspec.UnsetType
     agent_id: str | None
     extraction: bool | None
+    response_id: str | None
 
 
 def extraction_mode(facts: Facts, asked: bool | None) -> Mode:
