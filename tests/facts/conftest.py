@@ -1,0 +1,133 @@
+"""Tenants who talk, and what is learned from it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.models.script import Play, script_of
+from recollect.models.scripted import ScriptedModel
+from recollect.sync import BlockingMemories, BlockingRecollect
+from recollect.sync_facts import BlockingFacts
+from recollect.types import Memory, Subject
+
+UNDER_WAY = "SELECT kind, error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running') AND kind LIKE 'facts.%'"
+
+
+def on(text: str) -> datetime:
+    """A moment: `2024-05-01`, with or without a time."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def script_file(folder: Path, *turns: Mapping[str, Any]) -> dict[str, str]:
+    """The section for a model that plays these turns."""
+    path = folder / "script.json"
+    path.write_text(json.dumps({"turns": list(turns)}))
+    return {"url": f"scripted:{path}"}
+
+
+class Talk:
+    """One tenant: what is said in it, and the facts that come of it."""
+
+    def __init__(self, rc: BlockingRecollect, tenant: str) -> None:
+        self.rc = rc
+        self.core = rc.inner.core
+        self.tenant = tenant
+        self.admin = Subject(tenant_id=tenant)
+
+    def by(self, user: str | None = None, role: str = "member") -> tuple[BlockingFacts, BlockingMemories]:
+        """Facts and memories as a user sees them; as the admin for none."""
+        who = self.admin if user is None else Subject(tenant_id=self.tenant, user_id=user, role=role)  # type: ignore[arg-type]
+        return self.rc.facts_as(who), self.rc.acting_as(who)
+
+    @property
+    def facts(self) -> BlockingFacts:
+        return self.by()[0]
+
+    @property
+    def memories(self) -> BlockingMemories:
+        return self.by()[1]
+
+    def say(
+        self, text: str, at: str | None = None, *, who: str | None = "mara", role: str = "user", **place: Any
+    ) -> str:
+        """The id of a message, once what follows from it is done."""
+        (kept,) = self.rc.sessions_as(self.admin).observe(
+            [{"content": text, "role": role, "user_id": who, "speaker": who and who.title()}
+             | ({} if at is None else {"occurred_at": on(at)})],
+            **({"channel_id": "talk"} | place),
+        )  # fmt: skip
+        self.settle()
+        return kept.message.id
+
+    def script(self, *turns: Mapping[str, Any] | str) -> list[Any]:
+        """What the model says from here on; what it is asked, a list that grows."""
+        model = self.core.model
+        assert isinstance(model, ScriptedModel)
+        model.play = Play(script_of([{"text": turn} if isinstance(turn, str) else turn for turn in turns]))
+        model.asked.clear()
+        return model.asked
+
+    def settle(self, seconds: float = 20.0) -> None:
+        """Waits until no work of the tenant is under way."""
+        end = time.monotonic() + seconds
+        while left := self.rows(UNDER_WAY, self.tenant):
+            assert time.monotonic() < end, left
+            time.sleep(0.005)
+
+    def live(self, **fields: Any) -> list[str]:
+        """The texts of the facts that hold, in order of writing."""
+        held: list[Memory] = self.memories.list(kinds=["fact"], order="asc", limit=100, **fields).data
+        return [row.content for row in held]
+
+    def known(self, text: str) -> Memory:
+        """The fact of this text, whether it holds or not; the last written of several."""
+        ids = self.rows(
+            "SELECT id FROM memories WHERE tenant_id = ? AND kind = 'fact' AND content = ? ORDER BY seq DESC",
+            self.tenant,
+            text,
+        )
+        return self.memories.get(ids[0][0])
+
+    def count(self) -> int:
+        """All facts of the tenant."""
+        sql = "SELECT count(*) FROM memories WHERE tenant_id = ? AND kind = 'fact'"
+        return int(self.rows(sql, self.tenant)[0][0])
+
+    def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
+        return self.core.store.db.read(lambda c: c.select(sql, list(params)))
+
+    def change(self, sql: str, *params: Any) -> None:
+        """Changes rows behind the product's back."""
+        self.core.store.db.write(lambda c: c.select(f"{sql} RETURNING 1", list(params))).result()
+
+
+@pytest.fixture(scope="module")
+def house(lasting_home: Any) -> Iterator[BlockingRecollect]:
+    """A product that captures by rules, for a file of tests; each takes a tenant of its own."""
+    with lasting_home.empty(embedder={"url": "hash:256"}, facts={"capture_rules": True}) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def numbers() -> Iterator[int]:
+    return itertools.count(1)
+
+
+@pytest.fixture
+def talk(house: BlockingRecollect, numbers: Iterator[int]) -> Talk:
+    """A tenant in which nothing was said yet."""
+    return Talk(house, f"tenant{next(numbers)}")
+
+
+@pytest.fixture
+def another(house: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Talk]:
+    """More such tenants."""
+    return lambda: Talk(house, f"tenant{next(numbers)}")

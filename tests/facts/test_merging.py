@@ -1,0 +1,178 @@
+"""What two facts are to each other, and where a new one stands among its versions."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.facts.decay import DAY, days_unused, decayed, value
+from recollect.facts.grounding import grounded
+from recollect.facts.judging import verdicts
+from recollect.facts.merging import Known, Relation, place, relation
+
+AGAINST = Relation.CONTRADICTS
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "is_"),
+    [
+        ("Mara lives in Berlin", "Mara lives in Munich", AGAINST),
+        ("Mara moved from Munich to Berlin with her cat", "Mara lives in Munich", AGAINST),
+        ("Mara works at Globex", "Mara works at Acme", AGAINST),
+        ("Mara left Acme", "Mara works at Acme", AGAINST),
+        ("Mara no longer works at Acme", "Mara works at Acme", AGAINST),
+        ("Mara's budget is 500 euros", "Mara's budget is 400 euros", AGAINST),
+        ("It was decided to open on May 15", "It was decided to open on May 8", AGAINST),
+        ("The meeting is on Tuesday", "The meeting is on Monday", AGAINST),
+        ("Mara dislikes coffee", "Mara likes coffee", AGAINST),
+        ("Mara is not allergic to bees", "Mara is allergic to bees", AGAINST),
+        ("Mara prefers coffee over tea", "Mara prefers tea over coffee", AGAINST),
+        ("The user prefers dark mode", "The user prefers light mode", AGAINST),
+        ("Mara prefers Ruby for scripting", "Mara prefers Python for scripting", AGAINST),
+        ("Mara switched from Vim to Emacs", "Mara uses Vim", AGAINST),
+        ("Mara wohnt in Berlin", "Mara wohnt in Köln", AGAINST),
+        ("mara likes tea", "Mara likes tea.", Relation.SAME),
+        ("Mara really likes green tea", "Mara likes green tea", Relation.NEAR),
+        ("Mara has a dog", "Mara has a dog called Rex", Relation.NEAR),
+        ("Mara has a dog called Rex", "Mara has a dog", Relation.REFINES),
+        ("Mara works at Acme as a nurse", "Mara works at Acme", Relation.REFINES),
+        ("Bob likes tea", "Ann likes tea", Relation.OTHER),
+        ("Mara's sister likes tea", "Mara likes tea", Relation.OTHER),
+        ("Mara's cat is called Bo", "Mara's dog is called Bo", Relation.OTHER),
+        ("Mara uses Emacs", "Mara uses Vim", Relation.OTHER),
+        ("Mara speaks French", "Mara speaks German", Relation.OTHER),
+        ("Mara met Ann on Monday", "Mara met Bob on Monday", Relation.OTHER),
+        ("Room 101 is booked by the team", "Room 102 is booked by the team", Relation.OTHER),
+        ("Mara does not like tea", "Mara likes coffee", Relation.OTHER),
+        ("Mara has two cats", "Mara has three dogs", Relation.OTHER),
+    ],
+)
+def test_what_one_fact_is_to_another(new: str, old: str, is_: Relation) -> None:
+    assert relation(new, old) is is_
+    if is_ is AGAINST:
+        assert relation(old, new) is AGAINST
+
+
+def test_a_cosine_makes_near_what_does_not_differ() -> None:
+    assert (
+        relation("Mara's pet is a dog", "Mara owns some hound", 0.96) is Relation.OTHER
+    )  # another owner's form
+    assert relation("Mara enjoys hiking a lot", "Mara is fond of walks", 0.96) is Relation.NEAR
+    assert relation("Mara enjoys hiking a lot", "Mara is fond of walks", 0.94) is Relation.OTHER
+    assert relation("Mara walked 5 km there", "Mara hiked 7 km yonder", 0.99) is Relation.OTHER
+
+
+VALUES = ["a", "b", "c", "b"]
+
+
+@given(st.permutations(range(4)), st.lists(st.integers(0, 3), min_size=4, max_size=4, unique=True))
+@settings(max_examples=40)
+def test_versions_hold_one_after_the_other_in_whatever_order_they_are_learned(
+    order: list[int], times: list[int]
+) -> None:
+    """Facts of which each contradicts the others are learned in some order: in the end each holds until the next."""
+
+    def learned(order: list[int]) -> dict[int, int | None]:
+        ends: dict[int, int | None] = {}
+        by: dict[int, int] = {}
+        for new in order:
+            known = [
+                Known(seq, times[seq], ends[seq], seq not in by, Relation.OTHER if seq == new else AGAINST)
+                for seq in ends
+            ]
+            found = place(times[new], known)
+            ends[new] = found.ended
+            if found.ended_by is not None:
+                by[new] = found.ended_by
+            for seq in found.ends:
+                ends[seq], by[seq] = times[new], new
+        return ends
+
+    ends = learned(order)
+    for fact, at in enumerate(times):
+        later = [other for other in times if other > at]
+        assert ends[fact] == min(later, default=None)
+
+
+def test_what_is_said_again_later_is_another_time_of_the_same() -> None:
+    """Munich, Berlin, Munich: three versions; said again while it holds, it is one."""
+    munich = Known(1, 10, 20, False, Relation.SAME)
+    berlin = Known(2, 20, None, True, AGAINST)
+    again = place(30, [munich, berlin])
+    assert (again.joins, again.ends) == (None, {2: AGAINST})
+    assert place(15, [munich, berlin]).joins == 1
+    live = Known(1, 10, None, True, Relation.SAME)
+    assert place(40, [live]).joins == 1
+    assert place(5, [live]).joins == 1
+    assert place(5, [Known(1, 30, None, True, Relation.SAME), Known(2, 20, 30, False, AGAINST)]).ended == 20
+
+
+def test_what_was_taken_back_by_hand_is_not_there() -> None:
+    back = Known(1, 10, 10, False, AGAINST, mended=True)
+    same = Known(2, 10, 10, False, Relation.SAME, mended=True)
+    found = place(20, [back, same])
+    assert (found.joins, found.ends, found.ended) == (None, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("fact", "said", "is_"),
+    [
+        ("Mara lives in Berlin", "I moved to Berlin last year", True),
+        ("Mara lives in Paris", "I moved to Berlin last year", False),
+        ("Mara pays 900 euros of rent", "My rent is 900 euros", True),
+        ("Mara pays 950 euros of rent", "My rent is 900 euros", False),
+        ("Mara has three cats", "I have 3 cats", True),
+        ("Mara has 3 cats", "I have three cats", True),
+        ("Mara moves to Oslo on 2024-05-08", "I move to Oslo next Wednesday", True),
+        ("The user prefers it", "Good morning", False),
+        ("The user works", "I work", True),
+        ("Der Nutzer mag Kaffee", "Ich trinke am liebsten Kaffee", True),
+    ],
+)
+def test_a_fact_rests_on_what_was_said(fact: str, said: str, is_: bool) -> None:
+    assert grounded(fact, [said], speakers=["Mara"]) is is_
+
+
+def test_what_a_model_says_of_pairs_is_read_in_any_wrapping() -> None:
+    said = [Relation.NEAR, AGAINST, Relation.REFINES]
+    for answer in (
+        '[{"line": 1, "is": "same"}, {"line": 2, "is": "contradicts"}, {"line": 3, "is": "refines"}]',
+        "1. same\n2) contradicts\n3: refines",
+        "```json\n{'1': 'same', '2': 'contradicts', '3': 'refines'}\n```",
+    ):
+        assert [verdicts(answer).get(n) for n in (1, 2, 3)] == said
+    assert verdicts("I cannot tell.") == {}
+
+
+@given(
+    st.integers(0, 10**17),
+    st.one_of(st.none(), st.integers(0, 10**17)),
+    st.integers(0, 10**17),
+    st.floats(1, 1000),
+)
+@settings(max_examples=40)
+def test_decay_is_linear_and_never_below_zero(made: int, used: int | None, now: int, half: float) -> None:
+    days = days_unused(made, used, now)
+    assert days == max(0.0, (now - max(made, used or 0)) / DAY)
+    assert decayed(0.8, half, half) == pytest.approx(0.4)
+    assert 0.0 <= decayed(0.8, days, half) <= 0.8
+    assert decayed(1.0, 2 * half + 1, half) == 0.0
+    assert value(0.5, 3, days, half) >= value(0.5, 2, days, half)
+    assert value(0.5, 0, days, None) == 0.5
+
+
+def test_all_orders_of_three() -> None:
+    """The smallest case by hand: whichever comes first, Munich ends when Hamburg begins, Hamburg when Berlin does."""
+    starts = {1: 10, 2: 20, 3: 30}
+    for order in permutations(starts):
+        held: dict[int, tuple[int | None, int | None]] = {}
+        for new in order:
+            found = place(
+                starts[new], [Known(s, starts[s], end, by is None, AGAINST) for s, (end, by) in held.items()]
+            )
+            held |= dict.fromkeys(found.ends, (starts[new], new))
+            held[new] = (found.ended, found.ended_by)
+        assert held == {1: (20, 2), 2: (30, 3), 3: (None, None)}, order

@@ -1,0 +1,69 @@
+"""What users say of themselves is found by patterns, and told in the third person."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.facts.parsing import UNSAID
+from recollect.facts.rules import captured
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("I prefer tea over coffee.", ["preference: Mara prefers tea over coffee"]),
+        ("Honestly, I can't stand cilantro", ["preference: Mara dislikes cilantro"]),
+        ("I'd rather use tabs", ["preference: Mara prefers tabs"]),
+        ("I don't eat meat.", ["preference: Mara does not eat meat"]),
+        ("My favourite colour is green", ["preference: Mara's favourite colour is green"]),
+        ("I live in Munich, but I hate the rain!", ["fact: Mara lives in Munich"]),
+        ("Hi, I've just moved to Berlin with my wife.", ["fact: Mara moved to Berlin with their wife"]),
+        ("I'm allergic to bees and I work at Acme.", ["fact: Mara is allergic to bees", "fact: Mara works at Acme"]),
+        ("I study physics at TU.", ["fact: Mara studies physics at TU"]),
+        ("I no longer work at Acme", ["fact: Mara no longer works at Acme"]),
+        ("I switched from Vim to Emacs", ["fact: Mara switched from Vim to Emacs"]),
+        ("My dog's name is Rex", ["entity: Mara's dog is called Rex"]),
+        ("My budget is now 500 euros", ["entity: Mara's budget is 500 euros"]),
+        ("We've decided to use Postgres for the project.",
+         ["decision: It was decided to use Postgres for the project"]),
+        ("We'll go with Kafka because I like it", ["decision: It was decided to go with Kafka"]),
+        ("I decided to leave", ["decision: Mara decided to leave"]),
+        ("Ich wohne in Köln. Ich arbeite bei Siemens.", 
+         ["fact: Mara wohnt in Köln", "fact: Mara arbeitet bei Siemens"]),
+        ("Ich mag Kaffee", ["preference: Mara mag Kaffee"]),
+    ],
+)  # fmt: skip
+def test_what_is_found(said: str, told: list[str]) -> None:
+    found = captured(said, "Mara")
+    assert [f"{one.tags[0]}: {one.text}" for one in found] == told
+    assert all(one.confidence < UNSAID for one in found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Do I like tea?", "I like tea, don't you?", "What do I like", "> I like tea",
+        'He said "I live in Paris with my cat".',
+        "If I lived in Rome I would be happy", "Maybe I like tea", "I used to live in Rome", "```\nI like tea\n```",
+        "I have a question", "I'm tired", "I like my soup right now", "I think you are right", "Thanks!", "",
+    ],
+)  # fmt: skip
+def test_what_is_no_fact(said: str) -> None:
+    assert captured(said, "Mara") == []
+
+
+def test_a_turn_has_so_many_at_most_and_each_once() -> None:
+    many = " ".join(f"I like {word}." for word in ("tea", "tea", "rain", "snow", "wind"))
+    assert [one.text for one in captured(many)] == [
+        f"The user likes {word}" for word in ("tea", "rain", "snow")
+    ]
+    assert len(captured(many, most=1)) == 1
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=400))
+def test_any_text_is_read(said: str) -> None:
+    for one in captured(f"I like {said}", "Mara"):
+        assert one.text.startswith(("Mara", "It was", "Es wurde"))

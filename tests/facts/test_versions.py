@@ -1,0 +1,278 @@
+"""Facts as they are learned, change, are taken back and lose what they rest on; by rules, in every database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from recollect.errors import Forbidden, NotFound
+from recollect.facts import cut
+from recollect.rows import now_micros
+
+
+def on(text: str) -> datetime:
+    """A moment: `2024-05-01`, with or without a time."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+LIVES = {
+    "2024-01-01": "I live in Munich.",
+    "2024-03-01": "I live in Hamburg.",
+    "2024-05-01": "I moved to Berlin.",
+}
+
+
+def test_a_fact_has_its_sources_and_its_owner(talk: Any) -> None:
+    first = talk.say("I prefer tea over coffee.", "2024-05-01T10:00", agent_id="a1")
+    fact = talk.known("Mara prefers tea over coffee")
+    assert (fact.user_id, fact.agent_id, fact.channel_id, fact.session_id) == ("mara", "a1", "talk", None)
+    assert (fact.source_refs, fact.tags, fact.source) == ([first], ["preference"], "extraction")
+    assert fact.occurred_at == on("2024-05-01T10:00")
+    again = talk.say("I prefer tea over coffee!", "2024-05-02T10:00", agent_id="a1", channel_id="elsewhere")
+    assert talk.count() == 1
+    assert talk.known(fact.content).source_refs == [first, again]
+    talk.say("I prefer tea over coffee", who="ben", agent_id="a1")
+    talk.say("We decided to use Postgres.", who=None, session_id="only", channel_id=None)
+    nobody = talk.known("It was decided to use Postgres")
+    assert (nobody.user_id, nobody.session_id) == (None, "only")
+
+
+def test_facts_are_apart(talk: Any, another: Callable[[], Any]) -> None:
+    other = another()
+    talk.say("I live in Munich.", "2024-01-01")
+    talk.say("I live in Oslo.", "2024-02-01", who="ben")
+    other.say("I live in Rome.", "2024-03-01")
+    assert talk.live() == ["Mara lives in Munich", "Ben lives in Oslo"]
+    mine = talk.known("Mara lives in Munich").id
+    for facts in (talk.by("ben")[0], other.facts):
+        for asked in (facts.history, facts.undo):
+            with pytest.raises(NotFound):
+                asked(mine)
+    assert len(talk.by("mara")[0].history(mine).data) == 1
+    for verb in (lambda: talk.by("mara", "reader")[0].undo(mine), talk.by("mara", "reader")[0].consolidate):
+        with pytest.raises(Forbidden):
+            verb()
+    with pytest.raises(Forbidden):
+        talk.by("mara")[0].sweep()
+
+
+def test_when_it_was_said_decides_not_when_it_came(another: Callable[[], Any]) -> None:
+    for order in list(permutations(LIVES))[1::2]:
+        talk = another()
+        for at in order:
+            talk.say(LIVES[at], at)
+        assert talk.live() == ["Mara moved to Berlin"], order
+        asked = {
+            at: talk.live(as_of=on(at)) for at in ("2023-12-01", "2024-02-01", "2024-04-01", "2024-06-01")
+        }
+        assert list(asked.values()) == [
+            [], ["Mara lives in Munich"], ["Mara lives in Hamburg"], ["Mara moved to Berlin"],
+        ], order  # fmt: skip
+        found = talk.memories.search("Where does Mara live?", kinds=["fact"], as_of=on("2024-02-01")).results
+        assert [hit.memory.content for hit in found] == ["Mara lives in Munich"]
+        history = talk.facts.history(talk.known("Mara lives in Hamburg").id).data
+        assert [(f"{one.begins:%m}", one.ends and f"{one.ends:%m}", one.live) for one in history] == [
+            ("01", "03", False), ("03", "05", False), ("05", None, True),
+        ]  # fmt: skip
+        change = history[1].changes[-1]
+        assert (change.what, change.why, change.ids) == ("superseded", "contradicts", [history[2].memory.id])
+
+
+def test_somebody_who_comes_back_was_away(talk: Any) -> None:
+    for at, text in [("2024-01-01", LIVES["2024-01-01"]), ("2024-05-01", LIVES["2024-05-01"])]:
+        talk.say(text, at)
+    talk.say("I live in Munich.", "2024-09-01")
+    assert talk.live() == ["Mara lives in Munich"]
+    assert talk.live(as_of=on("2024-06-01")) == ["Mara moved to Berlin"]
+    assert talk.count() == 3
+    talk.say("I live in Munich.", "2024-02-01")
+    assert talk.count() == 3
+
+
+def test_undo_takes_the_last_change_back_once(talk: Any) -> None:
+    for at, text in LIVES.items():
+        talk.say(text, at)
+    oldest, last = talk.known("Mara lives in Munich"), talk.known("Mara moved to Berlin")
+    middle = talk.known("Mara lives in Hamburg")
+    for id_ in (oldest.id, oldest.id, middle.id, last.id):
+        done = talk.facts.undo(id_)
+        assert (done.undone, done.restored) == (last.id, [middle.id])
+        assert talk.live() == ["Mara lives in Hamburg"]
+    assert talk.live(as_of=on("2024-06-01")) == ["Mara lives in Hamburg"]
+    history = talk.facts.history(oldest.id).data
+    assert [one.memory.id for one in history] == [oldest.id, middle.id, last.id]
+    assert [one.changes[-1].what for one in history] == ["superseded", "restored", "undone"]
+    talk.say("I moved to Berlin.", "2024-08-01")
+    assert talk.live() == ["Mara moved to Berlin"]
+    assert talk.facts.undo(talk.known("Mara moved to Berlin").id).restored == [middle.id]
+    assert talk.facts.undo(talk.memories.add("a note").memory.id).undone is None
+
+
+def test_a_fact_goes_with_its_last_message(talk: Any) -> None:
+    munich = talk.say("I live in Munich.", "2024-01-01")
+    berlin = talk.say("I moved to Berlin.", "2024-05-01")
+    twice = [talk.say("My dog is called Rex.", at) for at in ("2024-05-02", "2024-05-03")]
+    talk.memories.delete(twice[0])
+    assert talk.known("Mara's dog is called Rex").source_refs == [twice[1]]
+    talk.memories.delete(berlin)
+    assert talk.live() == ["Mara lives in Munich", "Mara's dog is called Rex"]
+    assert talk.known("Mara lives in Munich").invalid_at is None
+    talk.memories.forget([munich, twice[1]])
+    assert talk.count() == 0
+
+
+def test_undo_never_brings_back_what_lost_its_source(talk: Any) -> None:
+    munich = talk.say("I live in Munich.", "2024-01-01")
+    talk.say("I moved to Berlin.", "2024-05-01")
+    berlin = talk.known("Mara moved to Berlin").id
+    talk.memories.delete(munich)
+    assert talk.facts.undo(berlin).undone is None
+    assert talk.live() == ["Mara moved to Berlin"]
+    assert [one.memory.id for one in talk.facts.history(berlin).data] == [berlin]
+
+
+def test_an_edited_message_is_read_again(talk: Any) -> None:
+    session = "ses"
+    said = talk.say("I live in Munich.", "2024-01-01", session_id=session)
+    talk.say("I like tea.", "2024-01-02", session_id=session)
+    sessions = talk.rc.sessions_as(talk.admin)
+    sessions.update_message(session, said, "I live in Madrid.")
+    talk.settle()
+    assert sorted(talk.live()) == ["Mara likes tea", "Mara lives in Madrid"]
+    assert talk.known("Mara lives in Madrid").source_refs == [said]
+    sessions.update_message(session, said, "Never mind where.")
+    talk.settle()
+    assert talk.live() == ["Mara likes tea"]
+    assert talk.count() == 1
+    sessions.delete(session)
+    assert talk.count() == 0
+
+
+def test_links_can_be_cut_and_the_fact_stays(talk: Any) -> None:
+    said = talk.say("I like tea.", "2024-01-02")
+    store = talk.core.store
+    assert store.transact(talk.tenant, lambda w: cut(w, [said], "resp_1")).result() == 1
+    talk.memories.delete(said)
+    assert talk.live() == ["Mara likes tea"]
+    assert talk.known("Mara likes tea").source_refs == []
+
+
+RELATED = [
+    "The project is called antwort.",
+    "The project antwort is in Go.",
+    "The project antwort uses Postgres.",
+]
+
+
+def related(talk: Any) -> list[str]:
+    """The ids of messages, from each of which a fact was learned that is related to the others."""
+    said = [talk.memories.add(text, kind="message", user_id="mara").memory.id for text in RELATED]
+    talk.memories.add_many(
+        [
+            {
+                "content": text,
+                "kind": "fact",
+                "user_id": "mara",
+                "source_refs": [id_],
+                "occurred_at": on(f"2024-0{n}-01"),
+            }
+            for n, (text, id_) in enumerate(zip(RELATED, said, strict=True), 1)
+        ]
+    )
+    return said
+
+
+def test_consolidating_twice_changes_nothing_the_second_time(talk: Any) -> None:
+    said = related(talk)
+    talk.memories.add("The user Ben likes antwort, the project.", kind="fact", user_id="ben")
+    done = talk.facts.consolidate()
+    (one,) = done.merged
+    before = talk.rows("SELECT * FROM memories WHERE tenant_id = ? ORDER BY seq", talk.tenant)
+    assert talk.facts.consolidate().merged == []
+    assert talk.facts.consolidate(scopes=["user:mara"]).merged == []
+    assert talk.rows("SELECT * FROM memories WHERE tenant_id = ? ORDER BY seq", talk.tenant) == before
+    whole = talk.memories.get(one.id)
+    assert whole.content == " ".join(RELATED)
+    assert set(said) <= set(whole.source_refs)
+    assert whole.user_id == "mara"
+    assert len(talk.live()) == 2
+    parts = [talk.known(text) for text in RELATED]
+    assert [part.superseded_by for part in parts] == [one.id] * 3
+    assert [
+        row.content for row in talk.memories.list(as_of=on("2024-02-15"), kinds=["fact"]).data
+    ] == RELATED[1::-1]
+
+
+def test_a_consolidation_goes_with_any_of_its_sources(talk: Any) -> None:
+    said = related(talk)
+    talk.facts.consolidate()
+    talk.memories.delete(said[1])
+    assert talk.live() == [RELATED[0], RELATED[2]]
+    assert talk.count() == 2
+    again = talk.facts.consolidate().merged[0].id
+    undone = talk.facts.undo(again)
+    assert undone.undone == again
+    assert talk.live() == [RELATED[0], RELATED[2]]
+    assert talk.facts.undo(again) == undone
+    assert talk.facts.consolidate().merged == []
+
+
+def test_what_changes_a_part_takes_it_apart(talk: Any) -> None:
+    talk.say("My project's budget is fixed. My budget is 400 euros for the garden.", "2024-01-01")
+    talk.say("I have a plan for the garden budget in euros.", "2024-01-02")
+    assert len(talk.facts.consolidate().merged) == 1
+    assert len(talk.live()) == 1
+    talk.say("My budget is 500 euros for the garden.", "2024-06-01")
+    assert sorted(talk.live()) == [
+        "Mara has a plan for the garden budget in euros", "Mara's budget is 500 euros for the garden",
+    ]  # fmt: skip
+    assert "Mara's budget is 400 euros for the garden" in talk.live(as_of=on("2024-03-01"))
+
+
+def test_unused_and_surplus_facts_are_archived(talk: Any) -> None:
+    now = now_micros()
+    day = 86_400_000_000
+    ids = [
+        talk.memories.add(f"Mara owns {what}", kind="fact", user_id="mara", confidence=c).memory.id
+        for what, c in [("a boat", 0.9), ("a kite", 0.2), ("a lamp", 0.8), ("a harp", 0.7)]
+    ]
+    made = "UPDATE memories SET created_at = ? WHERE tenant_id = ? AND id = ?"
+    talk.change(made, now - 181 * day, talk.tenant, ids[0])
+    talk.change(made, now - 179 * day, talk.tenant, ids[2])
+    assert talk.facts.sweep().unused == 1
+    assert talk.live() == ["Mara owns a kite", "Mara owns a lamp", "Mara owns a harp"]
+    operator = talk.rc.knowledge.admin
+    operator.set_quotas({"max_entries": 2, "auto_archive_days": 0}, talk.tenant)
+    talk.memories.count_access([ids[1]] * 1)
+    done = talk.facts.sweep()
+    assert (done.unused, done.over) == (0, 1)
+    assert talk.live() == ["Mara owns a kite", "Mara owns a harp"]  # the lamp was not used for 179 days
+    assert talk.facts.sweep().over == 0
+    talk.change(made, now - 400 * day, talk.tenant, ids[3])
+    assert talk.facts.sweep().unused == 0
+    assert len(talk.live(include_archived=True)) == 4
+
+
+def test_the_clock_places_each_job_once(talk: Any) -> None:
+    talk.say("I like tea.")
+    clock: Any = talk.rc.inner._facts_clock
+
+    def look() -> list[str]:
+        return list(talk.rc.portal.call(clock.look()))
+
+    look()
+    assert look() == []
+    for kind in ("facts.sweep", "facts.consolidate"):
+        last = timedelta(days=2) // timedelta(microseconds=1)
+        talk.change("UPDATE meta SET value = ? WHERE key = ?", str(now_micros() - last), kind)
+    assert look() == ["facts.sweep", "facts.consolidate"]
+    assert look() == []
+    talk.settle()
+    done = talk.rows(
+        "SELECT kind, state FROM jobs WHERE tenant_id = ? AND kind <> 'facts.extract'", talk.tenant
+    )
+    assert {("facts.sweep", "completed"), ("facts.consolidate", "completed")} <= set(done)
