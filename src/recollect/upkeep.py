@@ -98,7 +98,7 @@ class Upkeep:
         """What was owed between a job's last look and its end asked for nothing: the job was still under way."""
         while self._open:
             await asyncio.sleep(SOON)
-            if not await self.core.threads.run(self._owed_rows, run.tenant):
+            if not await self.core.threads.run(self._owed_rows, run.tenant, 1):
                 return
             payload = {"reuse": True, "rows_per_second": None, "total": None}
             if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="owed") != run.id:
@@ -131,9 +131,10 @@ class Upkeep:
         embedder is away it waits, however long that takes."""
         rate = run.payload.get("rows_per_second")
         total = run.total if run.total is not None else run.payload.get("total")
+        step = max(1, min(STEP, int(rate))) if rate else STEP
         store = self.core.store
         done = run.done
-        while rows := await self.core.threads.run(self._owed_rows, run.tenant):
+        while rows := await self.core.threads.run(self._owed_rows, run.tenant, step):
             began = self.loop.time()
             try:
                 await self.core.ingest.embed_owed(
@@ -148,9 +149,9 @@ class Upkeep:
         self._keep(self._look_again(run))
         return {"embedded": done, "model": store.model}
 
-    def _owed_rows(self, tenant: str) -> list[Record]:
+    def _owed_rows(self, tenant: str, step: int) -> list[Record]:
         store = self.core.store
-        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, STEP]), tenant)
+        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, step]), tenant)
         held = store.db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant)
         return list(held.values())
 
