@@ -53,9 +53,9 @@ Around = Mapping[int, tuple[str, int]]
 """Messages by seq: what was said, and when."""
 
 
-def read(c: Connection, tenant: str, seqs: Sequence[int], texts: bool) -> dict[int, Candidate]:
-    """The rows of these seqs that are there; the content of those that are no messages only with `texts`."""
-    rows = c.all("candidates", [tenant, compact_json(list(seqs)), int(texts)])
+def read(c: Connection, tenant: str, seqs: Sequence[int], all_kinds: bool) -> dict[int, Candidate]:
+    """The rows of these seqs that are there, messages and facts alone unless `all_kinds` are wanted."""
+    rows = c.all("candidates", [tenant, compact_json(list(seqs)), int(all_kinds)])
     return {row[0]: Candidate._make(row) for row in rows}
 
 
@@ -122,10 +122,12 @@ def features(
     columns["sitting"] = _sittings(messages, scores)
     columns["speaker"] = _named(question, said_by)
     columns["length"] = np.log([2.0 + min(100, one.content.count(" ")) for one in messages])
-    columns["asks"] = np.array([float(asks(one.content)) for one in messages])
-    columns["answers"] = np.array(
-        [float(before is not None and asks(around[before][0])) for before, _ in pairs]
-    )
+    asking = {one.seq: asks(one.content) for one in messages}
+    columns["asks"] = np.fromiter(asking.values(), np.float64)
+    columns["answers"] = np.zeros(len(messages))
+    for i, (before, _) in enumerate(pairs):
+        if before is not None and (asking[before] if before in asking else asks(around[before][0])):
+            columns["answers"][i] = 1.0
     if asks_when(question):
         columns["dated"] = np.array([float(timely(one.content)) for one in messages])
     if timed and (named := times(question, now)):
@@ -191,9 +193,9 @@ def _sittings(messages: Sequence[Candidate], scores: Floats) -> Floats:
                 continue
         group = order[begin:end]
         if len(group) > 1:
-            ranked = sorted(group, key=lambda i: -scores[i])
-            best[group] = scores[ranked[0]]
-            best[ranked[0]] = scores[ranked[1]]
+            first, second = sorted(group, key=lambda i: -scores[i])[:2]
+            best[group] = scores[first]
+            best[first] = scores[second]
         begin = end
     return best
 

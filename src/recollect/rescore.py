@@ -76,7 +76,8 @@ class Stage:
 
 @dataclass(slots=True)
 class _Rows:
-    """The first candidates of a ranking as rows, None for one that is gone, and the neighbours of messages."""
+    """The first candidates of a ranking as rows, None for one that is gone or of no matter here, and the neighbours of
+    messages."""
 
     rows: list[Candidate | None]
     around: Around
@@ -122,7 +123,7 @@ def _looked(db: Database, tenant: str, seqs: list[int], targets: Sequence[Target
     style = how.rerank in ("auto", *how.styles)
 
     def work(c: Connection) -> tuple[dict[int, Candidate], Around]:
-        rows = read(c, tenant, seqs, how.rerank == "sessions")
+        rows = read(c, tenant, seqs, how.rerank == "sessions" or how.recency == "boost")
         return rows, read_neighbours(c, tenant, rows, where) if style else {}
 
     rows, around = db.read(work, tenant, late=True)

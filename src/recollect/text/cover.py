@@ -77,7 +77,8 @@ def rarity(found: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 def asks(text: str) -> bool:
     """Whether a text ends by asking: its last mark of an end is a question mark."""
-    return text.rfind("?") > max(text.rfind("."), text.rfind("!"))
+    at = text.rfind("?")
+    return at >= 0 and "." not in text[at:] and "!" not in text[at:]
 
 
 def asks_when(question: str) -> bool:

@@ -1,9 +1,8 @@
--- name: candidates (rows of a search, as a second stage of ranking looks at them; a message's neighbours are those
--- stored right before and after it in its session, or where it has none in its channel)
+-- name: candidates (rows of a search as a second stage of ranking looks at them, of all kinds if ?3 is 1; a message's
+-- neighbours are those stored right before and after it in its session, or where it has none in its channel)
 SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.created_at, m.last_accessed_at,
-    m.importance,
-    CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
-    CASE WHEN m.kind = 'message' OR ?3 = 1 THEN substr(m.content, 1, 2000) ELSE '' END,
+    m.importance, CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
+    substr(m.content, 1, 2000),
     CASE WHEN m.kind <> 'message' THEN NULL
          WHEN m.session_id IS NOT NULL THEN (
             SELECT p.seq FROM memories p
@@ -25,4 +24,4 @@ SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.creat
             ORDER BY p.seq LIMIT 1)
     END
 FROM {seqs ?2} wanted
-{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value
+{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value AND (m.kind IN ('message', 'fact') OR ?3 = 1)
