@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 from recollect import errors
 from recollect.client_facts import ClientFacts
 from recollect.client_knowledge import ClientKnowledge
+from recollect.client_sessions import ClientSessions
 from recollect.client_wire import Wire, query_of
 from recollect.config.sections import Spending
 from recollect.contexts import Context, ContextFields, ContextQuery
@@ -76,6 +77,7 @@ class Client:
         self.url = url
         self._wire = Wire(url, key, user)
         self.knowledge = ClientKnowledge(self._wire)
+        self.sessions = ClientSessions(self._wire)
         self.facts = ClientFacts(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
@@ -114,6 +116,11 @@ class Client:
         return msgspec.json.decode(
             self._wire.call("GET", "/v1/usage", query=query_of(asked)), type=UsageReport
         )
+
+    def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """See `Backfills.start`."""
+        body = {"what": what, "everything": everything, "rows_per_second": rows_per_second}
+        return msgspec.json.decode(self._wire.call("POST", "/v1/backfills", body=body), type=Job)
 
     def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
         """See `Costs.set_limits`."""

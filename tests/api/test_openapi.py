@@ -63,6 +63,7 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
                 "recent": [{"role": "user", "content": "hello"}],
             }
         },
+        "POST /v1/backfills": {"json": {"what": "summaries"}},
         "POST /v1/embeddings": {"json": {"model": "hash-64", "input": "a"}},
         "POST /v1/memories/move_index": {"json": {"to": "memory:?engine=float"}},
         "POST /v1/files": {"files": {"file": ("a.txt", b"a")}, "data": {"purpose": "assistants"}},
@@ -83,6 +84,9 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/conversations/{conversation_id}/items": {
             "json": {"items": [{"role": "assistant", "content": "b"}]}
         },
+        "POST /v1/messages": {"json": {"messages": [{"content": "a", "speaker": "Ana"}], "channel_id": "said"}},
+        "POST /v1/sessions/{session_id}/messages": {"json": {"messages": [{"content": "b"}]}},
+        "POST /v1/sessions/{session_id}/messages/{message_id}": {"json": {"content": "c"}},
         "POST /v1/agents": {"json": {"name": "n", "memory": {"episodic": True, "min_score": 0.5}}},
         f"POST {store}/search": {"json": {"query": "kettle", "explain": True, "expand": {"neighbours": 1}}},
         f"POST {store}/files": {"json": attach},

@@ -106,6 +106,7 @@ CASES: dict[str, Case] = {
 
 STORE = "/v1/vector_stores/{store_id}"
 TALK = "/v1/conversations/{conversation_id}"
+HEARD = "/v1/sessions/{session_id}"
 KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/files": lambda ids: [],
     "GET /v1/files": lambda ids: [{}, {"params": {"after": ids["file_id"]}}],
@@ -162,6 +163,21 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {TALK}/items": lambda ids: [{}, {"params": {"after": ids["item_id"]}}],
     f"GET {TALK}/items/{{item_id}}": lambda ids: [{}],
     f"DELETE {TALK}/items/{{item_id}}": lambda ids: [{}],
+    "POST /v1/messages": lambda ids: [
+        {"json": {"messages": [{"content": "a"}], "session_id": ids["session_id"]}},
+        {"json": {"messages": [{"content": "a", "id": ids["message_id"]}], "session_id": "s"}},
+    ],
+    "GET /v1/sessions": lambda ids: [
+        {}, {"params": {"after": ids["session_id"]}}, {"params": {"channel_id": "stocked", "order": "asc"}},
+    ],
+    f"GET {HEARD}": lambda ids: [{}],
+    f"POST {HEARD}/close": lambda ids: [{}],
+    f"POST {HEARD}/summarize": lambda ids: [{}],
+    f"GET {HEARD}/messages": lambda ids: [{}, {"params": {"after": ids["message_id"]}}],
+    f"POST {HEARD}/messages": lambda ids: [{"json": {"messages": [{"content": "a"}]}}],
+    f"POST {HEARD}/messages/{{message_id}}": lambda ids: [{"json": {"content": "b"}}],
+    f"DELETE {HEARD}/messages/{{message_id}}": lambda ids: [{}],
+    f"DELETE {HEARD}": lambda ids: [{}],
     "POST /v1/agents": lambda ids: [
         {"json": {"name": "n", "tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]}}
     ],
@@ -174,6 +190,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [{"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}}],
     "GET /v1/admin/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
+    "POST /v1/backfills": lambda ids: [{"json": {"what": "embeddings"}}],
     "GET /v1/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "GET /v1/admin/spending": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/spending": lambda ids: [
@@ -331,6 +348,7 @@ def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     response = f"/v1/responses/{ids['response_id']}"
     talk = f"/v1/conversations/{ids['conversation_id']}"
     paths += [response, f"{response}/input_items", talk, f"{talk}/items", "/v1/admin/usage"]
+    paths += [f"/v1/sessions/{ids['session_id']}", f"/v1/sessions/{ids['session_id']}/messages"]
     held = [house.request("GET", path, key=key).json() for path in paths]
     return [*held, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
 

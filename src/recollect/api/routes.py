@@ -5,6 +5,7 @@ from __future__ import annotations
 from recollect.api import (
     admin,
     agents,
+    backfills,
     context,
     conversations,
     embeddings,
@@ -42,6 +43,7 @@ ROUTES: tuple[Route, ...] = (
     *agents.ROUTES,
     *admin.ROUTES,
     *usage.ROUTES,
+    *backfills.ROUTES,
     *jobs.ROUTES,
     *models.ROUTES,
     *embeddings.ROUTES,

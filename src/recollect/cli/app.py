@@ -32,6 +32,10 @@ COMMANDS = {
     "export": ("recollect.cli.carrying:export", "Write memories as JSONL: a header, then one memory a line."),
     "import": ("recollect.cli.carrying:import_", "Take an export in."),
     "reindex": ("recollect.cli.keeping:reindex", "Make the vectors that are missing."),
+    "backfill": (
+        "recollect.cli.backfill:app",
+        "Make what is missing of what is there already: embeddings, summaries, query-logs.",
+    ),
     "compact": (
         "recollect.cli.keeping:compact",
         "Give back what deleted memories still hold, on disk and in memory.",

@@ -160,3 +160,13 @@ SELECT s.id FROM sessions s WHERE s.tenant_id = ? AND s.users IN (SELECT value F
 
 -- name: blank_session
 UPDATE sessions SET metadata = '{}', participants = '[]', failure = NULL, facts_failure = NULL WHERE tenant_id = ? AND id = ?
+
+-- name: unsummarized (closed ones that are large enough, without a summary of this version, in order)
+SELECT s.* FROM sessions s
+WHERE s.tenant_id = ? AND s.status <> 'open' AND (s.summary_version IS NULL OR s.summary_version < ?)
+    AND s.message_count >= ? AND s.seq > ?
+ORDER BY s.seq LIMIT ?
+
+-- name: count_unsummarized
+SELECT count(*) FROM sessions
+WHERE tenant_id = ? AND status <> 'open' AND (summary_version IS NULL OR summary_version < ?) AND message_count >= ?

@@ -1,0 +1,30 @@
+"""`/v1/backfills`: work over what is there already."""
+
+from __future__ import annotations
+
+import msgspec
+
+from recollect.api import wire
+from recollect.api.memories import as_wire
+from recollect.api.route import Call, Route
+from recollect.backfills import Kind
+
+
+class BackfillBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What to make: vectors that are missing (or, with `everything`, all), summaries of sessions, memories of logged
+    questions; and how many a second at most."""
+
+    what: Kind
+    everything: bool = False
+    rows_per_second: wire.Rate | None = None
+
+
+async def start(call: Call[BackfillBody, None]) -> wire.JobObject:
+    body = call.body
+    job = await call.house.recollect.backfills_as(call.memories.subject).start(
+        body.what, everything=body.everything, rows_per_second=body.rows_per_second
+    )
+    return as_wire(job, wire.JobObject)
+
+
+ROUTES = (Route("POST", "/v1/backfills", "Start a backfill", start, "admin", wire.JobObject, BackfillBody),)
