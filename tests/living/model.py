@@ -53,6 +53,10 @@ KNOWS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 DECIDED = re.compile(r"we decided|let's go with|scratch", re.IGNORECASE)
 WILL = re.compile(r"\bI(?: wi|')ll\b")
+NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+PAIR = re.compile(r"^(\d+)\. earlier: (.*) \| later: (.*)$", re.MULTILINE)
+SPOKEN = re.compile(r"^\[[^\]]*\] [^:]{1,30}: (.*)$", re.MULTILINE)
+QUESTION = re.compile(r"[^.!?\n]+\?")
 
 
 class Thinker:
@@ -67,7 +71,7 @@ class Thinker:
         if self.away:
             return JSONResponse({"error": {"message": "overloaded"}}, 503)
         body = await request.json()
-        said = self.answer(told(body))
+        said = self.answer(*told(body))
         self.asked.append(said)
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
         head = {"id": "c", "created": 0, "model": "thinker"}
@@ -84,40 +88,48 @@ class Thinker:
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
-    def answer(self, prompt: str) -> str:
-        """JSON of facts when facts are asked for, of a summary when the fields of one are."""
-        if '"open_questions"' in prompt or "open_questions" in prompt:
+    def answer(self, system: str, prompt: str) -> str:
+        """A summary's JSON, a verdict on pairs of facts, or facts, whichever is asked for."""
+        if "open_questions" in system:
             return json.dumps(summary(prompt))
+        if pairs := PAIR.findall(prompt):
+            return json.dumps([{"line": int(number), "is": verdict(*pair)} for number, *pair in pairs])
         found = [
-            {"fact": fact, "confidence": 0.9, "tags": list(tags)}
+            {"fact": fact, "confidence": 0.9, "tags": list(tags), "messages": [int(line[1])]}
+            for line in NUMBERED.finditer(prompt)
             for needle, (fact, tags) in KNOWS.items()
-            if needle in prompt
+            if needle in line[2]
         ]
         said = json.dumps(found)
         return f"Here is what I found:\n```json\n{said}\n```" if len(found) % 2 else said
 
 
+def verdict(earlier: str, later: str) -> str:
+    """Two sentences that begin alike and differ say that something has changed."""
+    if earlier == later:
+        return "same"
+    return "contradicts" if earlier.split()[:2] == later.split()[:2] else "unrelated"
+
+
 def summary(prompt: str) -> dict[str, Any]:
-    """Three sentences of the conversation, and its lists."""
-    lines = [line.strip() for line in prompt.splitlines() if re.search(r"\w: \S", line)]
-    spoken = [line.split(": ", 1)[1] for line in lines]
-    chosen = [text for text in spoken if len(text) > 40 or any(letter.isdigit() for letter in text)]
+    """Some sentences of the conversation, and its lists."""
+    spoken = [line[1] for line in SPOKEN.finditer(prompt)] or prompt.splitlines()[1:]
+    questions = [text.strip() for text in QUESTION.findall("\n".join(spoken))]
+    chosen = [text for text in spoken if len(text) > 30 or any(letter.isdigit() for letter in text)]
     return {
-        "summary": " ".join(chosen[:12]),
+        "summary": " ".join(chosen[:40]),
         "topics": sorted({word for text in chosen for word in re.findall(r"[a-z]{7,}", text)})[:5],
         "decisions": [text for text in spoken if DECIDED.search(text)],
-        "open_questions": [text for text in spoken if text.endswith("?")][-2:],
+        "open_questions": questions[-2:],
         "action_items": [text for text in spoken if WILL.search(text)],
         "entities": sorted({word for text in spoken for word in re.findall(r"(?<=\w )[A-Z][a-z]+", text)}),
     }
 
 
-def told(body: dict[str, Any]) -> str:
-    """All text of a request."""
-    return "\n".join(
-        message["content"] if isinstance(message["content"], str) else json.dumps(message["content"])
-        for message in body["messages"]
-    )
+def told(body: dict[str, Any]) -> tuple[str, str]:
+    """What a request says for the system and for the user."""
+    by_role = {message["role"]: str(message["content"]) for message in body["messages"]}
+    return by_role.get("system", ""), by_role.get("user", "")
 
 
 def event(data: dict[str, Any]) -> str:

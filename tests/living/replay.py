@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import httpx
@@ -14,8 +15,8 @@ from .expected import Expected
 from .talk import BOT, Changed, Said, events, holds, user_of
 
 Row = dict[str, Any]
-DONE = 120.0
-"""Seconds that background work may take."""
+DONE, WEEKS = 120.0, 8.0
+"""Seconds that background work may take; after how many the weeks are looked at as they are."""
 
 
 class Asking:
@@ -94,7 +95,35 @@ def settle(asking: Asking) -> None:
     for session in asking.pages("/v1/sessions"):
         if session["status"] == "open":
             asking.call("POST", f"/v1/sessions/{session['id']}/close")
-    wait(lambda: not under_way(asking))
+    began = time.monotonic()
+    while (left := under_way(asking)) or weeks_told(asking) != weeks_held(asking):
+        waited = time.monotonic() - began
+        assert waited < DONE, left
+        if not left and waited > WEEKS:
+            return
+        time.sleep(0.1)
+
+
+def weeks_held(asking: Asking) -> dict[tuple[str, str], int]:
+    """The channels and weeks (as `2026-W10`) in which more than one session was summarized, and how many were."""
+    counted: dict[tuple[str, str], int] = {}
+    for session in asking.pages("/v1/sessions", status="summarized"):
+        week = session["channel_id"], week_of(session["started_at"][:10])
+        counted[week] = counted.get(week, 0) + 1
+    return {week: count for week, count in counted.items() if count > 1}
+
+
+def weeks_told(asking: Asking) -> dict[tuple[str, str], int]:
+    """The weeks of which there is a summary of summaries, and of how many it tells."""
+    rows = asking.pages("/v1/memories", kinds="rollup")
+    assert len({(row["channel_id"], row["metadata"]["week"]) for row in rows}) == len(rows)
+    return {(row["channel_id"], row["metadata"]["week"]): row["metadata"]["sessions"] for row in rows}
+
+
+def week_of(day: str) -> str:
+    """The ISO week of a day."""
+    year, week, _ = date.fromisoformat(day).isocalendar()
+    return f"{year}-W{week:02}"
 
 
 def under_way(asking: Asking) -> list[Row]:
@@ -110,15 +139,7 @@ def under_way(asking: Asking) -> list[Row]:
     ]
 
 
-MAKES = ("facts.extract", "memories.embed", "sessions.summarize", "sessions.rollup")
-
-
-def wait(true: Callable[[], bool], seconds: float = DONE) -> None:
-    """Waits for something to become true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+MAKES = ("facts.extract", "memories.embed", "sessions.summarize")
 
 
 @dataclass
