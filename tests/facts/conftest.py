@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,19 +16,12 @@ from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.sync_facts import BlockingFacts
 from recollect.types import Memory, Subject
 
-UNDER_WAY = "SELECT kind, error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running') AND kind LIKE 'facts.%'"
+UNDER_WAY = "SELECT error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running') AND kind LIKE 'facts.%'"
 
 
 def on(text: str) -> datetime:
     """A moment: `2024-05-01`, with or without a time."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-def script_file(folder: Path, *turns: Mapping[str, Any]) -> dict[str, str]:
-    """The section for a model that plays these turns."""
-    path = folder / "script.json"
-    path.write_text(json.dumps({"turns": list(turns)}))
-    return {"url": f"scripted:{path}"}
 
 
 class Talk:
@@ -44,7 +35,8 @@ class Talk:
 
     def by(self, user: str | None = None, role: str = "member") -> tuple[BlockingFacts, BlockingMemories]:
         """Facts and memories as a user sees them; as the admin for none."""
-        who = self.admin if user is None else Subject(tenant_id=self.tenant, user_id=user, role=role)  # type: ignore[arg-type]
+        named = role if user else "admin"
+        who = Subject(tenant_id=self.tenant, user_id=user, role=named)  # type: ignore[arg-type]
         return self.rc.facts_as(who), self.rc.acting_as(who)
 
     @property

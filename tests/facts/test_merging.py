@@ -39,6 +39,8 @@ AGAINST = Relation.CONTRADICTS
         ("Mara has a dog", "Mara has a dog called Rex", Relation.NEAR),
         ("Mara has a dog called Rex", "Mara has a dog", Relation.REFINES),
         ("Mara works at Acme as a nurse", "Mara works at Acme", Relation.REFINES),
+        ("Mara enjoys hiking in mountains", "Mara likes hiking in the mountains", Relation.NEAR),
+        ("Mara likes green tea", "Mara likes black tea", Relation.OTHER),
         ("Bob likes tea", "Ann likes tea", Relation.OTHER),
         ("Mara's sister likes tea", "Mara likes tea", Relation.OTHER),
         ("Mara's cat is called Bo", "Mara's dog is called Bo", Relation.OTHER),

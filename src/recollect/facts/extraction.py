@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from recollect import prompts
 from recollect.db import Connection
@@ -84,6 +86,7 @@ class Extraction:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.settings = core.config.facts
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self.bounds = Bounds(self.settings.near_cosine, self.settings.near_jaccard)
 
     # --- the job -----------------------------------------------------------------------------------
@@ -98,14 +101,16 @@ class Extraction:
         session, anew = str(run.payload["session_id"]), run.payload.get("messages")
         if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
             return {"waits": True}
+        lock = self._locks.setdefault((run.tenant, session), asyncio.Lock())
         try:
-            found = await self.extract(run.tenant, session, anew)
+            async with lock:  # a model need not be asked twice for what two jobs would both read
+                found = await self.extract(run.tenant, session, anew)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             wait = await self._failed(run.tenant, session, exc)
             await run.report(run.done, cursor=FIRST)
             if isinstance(exc, SpendingLimit):
                 raise
-            raise Postponed(f"{type(exc).__name__}: {exc}", wait) from exc
+            raise Postponed(_reason(exc), wait) from exc
         return {"kept": found.kept, "joined": found.joined, "superseded": found.superseded}
 
     def _waits(self, w: Writing, run: Run, session: str) -> bool:
@@ -144,7 +149,7 @@ class Extraction:
             row = session_of(w.c, tenant, session)
             wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(20, row.facts_attempts if row else 0))
             due = now_micros() + int(wait * 1e6)
-            w.c.run("fail_facts", [f"{type(exc).__name__}: {exc}"[:500], due, tenant, session])
+            w.c.run("fail_facts", [_reason(exc), due, tenant, session])
             return wait
 
         return await self._write(tenant, work)
@@ -168,7 +173,8 @@ class Extraction:
             rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
             if rows:
                 return self._batch(c, session, rows)
-            return Batch(session, [], [], session.facts_seq) if session.facts_rev < session.rev else None
+            behind = session.facts_rev < session.rev or session.facts_failure is not None
+            return Batch(session, [], [], session.facts_seq) if behind else None
 
         return self.core.store.db.read(read, tenant)
 
@@ -221,9 +227,7 @@ class Extraction:
         except ModelRefused as exc:
             if exc.status not in CONTENT or batch.session.facts_attempts + 1 < GIVES_UP:
                 raise
-            log.warning(
-                "session %s: the model refuses some messages, they give no facts: %s", batch.session.id, exc
-            )
+            log.warning("session %s: the model refuses some messages, they give no facts", batch.session.id)
             return [], RULES
         except ModelBroken:
             if batch.session.facts_attempts + 1 < GIVES_UP:
@@ -273,6 +277,13 @@ class Extraction:
         same = {row.id for row in batch.messages if row.id in there and there[row.id].content == row.content}
         resting = [plan for plan in plans if _still_rests(plan.draft, same)]
         return learn(w, resting, self.bounds)
+
+
+def _reason(exc: Exception) -> str:
+    """What went wrong, without the words of a provider, which may be those of the conversation."""
+    status = f" (status {exc.status})" if isinstance(exc, ModelRefused) and exc.status else ""
+    says = (exc.__doc__ or "").partition("\n")[0].strip()
+    return f"{type(exc).__name__}{status}: {says}"
 
 
 def _resting_on(one: Candidate, number: int) -> Candidate:

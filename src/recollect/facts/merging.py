@@ -11,6 +11,14 @@ from recollect.duplicates import contradict, jaccard
 from recollect.facts.claims import conflicting, flipped
 from recollect.text.terms import terms
 
+SHORT = 8
+"""Terms of two facts together up to which a word of its own on either side makes them two."""
+_ALIKE = {
+    term: group.split()[0]
+    for group in ("like love enjoy ador prefer fond", "live resid", "work employ", "use util", "want wish")
+    for term in group.split()
+}
+"""Verbs that say the same, by stem."""
 MONTHS = "january february march april may june july august september october november december"
 DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _SHORT = "|".join(month[:3] for month in MONTHS.split())
@@ -50,7 +58,8 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
     In this order: one text; a value of one attribute that became another (see `claims`), a like that became a dislike,
     a denial, a number or date that changed while the rest stayed: against it. All of the old one and more of the same
     beginning: more exact. Near by cosine or Jaccard, or all of it in the old one, without a difference in numbers,
-    names, dates or negation: as good as the same.
+    names, dates or negation: as good as the same; but two short ones of which each has a word of its own (green tea,
+    black tea) are two, however much they share.
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
@@ -64,8 +73,16 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
     differ = contradict(new, old)
     if _extends(old, new) and first <= second and not (differ and _numbers(new) - _numbers(old)):
         return Relation.NEAR
-    alike = (cosine is not None and cosine >= bounds.cosine) or jaccard(new, old) >= bounds.jaccard
+    alike = (cosine is not None and cosine >= bounds.cosine) or _near_by_words(new, old, bounds)
     return Relation.NEAR if alike and not differ else Relation.OTHER
+
+
+def _near_by_words(new: str, old: str, bounds: Bounds) -> bool:
+    first, second = ({_ALIKE.get(term, term) for term in terms(text)} for text in (new, old))
+    union = first | second
+    if len(first & second) < bounds.jaccard * len(union):
+        return False
+    return len(union) > SHORT or first <= second or second <= first
 
 
 def _plain(text: str) -> str:

@@ -1,0 +1,268 @@
+"""Facts by a model, whatever it answers and whenever it is away: nothing lost, nothing twice, nothing invented."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.errors import ModelUnavailable, NotFound, StorageError
+from recollect.facts import extraction
+from recollect.facts.parsing import MOST
+from recollect.models.script import Play, script_of
+from recollect.sync import BlockingRecollect
+from recollect.types import Subject
+
+TEA = {"fact": "Mara prefers green tea", "confidence": 0.9, "tags": ["food"], "messages": [1]}
+BEES = {"fact": "Mara is allergic to bees", "confidence": 0.8, "messages": [1]}
+SAID = "I am all for green tea. And bees are dangerous: I am allergic."
+LIST = json.dumps([TEA, BEES])
+BOTH = ["Mara prefers green tea", "Mara is allergic to bees"]
+
+
+def settings(folder: Path, **facts: Any) -> dict[str, Any]:
+    """What a product is opened with, whose model plays no turn yet."""
+    path = folder / "script.json"
+    path.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
+    return {
+        "embedder": {"url": "hash:256"},
+        "model": {"url": f"scripted:{path}", "retries": 0},
+        "facts": {"extraction": "eager", "judge": False} | facts,
+    }
+
+
+@pytest.fixture(scope="module")
+def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingRecollect]:
+    """A product whose model says what a test tells it to."""
+    with lasting_home.empty(**settings(tmp_path_factory.mktemp("script"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that failed is asked again at once."""
+    monkeypatch.setattr(extraction, "FIRST_WAIT", 0.02)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (LIST, BOTH),
+        (f"Here you are:\n```json\n{LIST}\n```", BOTH),
+        (LIST[:-30], BOTH[:1]),
+        (json.dumps(BOTH), BOTH),
+        (f"I found two things:\n- {BOTH[0]}\n- {BOTH[1]}", BOTH),
+        (". ".join(BOTH), BOTH),
+        ("[]", []),
+        ("There is nothing worth keeping here.", []),
+        (json.dumps([TEA | {"fact": "Mara plays the tuba", "messages": [1]}, BEES]), BOTH[1:]),
+        (json.dumps([TEA | {"fact": "Mara drinks 12 cups of green tea"}]), []),
+        (json.dumps([TEA | {"messages": [9, 40]}, BEES | {"messages": None}]), BOTH),
+        (json.dumps([TEA, TEA | {"fact": "Mara  prefers green TEA."}]), BOTH[:1]),
+    ],
+)
+@pytest.mark.rows_in("sqlite")
+def test_whatever_the_model_answers(talk: Any, answer: str, kept: list[str]) -> None:
+    asked = talk.script(answer)
+    said = talk.say(SAID, "2024-05-01")
+    assert [text.rstrip(".") for text in talk.live()] == kept
+    assert [talk.known(text).source_refs for text in talk.live()] == [[said]] * len(kept)
+    assert "[1] 2024-05-01 00:00 Mara: I am all for green tea" in asked[0].messages[1]["content"]
+    talk.facts.extract(talk.rows("SELECT id FROM sessions WHERE tenant_id = ?", talk.tenant)[0][0])
+    assert len(asked) == 1
+    assert talk.count() == len(kept)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_ten_thousand_facts_are_fifty(talk: Any) -> None:
+    many = [{"fact": f"Mara owns book q{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}qx"} for n in range(10_000)]
+    talk.script(json.dumps(many))
+    talk.say("I own " + " ".join(one["fact"].rsplit(" ", 1)[1] for one in many[:676]) + " book, all of them.")
+    assert MOST - 3 <= talk.count() <= MOST  # words may share their place in a hash of 256
+
+
+def test_a_model_that_is_away_is_waited_for(talk: Any, patient: None) -> None:
+    """Everything said meanwhile is read when it is back: nothing is lost, nothing is twice."""
+    talk.script({"status": 503, "repeat": True})
+    place = {"session_id": "s"}
+    subject = talk.rc.sessions_as(talk.admin)
+    for n, text in enumerate([SAID, "I like the rain", "I like the snow"]):
+        subject.observe([{"content": text, "user_id": "mara", "speaker": "Mara"}], **place)
+        until(lambda n=n: state(talk)[1] > n)  # type: ignore[misc]
+    assert state(talk)[0].startswith("ModelUnavailable")
+    assert (talk.count(), state(talk)[2]) == (0, 0)
+    rain = {"fact": "Mara likes the rain", "messages": [2]}
+    talk.script(json.dumps([TEA, BEES, rain, {"fact": "Mara likes the snow", "messages": [3]}]))
+    talk.settle()
+    assert talk.live() == [*BOTH, "Mara likes the rain", "Mara likes the snow"]
+    assert state(talk)[:2] == (None, 0)
+    jobs = talk.rows("SELECT state FROM jobs WHERE tenant_id = ? AND kind = 'facts.extract'", talk.tenant)
+    assert set(jobs) == {("completed",)}
+
+
+def state(talk: Any) -> tuple[Any, int, int]:
+    sql = "SELECT facts_failure, facts_attempts, facts_seq FROM sessions WHERE tenant_id = ?"
+    return talk.rows(sql, talk.tenant)[0]  # type: ignore[no-any-return]
+
+
+def until(true: Callable[[], Any]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_model_that_says_nothing_or_refuses_holds_nothing_up_for_ever(talk: Any, patient: None) -> None:
+    asked = talk.script({"text": ""}, {"text": ""}, {"text": ""}, {"text": LIST, "when": "rain"})
+    talk.say("Good to know: we met in the garden.", session_id="s")
+    assert len(asked) == extraction.GIVES_UP
+    assert talk.count() == 0
+    talk.script(
+        {"status": 400}, {"status": 400}, {"status": 400}, {"status": 401}, {"text": LIST, "when": "rain"}
+    )
+    talk.say("Something that a filter does not like", session_id="s")
+    assert talk.count() == 0
+    talk.say(f"{SAID} Also, it rains: rain.", session_id="s")
+    assert talk.live() == BOTH
+
+
+def test_dying_between_answer_and_write_loses_and_doubles_nothing(home: Any, tmp_path: Path) -> None:
+    """The first process is stopped while the model answers; the second takes the job up."""
+    given = settings(tmp_path)
+    with home.open(**given) as first:
+        script(first, {"text": LIST, "first": 30.0})
+        first.sessions.observe([{"content": SAID, "speaker": "Mara"}], channel_id="c")
+        until(lambda: first.inner.core.model.asked)
+    with home.open(**given) as second:
+        assert second.memories.count(kinds=["fact"]) == 0
+        script(second, {"text": LIST})
+        second.inner.core.jobs.wake("facts.extract")
+        until(lambda: second.memories.count(kinds=["fact"]) == 2)
+    with home.open(**given) as third:
+        script(third, {"text": LIST, "repeat": True})
+        (session,) = third.inner.core.store.db.read(lambda c: c.select("SELECT id FROM sessions", []))
+        assert third.facts.extract(session[0]).kept == 0
+        change = (
+            "UPDATE sessions SET facts_seq = 0 RETURNING 1"  # as if it had died before it was written down
+        )
+        third.inner.core.store.db.write(lambda c: c.select(change, [])).result()
+        done = third.facts.extract(session[0])
+        assert (done.kept, done.joined) == (0, 2)
+        assert third.memories.count(kinds=["fact"]) == 2
+
+
+def script(rc: BlockingRecollect, *turns: dict[str, Any]) -> None:
+    """What the model of a product says from here on."""
+    model: Any = rc.inner.core.model
+    model.play = Play(script_of(list(turns)))
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk.script(LIST, LIST)
+    real = extraction.learn
+
+    def broken(*args: Any) -> Any:
+        real(*args)
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(extraction, "learn", broken)
+    with monkeypatch.context() as m:
+        m.setattr("recollect.jobs.backoff", lambda attempt: 0.05)
+        subject = talk.rc.sessions_as(talk.admin)
+        subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
+        until(lambda: len(talk.core.model.asked) > 0)
+        time.sleep(0.05)
+        assert talk.count() == 0
+        monkeypatch.setattr(extraction, "learn", real)
+        talk.settle()
+    assert talk.live() == BOTH
+
+
+@pytest.mark.rows_in("sqlite")
+def test_what_goes_while_the_model_answers_leaves_no_fact(talk: Any) -> None:
+    talk.script({"text": LIST, "first": 0.15})
+    sessions = talk.rc.sessions_as(talk.admin)
+    (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
+    until(lambda: talk.core.model.asked)
+    sessions.delete_message("s", kept.message.id)
+    talk.settle()
+    assert talk.count() == 0
+
+
+def test_lazy_facts_come_when_a_session_is_closed(home: Any, tmp_path: Path) -> None:
+    with home.open(**settings(tmp_path, extraction="lazy")) as rc:
+        script(rc, {"text": LIST})
+        rc.sessions.observe([{"content": SAID, "speaker": "Mara"}], channel_id="c")
+        (session,) = rc.inner.core.store.db.read(lambda c: c.select("SELECT id FROM sessions", []))
+        time.sleep(0.1)
+        assert rc.inner.core.model.asked == []
+        rc.sessions.close(session[0])
+        until(lambda: rc.memories.count(kinds=["fact"]) == 2)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_extraction_is_opted_into_and_out_of(talk: Any) -> None:
+    asked = talk.script({"text": LIST, "repeat": True})
+    talk.say(SAID, extraction=False)
+    assert asked == []
+    with pytest.raises(NotFound):
+        talk.rc.facts_as(Subject(tenant_id="elsewhere")).extract(
+            talk.rows("SELECT id FROM sessions WHERE tenant_id = ?", talk.tenant)[0][0]
+        )
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_second_question_tells_what_rules_cannot(home: Any, tmp_path: Path) -> None:
+    one = {"fact": "Mara is vegan and eats plants", "messages": [1]}
+    two = {"fact": "Mara eats steak and plants", "messages": [1]}
+    with home.open(**settings(tmp_path, judge=True)) as rc:
+        place = {"channel_id": "c", "extraction": True}
+
+        def say(text: str, *turns: dict[str, Any]) -> list[str]:
+            script(rc, *turns)
+            before = facts(rc)
+            rc.sessions.observe([{"content": text, "speaker": "Mara"}], **place)
+            until(lambda: facts(rc) != before)
+            return facts(rc)
+
+        say("I am vegan and eat plants", {"text": json.dumps([one])})
+        said = say(
+            "I had steak, and plants",
+            {"text": json.dumps([two])},
+            {"text": '[{"line": 1, "is": "contradicts"}]'},
+        )
+        asked = rc.inner.core.model.asked[-1].messages[1]["content"]
+        assert asked == f"1. earlier: {one['fact']} | later: {two['fact']}"
+        assert said == [two["fact"]]
+        assert (
+            say("allergic to bees, eats plants", {"text": json.dumps([BEES])}, {"status": 503})[-1]
+            == BEES["fact"]
+        )
+
+
+def facts(rc: BlockingRecollect) -> list[str]:
+    return [row.content for row in rc.memories.list(kinds=["fact"], order="asc").data]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_model_consolidates_and_is_not_believed_everything(talk: Any) -> None:
+    texts = ["The project is called antwort.", "The project antwort is in Go."]
+    talk.memories.add_many([{"content": text, "kind": "fact"} for text in texts])
+    talk.script({"status": 503})
+    with pytest.raises(ModelUnavailable):
+        talk.facts.consolidate()
+    assert talk.live() == texts
+    talk.script("antwort makes 9 million a year.")
+    talk.facts.consolidate()
+    assert talk.live() == [" ".join(texts)]
+    talk.facts.undo(talk.known(" ".join(texts)).id)
+    talk.memories.add_many([{"content": f"{text} Really.", "kind": "fact", "user_id": "u"} for text in texts])
+    talk.script("The project antwort, as it is called, is in Go, really.")
+    talk.facts.consolidate()
+    assert talk.live()[-1] == "The project antwort, as it is called, is in Go, really."
