@@ -129,5 +129,8 @@ def test_a_style_is_told_by_its_speakers(said_by: list[str | None], style: str) 
     assert style_of(said_by) == style
 
 
-def test_a_user_is_known_by_role() -> None:
-    assert of("tea", [said(1, "tea", role="user"), said(2, "tea", role="assistant")])["user"] == [1.0, 0.0]
+def test_what_the_user_said_counts_unless_the_assistant_is_asked_what_it_said() -> None:
+    messages = [said(1, "tea", role="user"), said(2, "tea", role="assistant")]
+    assert of("Which tea do I like?", messages)["author"] == [1.0, 0.0]
+    assert of("Can you tell me which tea I like?", messages)["author"] == [1.0, 0.0]
+    assert of("Which tea did you recommend?", messages)["author"] == [0.0, 1.0]

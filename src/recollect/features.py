@@ -16,6 +16,7 @@ from recollect.filters import Filter, matches
 from recollect.rerank import FEATURES
 from recollect.rows import attributes, compact_json, fetch, speaker_of
 from recollect.text.cover import asks, asks_when, held, rarity, timely
+from recollect.text.questions import normalise
 from recollect.text.terms import query_terms, word_terms
 from recollect.text.when import closeness, times
 
@@ -29,6 +30,7 @@ USERS = frozenset({"user", "human"})
 ROLES = USERS | {"assistant", "ai", "bot", "model", "agent", "system", "developer", "tool", "function"}
 """How a speaker is called who has no name."""
 _WORDS = re.compile(r"[^\W_]+")
+_YOU = re.compile(r"\byou(?:r|rs|'ve|'d)?\b", re.IGNORECASE)
 
 
 class Candidate(NamedTuple):
@@ -132,7 +134,7 @@ def features(
         columns["dated"] = np.array([float(timely(one.content)) for one in messages])
     if timed and (named := times(question, now)):
         columns["when"] = closeness(named, np.array([one.occurred_at for one in messages], np.int64))
-    columns["user"] = np.array([float(who is not None and who.lower() in USERS) for who in said_by])
+    columns["author"] = _authored(question, said_by)
     nothing = np.zeros(len(messages))
     return np.stack([columns.get(name, nothing) for name in FEATURES], axis=1)
 
@@ -212,3 +214,9 @@ def _named(question: str, said_by: Sequence[str | None]) -> Floats:
     if not any(called.values()):
         return np.zeros(len(said_by))
     return np.array([1.0 if who and called.get(who) else -1.0 for who in said_by])
+
+
+def _authored(question: str, said_by: Sequence[str | None]) -> Floats:
+    """1 for what the user of an assistant said; for what the assistant did, where the question says "you" to it."""
+    roles = ROLES - USERS if _YOU.search(normalise(question)) else USERS
+    return np.array([float(who is not None and who.lower() in roles) for who in said_by])

@@ -31,7 +31,7 @@ FEATURES = (
     "answers",
     "dated",
     "when",
-    "user",
+    "author",
 )
 """The columns of a feature matrix:
 
@@ -47,7 +47,7 @@ FEATURES = (
 | answers | 0, 1 | what was said before it ends by asking |
 | dated | 0, 1 | it has a word of time in it, and the question asks when |
 | when | 0..1 | how near it was said to a time that the question names |
-| user | 0, 1 | it was said by the user of an assistant |
+| author | 0, 1 | it was said by the user of an assistant; by the assistant, where the question asks it what it said |
 """
 STEEPNESS = 4.0
 STYLES = ("people", "assistant", "plain")
@@ -100,7 +100,9 @@ PEOPLE = Weights(
 )
 """People who chat. Fitted on five conversations of LoCoMo (`recollect eval fit`)."""
 ASSISTANT = Weights(
-    "assistant", {"overlap": 0.1, "sitting": 0.1, "when": 0.2, "user": 0.15}, {"sitting": 0.5, "user": 0.5}
+    "assistant",
+    {"overlap": 0.1, "sitting": 0.1, "when": 0.2, "author": 0.15},
+    {"sitting": 0.5, "author": 0.5},
 )
 """A user and an assistant. Set by hand: what a user says is evidence more often than what it is told; weights of people
 chatting are known to hurt here, so of these only a little of what does not depend on the style is kept."""

@@ -14,7 +14,7 @@ import typer
 
 from recollect.errors import InvalidInput
 from recollect.evals import ablate as ablation
-from recollect.evals import beir, fit, locomo, report, synthetic
+from recollect.evals import assistant, beir, fit, locomo, report, synthetic
 from recollect.evals.dataset import Dataset
 from recollect.evals.run import Asking, Progress, Run, Written, ask, written
 from recollect.evals.terminal import show, shown_progress
@@ -140,6 +140,27 @@ def synthetic_command(
     """The bundled set: memories with near misses written beside them (look at k=1 and at noise)."""
     asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
     _evaluate(synthetic.read(), _ways(asking, ablate), embedder, limit, data, dump, json)
+
+
+@app.command("assistant")
+def assistant_command(
+    mode: ModeOption = Mode.HYBRID,
+    embedder: EmbedderOption = None,
+    limit: LimitOption = None,
+    depth: DepthOption = 10,
+    dense_weight: WeightOption = None,
+    rerank: RerankOption = None,
+    recency: RecencyOption = None,
+    times: TimesOption = None,
+    enrich: EnrichOption = None,
+    ablate: AblateOption = False,
+    data: DataOption = ":memory:",
+    dump: DumpOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The bundled set: memories with near misses written beside them (look at k=1 and at noise)."""
+    asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
+    _evaluate(assistant.read(), _ways(asking, ablate), embedder, limit, data, dump, json)
 
 
 @app.command("locomo")
