@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -45,7 +46,8 @@ class House:
 
     def stock(self, text: str = "the kettle is green", *, key: str | None = None) -> dict[str, str]:
         """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent, a response,
-        a conversation with one item: their ids, as the parameters of paths are called."""
+        a conversation with one item, a session with one message, a document that was asked something, and a note: their
+        ids, as the parameters of paths are called."""
 
         def made(path: str, **options: Any) -> str:
             answer = self.request("POST", f"/v1/{path}", key=key, **options)
@@ -64,7 +66,11 @@ class House:
         talk = made("conversations", json={"metadata": {"mark": text}})
         said = {"items": [{"role": "user", "content": text}]}
         item = self.request("POST", f"/v1/conversations/{talk}/items", key=key, json=said).json()["first_id"]
+        talk_of = {"messages": [{"content": text}], "session_id": f"talk-{secrets.token_hex(6)}"}
+        heard = self.request("POST", "/v1/messages", key=key, json=talk_of).json()["data"][0]
+        ask = self._asked(text, key)
         return {
+            **ask,
             "file_id": file,
             "store_id": store,
             "batch_id": batch,
@@ -72,9 +78,27 @@ class House:
             "agent_id": made("agents", json={"name": "stocked", "instructions": text}),
             "conversation_id": talk,
             "item_id": item,
+            "session_id": heard["session_id"],
+            "message_id": heard["id"],
             "response_id": self.answered(
                 made("responses", json={"input": text, "background": True}), key=key
             ),
+        }
+
+    def _asked(self, text: str, key: str | None) -> dict[str, str]:
+        def sent(path: str, **body: str) -> dict[str, str]:
+            answer = self.request("POST", f"/api/v1/upload-ask/{path}", key=key, json=body)
+            assert answer.status_code == 200, answer.text
+            return dict(answer.json())
+
+        document = sent("documents", title="kettle", text=text)
+        query = sent("query", question=text)
+        note = sent("memories", content=text)
+        return {
+            "document_id": document["id"],
+            "query_id": query["id"],
+            "ask_session_id": query["sessionId"],
+            "memory_id": note["id"],
         }
 
     def answered(self, response: str, *, key: str | None = None) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from recollect.embedders.base import Embedded, Embedder, Span, Task
 from recollect.uploadask.prompting import NO_PASSAGE, RULES, RULES_HISTORY, RULES_MEMORIES
 
 
@@ -115,17 +117,39 @@ def test_a_memory_that_repeats_a_chunk_is_left_out(desk: Any) -> None:
     assert found["memories"][0]["source"] == "manual"
 
 
-def test_documents_and_memories_share_one_embedding(desk: Any) -> None:
+class Heard(Embedder):
+    """An embedder that keeps the questions it embeds."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner = inner
+        self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
+        self.calibration = inner.calibration
+        self.questions: list[str] = []
+
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        self.questions += texts if task == "query" else ()
+        return await self.inner.embed(texts, task)
+
+    def split(self, text: str) -> list[Span]:
+        return self.inner.split(text)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_documents_and_memories_share_one_embedding_of_question_and_brief(desk: Any) -> None:
     desk.document()
     desk.post("/memories", {"content": "The boiler is in the cellar."})
-    before = desk.core.embedder.work.texts
-    found = desk.post("/query", {"question": "Where is the boiler?"})
+    session = desk.ask("Who built the house?")["sessionId"]
+    cached = desk.core.embedder
+    cached.inner = heard = Heard(cached.inner)
+    try:
+        found = desk.ask("Where is the boiler?", sessionId=session)
+    finally:
+        cached.inner = heard.inner
     assert found["sources"]
     assert found["memories"]
-    # one for the question; the vectors of what is remembered may follow by now, each of a text of its own
-    later = desk.rows("SELECT count(*) FROM embeddings WHERE tenant_id = ?", desk.tenant)
-    desk.settle()
-    assert desk.core.embedder.work.texts - before <= 1 + 2 * len(later)
+    assert heard.questions == ["Where is the boiler?\nWho built the house?\nAnswered: Who built the house?"]
 
 
 def test_importance_lifts_a_memory_and_no_more_than_by_a_quarter(desk: Any) -> None:

@@ -193,7 +193,7 @@ DOCUMENTS, SESSIONS, MEMORIES, LOGS = (
     f"{AT}/{name}" for name in ("documents", "sessions", "memories", "logs")
 )
 DOCUMENT = f"{DOCUMENTS}/{{document_id}}"
-SESSION = f"{SESSIONS}/{{session_id}}"
+SESSION = f"{SESSIONS}/{{ask_session_id}}"
 USER = own.UserQuery
 ROUTES = (
     Route("POST", DOCUMENTS, "Upload a document", add, "write", Document, own.DocumentBody, long=True, form=FORM),
