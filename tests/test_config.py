@@ -566,16 +566,15 @@ def test_a_later_layer_overrules_a_source_key() -> None:
 
 
 def test_keys_for_later_are_kept_and_said_to_do_nothing() -> None:
-    text = "uploadask: {memory: {topKMems: 5}}\nmemory: {enabled: true}"
-    config = from_file(text, {"CONTEXT_SESSION_MEMORY_ENABLED": "false"})
+    text = "vector_memory: {enabled: true}\nmemory: {extraction: {strategy: lazy}}"
+    config = from_file(text, {"VECTOR_EMBEDDING_MODEL": "any"})
     assert {key: given.value for key, given in config.sources.items()} == {
-        "uploadask.memory.topKMems": 5,
-        "memory.enabled": True,
-        "CONTEXT_SESSION_MEMORY_ENABLED": False,
+        "vector_memory.enabled": True,
+        "memory.extraction.strategy": "lazy",
+        "VECTOR_EMBEDDING_MODEL": "any",
     }
     assert {given.note for given in config.sources.values()} == {"accepted, no effect yet"}
-    origin = setting(config, "CONTEXT_SESSION_MEMORY_ENABLED").origin
-    assert origin == "environment CONTEXT_SESSION_MEMORY_ENABLED"
+    assert setting(config, "VECTOR_EMBEDDING_MODEL").origin == "environment VECTOR_EMBEDDING_MODEL"
 
 
 # The language model, responses and summaries
@@ -639,7 +638,27 @@ def test_the_episodic_block_sets_what_a_response_takes_from_memory() -> None:
     config = from_file("memory: {enabled: true, retrieval: {max_results: 3, min_score: 0.2}}")
     assert config.responses == Responses(memory_results=3, memory_min_score=0.2)
     assert setting(config, "memory.retrieval.min_score").note == "in force as responses.memory_min_score"
-    assert setting(config, "memory.enabled").note == "accepted, no effect yet"
+    assert setting(config, "memory.enabled").note == "in force as facts.extraction"
+
+
+@pytest.mark.parametrize(
+    ("block", "key", "value"),
+    [
+        ("{enabled: true}", "facts.extraction", "lazy"),
+        ("{enabled: true, extraction: {strategy: eager}}", "facts.extraction", "eager"),
+        ("{enabled: false, extraction: {strategy: eager}}", "facts.extraction", "off"),
+        ("{extraction: {strategy: eager, model: small}}", "facts.extraction", "off"),
+        ("{extraction: {strategy: eager, model: small}}", "facts.model", "small"),
+        ("{consolidation: {interval: 2d}}", "facts.consolidation_hours", 48),
+        ("{consolidation: {interval: 90m}}", "facts.consolidation_hours", 2),
+        ("{consolidation: {interval: 0h}}", "facts.consolidation_hours", 0),
+        ("{decay: {enabled: false}}", "facts.decay", False),
+        ("{decay: {enabled: false}}", "search.recency", "off"),
+        ("{decay: {half_life_days: 30}}", "search.half_life_days", 30.0),
+    ],
+)
+def test_the_episodic_block_sets_what_becomes_of_facts(block: str, key: str, value: Any) -> None:
+    assert value_of(from_file(f"memory: {block}"), key) == value
 
 
 def test_summaries_are_set_by_file_and_by_the_variables_of_their_source() -> None:

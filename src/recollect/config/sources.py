@@ -7,6 +7,7 @@ capability that will read them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -131,6 +132,7 @@ ENVIRONMENT: dict[str, str] = {
 } | {key: key for key in OTHERS if key.isupper()}
 """Environment variables by the key they set, of ours or of theirs."""
 
+_DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 PREFIXES = ("ANTWORT_SUMMARIZATION_", "ANTWORT_FILESEARCH_", "CONTEXT_SESSION_", "VECTOR_EMBEDDING_")
 
 BACKENDS: dict[str, tuple[str, str]] = {
@@ -337,6 +339,32 @@ def _session(given: Mapping[str, Given]) -> list[Given]:
     return made
 
 
+def _episodic(given: Mapping[str, Given]) -> list[Given]:
+    """Facts out of conversations: off unless `memory.enabled`, then by the strategy, lazy where none is named."""
+    enabled, strategy, interval, decay = (
+        f"memory.{name}"
+        for name in ("enabled", "extraction.strategy", "consolidation.interval", "decay.enabled")
+    )
+    made = []
+    if enabled in given:
+        on = given[enabled].value
+        named = [strategy] if on and strategy in given else []
+        value = "off" if not on else given[strategy].value if named else "lazy"
+        made.append(_made("facts.extraction", value, given, [enabled, *named]))
+    if interval in given:
+        made.append(_made("facts.consolidation_hours", hours(given[interval].value), given, [interval]))
+    if decay in given and not given[decay].value:
+        made.append(_made("search.recency", "off", given, [decay]))
+    return [*made, *_set(given, {"memory.decay.half_life_days": "search.half_life_days"})]
+
+
+def hours(duration: str) -> int:
+    """A duration in whole hours, at least one; none stays none."""
+    number, unit = _DURATION.fullmatch(duration).groups()  # type: ignore[union-attr]
+    seconds = int(number) * {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}[unit]
+    return max(1, round(seconds / 3_600)) if seconds else 0
+
+
 def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
     """Values of ours that are those of the source keys; an empty text counts as not given."""
     return [
@@ -346,7 +374,7 @@ def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
     ]
 
 
-RULES = (_same, _backend, _file_search_backend, _embedder, _endpoint, _session)
+RULES = (_same, _episodic, _backend, _file_search_backend, _embedder, _endpoint, _session)
 """Each makes values of ours out of the source keys given, by canonical name. One that meets a backend or a
 provider this version does not have raises ConfigError."""
 

@@ -255,8 +255,7 @@ class Extraction:
         found = []
         for number, row in enumerate(batch.messages, 1):
             if row.role == "user":
-                speaker = row.speaker or row.user_id
-                for one in captured(row.content, speaker, self.settings.max_per_turn):
+                for one in captured(row.content, row.speaker, self.settings.max_per_turn):
                     found.append(_resting_on(one, number))
         return found
 
