@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.facts.decay import DAY, days_unused, decayed, value
+from recollect.facts.decay import DAY, days_unused, freshness, value
 from recollect.facts.grounding import grounded
 from recollect.facts.judging import verdicts
 from recollect.facts.merging import Known, Relation, place, relation
@@ -159,9 +159,9 @@ def test_what_a_model_says_of_pairs_is_read_in_any_wrapping() -> None:
 def test_decay_is_linear_and_never_below_zero(made: int, used: int | None, now: int, half: float) -> None:
     days = days_unused(made, used, now)
     assert days == max(0.0, (now - max(made, used or 0)) / DAY)
-    assert decayed(0.8, half, half) == pytest.approx(0.4)
-    assert 0.0 <= decayed(0.8, days, half) <= 0.8
-    assert decayed(1.0, 2 * half + 1, half) == 0.0
+    assert freshness(half, half) == pytest.approx(0.5)
+    assert 0.0 <= freshness(days, half) <= 1.0
+    assert freshness(2 * half + 1, half) == 0.0
     assert value(0.5, 3, days, half) >= value(0.5, 2, days, half)
     assert value(0.5, 0, days, None) == 0.5
 

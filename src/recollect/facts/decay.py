@@ -20,11 +20,6 @@ def freshness(days: float, half_life_days: float) -> float:
     return max(0.0, 1.0 - 0.5 / half_life_days * days)
 
 
-def decayed(similarity: float, days: float, half_life_days: float) -> float:
-    """The similarity of a memory that was not used for so many days."""
-    return similarity * freshness(days, half_life_days)
-
-
 def value(confidence: float, access_count: int, days: float, half_life_days: float | None) -> float:
     """What a fact is worth beside others: confidence x (1 + ln(1 + uses)) x freshness; without a half life nothing gets
     old."""
