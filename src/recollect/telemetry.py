@@ -117,6 +117,7 @@ class _State(Collector):
         yield from self._embedding()
         yield from self._indexing()
         yield from self._answering()
+        yield from self._sessions()
         yield from self._asking()
 
     def _sizes(self) -> Iterator[Metric]:
@@ -188,6 +189,30 @@ class _State(Collector):
             for kind, count in self.model.usage().items():
                 asked.add_metric([kind], count)
             yield asked
+
+    def _sessions(self) -> Iterator[Metric]:
+        """What was said, its sessions and their summaries."""
+        tally = self.core.tally.copy()
+        outcomes = ("created", "failed", "skipped")
+        for name, says, label, values in (
+            ("sessions", "Sessions, by what became of them.", "event", ("opened", "closed")),
+            ("session_summaries", "Summaries of sessions, by outcome.", "outcome", outcomes),
+            (
+                "session_rollups",
+                "Weeks of channels summarized, by outcome.",
+                "outcome",
+                ("created", "failed"),
+            ),
+        ):
+            family = CounterMetricFamily(f"recollect_{name}", says, labels=[label])
+            for value in values:
+                family.add_metric([value], tally[f"{name}.{value}"])
+            yield family
+        for name, says in (
+            ("messages_observed", "Messages that were kept."),
+            ("session_summary_seconds", "Seconds spent making summaries of sessions."),
+        ):
+            yield CounterMetricFamily(f"recollect_{name}", says, value=tally[name])
 
     def _asking(self) -> Iterator[Metric]:
         """Questions to uploaded documents."""

@@ -59,7 +59,10 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/memories/forget": {"json": {"ids": ["x"]}},
         "POST /v1/context": {
             "json": {
-                "query": "something of a kettle", "stores": [ids["store_id"]], "system": "Be brief.", "explain": True,
+                "query": "something of a kettle",
+                "stores": [ids["store_id"]],
+                "system": "Be brief.",
+                "explain": True,
                 "recent": [{"role": "user", "content": "hello"}],
             }
         },
@@ -84,13 +87,17 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/conversations/{conversation_id}/items": {
             "json": {"items": [{"role": "assistant", "content": "b"}]}
         },
-        "POST /v1/messages": {"json": {"messages": [{"content": "a", "speaker": "Ana"}], "channel_id": "said"}},
+        "POST /v1/messages": {
+            "json": {"messages": [{"content": "a", "speaker": "Ana"}], "channel_id": "said"}
+        },
         "POST /v1/sessions/{session_id}/messages": {"json": {"messages": [{"content": "b"}]}},
         "POST /v1/sessions/{session_id}/messages/{message_id}": {"json": {"content": "c"}},
         "POST /v1/agents": {"json": {"name": "n", "memory": {"episodic": True, "min_score": 0.5}}},
         "POST /api/v1/upload-ask/documents": {"json": {"title": "a", "text": "The kettle is green."}},
         "POST /api/v1/upload-ask/query": {"json": {"question": "kettle?", "topKMems": 3}},
-        "POST /api/v1/upload-ask/qa/query": {"json": {"query": "kettle?", "sessionId": ids["ask_session_id"]}},
+        "POST /api/v1/upload-ask/qa/query": {
+            "json": {"query": "kettle?", "sessionId": ids["ask_session_id"]}
+        },
         "POST /api/v1/upload-ask/memories": {"json": {"content": "The kettle is loud."}},
         f"POST {store}/search": {"json": {"query": "kettle", "explain": True, "expand": {"neighbours": 1}}},
         f"POST {store}/files": {"json": attach},

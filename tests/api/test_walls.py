@@ -272,7 +272,9 @@ def ask(house: Any, key: str, route: Any, id_: str, what: Ask) -> httpx.Response
 def said(answer: httpx.Response, ids: dict[str, str]) -> Any:
     """What an answer says, without what differs anyway; `ids` renames ids."""
     text = answer.text
-    for id_, name in sorted(ids.items(), key=lambda one: -len(one[0])):  # a short one may be part of a long one
+    for id_, name in sorted(
+        ids.items(), key=lambda one: -len(one[0])
+    ):  # a short one may be part of a long one
         text = text.replace(json.dumps(id_, ensure_ascii=False)[1:-1], name)
     if not answer.headers.get("content-type", "").startswith("application/json"):
         return answer.status_code, [

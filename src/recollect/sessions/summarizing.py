@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,6 +114,7 @@ class Summarizing:
     async def _made(
         self, telling: Telling, tenant: str, rows: Sequence[SessionRow], asked: bool = False
     ) -> list[Made]:
+        began = time.perf_counter()
         wanted = [row for row in rows if asked or self._wanted(row)]
         if telling.by_rules:
             found = await self.core.threads.run(self._extracted, telling, tenant, wanted)
@@ -121,6 +123,7 @@ class Summarizing:
             free = asyncio.Semaphore(AT_ONCE)
             made = await asyncio.gather(*(self._asked(telling, free, row, read[row.id]) for row in wanted))
             found = {one.row.id: one for one in made}
+        self.core.tally["session_summary_seconds"] += time.perf_counter() - began  # type: ignore[assignment]
         return [found.get(row.id) or Made(row) for row in rows]
 
     def _wanted(self, row: SessionRow) -> bool:
