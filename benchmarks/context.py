@@ -145,10 +145,12 @@ async def measure(rc: Recollect, store: str, rows: int, questions: int) -> float
         await core.embedder.embed([question(i), semantic_query(question(i), brief)], "query")
 
     async def searched(i: int) -> None:
-        query = semantic_query(question(i), brief)
-        await rc.memories.search(query, limit=27, kinds=kinds, explain=True)  # type: ignore[arg-type]
-        await rc.memories.search(query, limit=8, kinds=["session_summary", "rollup"], explain=True)
-        await rc.knowledge.stores.search(store, query, limit=5)
+        query = question(i)
+        await asyncio.gather(
+            rc.memories.search(query, limit=15, kinds=kinds, explain=True),  # type: ignore[arg-type]
+            rc.memories.search(query, limit=8, kinds=["session_summary", "rollup"], explain=True),
+            rc.knowledge.stores.search(store, query, limit=5),
+        )
 
     def context(**fields: Any) -> Callable[[int], Awaitable[Any]]:
         return lambda i: rc.context(question(i), **fields)

@@ -21,6 +21,7 @@ from recollect.assemble import (
     once,
     semantic_query,
     shortened,
+    summed,
 )
 from recollect.text import tokens
 from recollect.text.highlights import is_boundary
@@ -234,7 +235,16 @@ def test_no_text_is_counted_twice() -> None:
     pieces = [piece("memories", f"memory {n}", n) for n in range(40)]
     for _ in range(2):
         assemble(pieces, total=100, budgets={}, count=made)
-    assert len(counted) == len(set(counted)) < 100
+    assert len(counted) == len(set(counted))
+    assert sum(map(len, counted)) < 2 * sum(len(one.text) for one in pieces), "nor as a part of another"
+
+
+@settings(max_examples=40)
+@given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from(["\n", "\n\n"]), st.sampled_from(COUNTS))
+def test_a_whole_is_counted_by_its_pieces(
+    texts: list[str], between: str, count: Callable[[str], int]
+) -> None:
+    assert summed(texts, between, count) == count(between.join(texts))
 
 
 def test_a_cut_of_a_long_text_counts_only_what_it_needs() -> None:

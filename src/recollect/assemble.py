@@ -11,6 +11,7 @@ from recollect.text.highlights import is_boundary
 
 Part = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Count = Callable[[str], int]
+"""The length of a text: in characters, in words, or in tokens of an encoding that `text.tokens` knows."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 """The parts of a prompt, in the order in which they are read."""
@@ -86,8 +87,9 @@ def assemble(
         heading = (headings or {}).get(part, "")
         kept[part] = _fill(own, room, count, heading, ellipsis)
         if kept[part]:
-            texts[part] = _joined(part, (placed.text for placed in kept[part]), heading)
-            tokens[part] = count(texts[part])
+            own_texts = [placed.text for placed in kept[part]]
+            texts[part] = _joined(part, own_texts, heading)
+            tokens[part] = _tokens(part, own_texts, heading, count)
             left -= tokens[part]
     placed = [one for part in PARTS for one in kept[part]]
     held = {id(one.piece) for one in placed}
@@ -131,17 +133,17 @@ def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis:
     spent = count(heading) + 1 if heading else 0
     for at in ranked:
         more = spent + count(own[at].text) + 1
-        # The sum of the pieces is the count of the whole but for a token or two each: only there is that counted.
+        # The sum of the pieces is the count of the whole but for a token or two each: only there is that looked at.
         slack = 2 * (len(taken) + 2)
         over = more > room and (
-            more > room + slack or count(_joined(part, _texts(own, [*taken, at]), heading)) > room
+            more > room + slack or _tokens(part, _texts(own, [*taken, at]), heading, count) > room
         )
         if not over:
             taken.append(at)
             spent = more
         elif not taken or part in UNBROKEN:
             break
-    while taken and count(_joined(part, _texts(own, taken), heading)) > room:
+    while taken and _tokens(part, _texts(own, taken), heading, count) > room:
         taken.pop()
     if not taken:
         return _cut(own[ranked[0]], room, count, heading, ellipsis)
@@ -150,7 +152,7 @@ def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis:
 
 def _cut(piece: Piece, room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
     """The beginning of a piece that fits alone, if there is one."""
-    if count(_joined(piece.part, [piece.text], heading)) <= room:
+    if _tokens(piece.part, [piece.text], heading, count) <= room:
         return [Placed(piece=piece, text=piece.text, tokens=count(piece.text))]
     kept = cut(piece.text, room, lambda some: count(_joined(piece.part, [some + ellipsis], heading)))
     text = kept and f"{kept}{ellipsis}"
@@ -159,6 +161,39 @@ def _cut(piece: Piece, room: int, count: Count, heading: str, ellipsis: str) -> 
 
 def _texts(own: Sequence[Piece], places: Iterable[int]) -> list[str]:
     return [own[at].text for at in sorted(places)]
+
+
+def _tokens(part: Part, texts: Sequence[str], heading: str, count: Count) -> int:
+    """The count of what `_joined` gives."""
+    between = BETWEEN.get(part, "\n")
+    if not heading:
+        return summed(texts, between, count)
+    if not _begins(texts[0]):
+        return count(_joined(part, texts, heading))
+    return count(heading) + _added(heading, "\n", count) + summed(texts, between, count)
+
+
+def summed(texts: Sequence[str], between: str, count: Count) -> int:
+    """The count of texts joined by `between`, which ends with a line's end, out of the counts of each: a token begins
+    at what follows a line's end (see `text.tokens`). Only where a text begins with white space or a slash is the whole
+    counted."""
+    if not all(map(_begins, texts[1:])):
+        return count(between.join(texts))
+    return sum(map(count, texts)) + sum(_added(text, between, count) for text in texts[:-1])
+
+
+def _begins(text: str) -> bool:
+    """Whether a token begins with this text wherever a line's end goes before it."""
+    return bool(text) and not text[0].isspace() and text[0] != "/"
+
+
+def _added(text: str, between: str, count: Count) -> int:
+    """How much higher the count of a text is with `between` behind it: that depends on its last word."""
+    at = text.rfind(" ")
+    while at > 0 and text[at - 1].isspace():
+        at = text.rfind(" ", 0, at)
+    last = text[max(0, at) :]
+    return count(last + between) - count(last)
 
 
 def _joined(part: Part, texts: Iterable[str], heading: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from recollect import prompts
-from recollect.assemble import Assembled, Count, Part, Piece, Placed, assemble, once
+from recollect.assemble import Assembled, Count, Part, Piece, Placed, assemble, once, summed
 from recollect.contexts import telling
 from recollect.contexts.choosing import Chosen, covered, left, plain
 from recollect.contexts.finding import Found
@@ -85,7 +85,7 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
     for _ in range(TRIES):
         draft = _draft(asked, found, base, room, count, snippet)
         text = "\n\n".join(draft.assembled.texts.values())
-        if (spent := count(text)) <= asked.budget:
+        if (spent := _whole(draft.assembled, count)) <= asked.budget:
             break
         room -= spent - asked.budget  # what stands between the parts
     context = Context(
@@ -103,6 +103,14 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
         query_time=0.0,
     )
     return context, draft.used()
+
+
+def _whole(made: Assembled, count: Count) -> int:
+    """The tokens of all parts with what stands between them."""
+    known = {text: made.tokens[part] for part, text in made.texts.items()}
+    return summed(
+        list(made.texts.values()), "\n\n", lambda text: known[text] if text in known else count(text)
+    )
 
 
 def _draft(

@@ -90,11 +90,16 @@ class Finding:
             return await self._with_one_embedding(asked, query, together)
 
     async def _with_one_embedding(self, asked: ContextQuery, query: str, together: bool) -> Found:
-        embedder = Once(self._core.embedder)
+        """The question is searched for by its words alone, and by its meaning together with what was said last."""
+        question = asked.query[: self._core.max_query_chars]
+        embedder = Once(self._core.embedder, question, query[len(question) :])
+        core = replace(self._core, embedder=embedder)
         try:
-            return await self._found(replace(self._core, embedder=embedder), asked, query, together)
+            found = await self._found(core, asked, question, together)
         finally:
             await embedder.end()
+        found.query = query
+        return found
 
     async def _found(self, core: Core, asked: ContextQuery, query: str, together: bool) -> Found:
         """What was found; where too few are left of so many that more may be there, a second look goes deeper."""

@@ -187,8 +187,8 @@ class ChatMessage(msgspec.Struct, kw_only=True):
 
 class Context(msgspec.Struct, kw_only=True):
     """A prompt for a question. `text` is all of it, in `tokens` tokens; `messages` is the same for a chat model: the
-    rules, the context, what was said, the question. `query` is what was searched for. `degraded` names the sides that
-    could not answer in full (`memory` and `documents`: not at all)."""
+    rules, the context, what was said, the question. `query` is what was searched for by its meaning. `degraded` names
+    the sides that could not answer in full (`memory` and `documents`: not at all)."""
 
     query: str
     text: str
