@@ -2,7 +2,7 @@
 
 The rule: of the fact's content terms (stemmed, without stopwords, the names of speakers and words that every fact has),
 at least a quarter and at least one are in the messages it rests on; and every number of it that is not part of a date
-is in them, or in what was shown before them.
+is in them, in what was shown before them, or in the name of a speaker.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ def grounded(
     fact: str, said: Sequence[str], before: Sequence[str] = (), speakers: Iterable[str] = ()
 ) -> bool:
     """Whether `fact` rests on the texts `said`, given the texts `before` them and the names of who spoke."""
+    speakers = list(speakers)
     names = {term for name in speakers for term in terms(name)}
     mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
     numbers = set(_NUMBER.findall(_DATES.sub(" ", fact)))
     held = {term for text in said for term in terms(text)}
-    if numbers and not numbers <= _numbers((*said, *before)):
+    if numbers and not numbers <= _numbers((*said, *before, *speakers)):
         return False
     if not mine:  # all its words are names, dates and what every fact has: then those must have been said
         mine = set(terms(fact)) - names
