@@ -27,6 +27,10 @@ TRAPS = {
         "test_store.py::test_a_damaged_cache_is_made_again",
         "knowledge/test_restart.py::test_a_restart_changes_no_answer",
     ],
+    "consolidation idempotent": [
+        "facts/test_versions.py::test_consolidating_twice_changes_nothing_the_second_time",
+        "facts/test_versions.py::test_a_consolidation_goes_with_any_of_its_sources",
+    ],
     "threshold 0 means no floor, None means default": [
         "test_recall.py::test_none_takes_the_configured_floor_and_zero_is_no_floor",
         "test_recall.py::test_a_threshold_is_a_floor_on_the_cosine",

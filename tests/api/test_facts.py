@@ -1,0 +1,43 @@
+"""Facts over HTTP: joined, told of, taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+TEXTS = ["The project is called antwort.", "The project antwort is in Go."]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_facts_are_joined_told_of_and_taken_back(house: Any) -> None:
+    ids = [house.add(text, kind="fact", tags=[str(n)]) for n, text in enumerate(TEXTS)]
+
+    def ask(method: str, path: str, **body: Any) -> Any:
+        answer = house.request(method, f"/v1/memories/{path}", json=body if method == "POST" else None)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    done = ask("POST", "consolidate", scopes=["all"])
+    (merged,) = done["merged"]
+    assert (done["object"], done["left"], merged["consolidates"]) == ("memory.consolidation", 0, ids)
+    assert ask("POST", "consolidate")["merged"] == []
+    whole = ask("GET", merged["id"])
+    assert (whole["content"], whole["tags"]) == (" ".join(TEXTS), ["0", "1"])
+    history = ask("GET", f"{ids[0]}/history")
+    assert history["object"] == "memory.history"
+    assert {one["memory"]["id"] for one in history["data"]} == {*ids, merged["id"]}
+    first = next(one for one in history["data"] if one["memory"]["id"] == ids[0])
+    assert (first["object"], first["live"], first["changes"][0]["what"]) == (
+        "memory.version",
+        False,
+        "consolidated",
+    )
+    undone = {"object": "memory.undone", "id": ids[1], "undone": merged["id"], "restored": ids}
+    assert ask("POST", f"{ids[1]}/undo") == undone
+    assert ask("POST", f"{ids[1]}/undo") == undone
+    listed = house.request("GET", "/v1/memories", params={"kinds": "fact", "order": "asc"}).json()["data"]
+    assert [row["content"] for row in listed] == TEXTS
+    for method, path in (("GET", "mem_none/history"), ("POST", "mem_none/undo")):
+        assert house.request(method, f"/v1/memories/{path}").status_code == 404
+    assert house.request("POST", "/v1/memories/consolidate", json={"kind": "fact"}).status_code == 400
