@@ -26,20 +26,23 @@ LAST = 5
 
 def said(seed: int, writer: int, number: int) -> dict[str, Any]:
     """The message of this number: a session every few, two minutes between two of one, a day between two sessions."""
-    word = f"{seed}x{writer}x{number}"
-    texts = (
-        f"I love wabo{word} with kuru{word} and tovo{word}.",
-        f"The train of {word} is late.",
-        f"See you, {word}!",
-    )
+    id_ = f"{seed}x{writer}x{number}"
+    word = word_of(id_)
+    texts = (f"I love {word}.", f"The train of {word} is late.", f"See you, {word}!")
     at = BEGAN + timedelta(days=number // LAST, minutes=2 * (number % LAST), seconds=20 * writer)
     return {
-        "id": word,
+        "id": id_,
         "content": texts[number % 3],
         "speaker": f"w{writer}",
         "occurred_at": at,
         "user_id": None,
     }
+
+
+def word_of(id_: str) -> str:
+    """Words like no other: facts that differ in a number alone are versions of one, and near ones are one."""
+    letters = random.Random(id_).choices("bcdfghjklmnpqrstvwxz", k=24)
+    return " ".join("".join(letters[at : at + 8]) for at in (0, 8, 16))
 
 
 def talk_for_ever(opened: Any, acks: int, seed: int, writer: int) -> None:

@@ -104,10 +104,10 @@ def check(opened: BlockingRecollect, acknowledged: set[str], begun: set[str]) ->
     told = sorted((one.session_id, one.id) for one in summaries)
     want = sorted((s.id, s.summary_id) for s in sessions if s.message_count >= ENOUGH)
     assert told == want, "a summary is missing, or there twice"
-    loves = {one.id for one in log if one.content.startswith("I love wabo")}
+    loves = {one.id for one in log if one.content.startswith("I love ")}
     facts = every(opened.memories.list, kinds=["fact"], include_archived=True)
     assert sorted(tuple(one.source_refs) for one in facts) == sorted((id_,) for id_ in loves)
-    assert all(f"wabo{one.source_refs[0]} " in one.content for one in facts)
+    assert all(chatter.word_of(one.source_refs[0]) in one.content for one in facts)
     return len(log)
 
 
@@ -129,11 +129,11 @@ class Said:
 
 
 def live_and_die(folder: Path, acks: Path, seed: int, seconds: float) -> None:
-    """One life of a talking process, killed so many seconds after it opened the folder."""
+    """One life of a talking process, killed so many seconds after its first message was acknowledged."""
     settings = json.dumps({"data": str(folder), **SETTINGS})
     command = [sys.executable, str(CHATTER), "talk", settings, str(acks), str(seed)]
     with subprocess.Popen(command, start_new_session=True) as child:
-        until(lambda: child.poll() is not None or (acks.exists() and acks.stat().st_size), 60)
+        until(lambda: child.poll() is not None or (acks.exists() and b"done" in acks.read_bytes()), 60)
         time.sleep(seconds)
         assert child.poll() is None, "it ended by itself"
         os.killpg(child.pid, signal.SIGKILL)
