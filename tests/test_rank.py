@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.rank import Ranking, falling, fuse, min_max, mmr, rank_of
+from recollect.rank import (
+    Ranking,
+    blended,
+    boosted,
+    decayed,
+    falling,
+    fuse,
+    min_max,
+    mmr,
+    rank_of,
+    reordered,
+)
 
 
 def side(scores: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -114,3 +125,35 @@ def test_falling_by_hand() -> None:
 def test_falling_scores_are_the_least_that_fall(values: list[float]) -> None:
     shown = falling(np.array(values)).tolist()
     assert shown == [max(values[i:]) for i in range(len(values))]
+
+
+def test_unused_memories_fade_as_their_source_has_it() -> None:
+    """`max(0, 1 - .5 / half life x days)`: half after one half-life, nothing after two; the future is now."""
+    days = np.array([-5.0, 0.0, 9.0, 90.0, 180.0, 400.0])
+    assert decayed(days, 90.0).tolist() == pytest.approx([1.0, 1.0, 0.95, 0.5, 0.0, 0.0])
+    assert decayed(np.array([10.0]), 10.0).tolist() == [0.5]
+
+
+def test_boosts_by_hand_and_together_at_most_a_quarter() -> None:
+    importance = np.array([0.0, 2.0, 0.0, 5.0, -4.0, -40.0])
+    ages = np.array([1e6, 1e6, 30.0, 0.0, 1e6, 0.0])
+    assert boosted(importance, ages).tolist() == pytest.approx([1.0, 1.1, 1.125, 1.25, 0.8, 0.0])
+
+
+def test_a_merged_list_by_hand() -> None:
+    parts = blended(np.array([1.0, 0.5]), np.array([0.0, 144.0]), np.array([1.0, 0.5]))
+    assert parts[0].tolist() == pytest.approx([0.45, 0.25, 0.3])
+    assert parts[1].tolist() == pytest.approx([0.225, 0.0625, 0.15])
+    assert blended(np.zeros(1), np.array([np.inf]), np.zeros(1)).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_reordering_moves_every_column_and_keeps_ties() -> None:
+    ranked = fused({1: 0.9, 2: 0.8, 3: 0.1}, {2: 3.0})
+    seqs = ranked.seqs.tolist()
+    turned = reordered(ranked, np.array([0.1, 0.5, 0.5]), np.array([[1.0], [2.0], [3.0]]), np.ones((3, 2)))
+    assert turned.seqs.tolist() == [seqs[1], seqs[2], seqs[0]]
+    assert turned.scores.tolist() == [0.5, 0.5, 0.1]
+    assert turned.added.tolist() == [[2.0], [3.0], [1.0]]
+    assert turned.fused.tolist() == [ranked.fused[i] for i in (1, 2, 0)]
+    assert turned.rank_before.tolist() == [2, 3, 1]
+    assert len(turned.where(turned.scores > 0.2)) == 2
