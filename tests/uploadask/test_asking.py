@@ -42,6 +42,7 @@ def test_an_answer_has_documents_and_memories_of_another_session(desk: Any) -> N
     assert second["used"] == ["documents", "memories"]
     rules, context, asked = desk.house.told()
     assert rules == {"role": "system", "content": f"{RULES}\n{RULES_MEMORIES}"}
+    assert desk.get(f"/v1/memories/{memory['id']}")["access_count"] == 1
     documents, memories = context["content"].split("\n\nMemories:\n")
     assert documents == f"Documents:\n[Doc {id_}/Chunk 0] manual.md\nThe relief valve opens at 14 bar."
     assert memories == f"[Memory 1] (qa_turn, score {memory['score']:.2f}) {memory['preview']}"

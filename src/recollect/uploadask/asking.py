@@ -87,7 +87,7 @@ class UploadAsk:
         must_write(self.subject)
         asked = self._checked(question, fields)
         session_id = asked.session_id or new_id("ask_")
-        said, store_id = await self._begun(asked, session_id)
+        said, store_id, unread = await self._begun(asked, session_id)
         settings = self._settings
         query = semantic_query(asked.question, [one.content for one in said])
         wanted = Wanted(
@@ -121,7 +121,7 @@ class UploadAsk:
             answered_by=given.by,
             model=given.model,
             status=given.status,
-            degraded=sorted(found.degraded | given.degraded),
+            degraded=sorted(found.degraded | given.degraded | ({"documents"} if unread else set())),
             sources=prompting.chunks_shown(given.passages, given.text),
             memories=prompting.memories_shown(prompt, found.memories, given.text) if given.remembers else [],
             used=given.used,
@@ -132,7 +132,8 @@ class UploadAsk:
             memory_search_ms=found.memory_ms,
             created_at=moment(max(now_micros(), asked_at + 1)),
         )
-        await self._keep(asked, asked_at, result)
+        used = list(prompt.numbers) if "memories" in given.used else []
+        await self._keep(asked, asked_at, result, used)
         self._count(result, given)
         return result
 
@@ -157,8 +158,9 @@ class UploadAsk:
         _in_range(asked.max_history_tokens, "maxHistoryTokens", MAX_HISTORY)
         return asked
 
-    async def _begun(self, asked: AskRequest, session_id: str) -> tuple[list[Said], str | None]:
-        """What was said last in the session, within the budget, and the store of the documents."""
+    async def _begun(self, asked: AskRequest, session_id: str) -> tuple[list[Said], str | None, int]:
+        """What was said last in the session, within the budget; the store of the documents, and how many of them are
+        still being read."""
 
         def read(c: Connection) -> list[Said]:
             if asked.session_id is None:
@@ -167,14 +169,13 @@ class UploadAsk:
             return turns.history(c, self._tenant, session_id) if asked.include_history else []
 
         said = await self._read(read)
-        store_id = await self.documents.store()
+        store_id, unread = await self.documents.standing()
         if asked.document_ids is not None:
             await self.documents.check(store_id, asked.document_ids)
-        return prompting.trimmed(
-            said, _number(asked.max_history_tokens, self._settings.history_tokens)
-        ), store_id
+        budget = _number(asked.max_history_tokens, self._settings.history_tokens)
+        return prompting.trimmed(said, budget), store_id, unread
 
-    async def _keep(self, asked: AskRequest, asked_at: int, result: Asked) -> None:
+    async def _keep(self, asked: AskRequest, asked_at: int, result: Asked, used: list[str]) -> None:
         tokens = await self._core.threads.run(lambda: (count(asked.question), count(result.answer)))
         row = log.QueryRow(
             tenant_id=self._tenant,
@@ -196,7 +197,7 @@ class UploadAsk:
             history_tokens=result.used_history_tokens,
             created_at=micros(result.created_at),
         )
-        turn = turns.Turn(row, asked_at, begins=asked.session_id is None)
+        turn = turns.Turn(row, asked_at, begins=asked.session_id is None, used=used)
         await turns.store(self._core, self.subject, turn, remember=self._settings.memory)
 
     def _count(self, result: Asked, given: Answer) -> None:

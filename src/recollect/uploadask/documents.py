@@ -33,11 +33,18 @@ class Documents:
 
     async def store(self) -> str | None:
         """The id of the store that holds them; None before the first one came."""
+        return (await self.standing())[0]
+
+    async def standing(self) -> tuple[str | None, int]:
+        """The store, as `store` has it, and how many documents no question finds yet."""
         tenant, owner = self.subject.tenant_id, owner_of(self.subject)
 
-        return await self._core.threads.run(
-            self._core.store.db.read, lambda c: _store(c, tenant, owner), tenant
-        )
+        def read(c: Connection) -> tuple[str | None, int]:
+            held = _store(c, tenant, owner)
+            counts = c.all("counts_of_stores", [tenant, listed([held])]) if held is not None else []
+            return held, sum(number for _, status, number, _ in counts if status == "in_progress")
+
+        return await self._core.threads.run(self._core.store.db.read, read, tenant)
 
     async def _made(self) -> str:
         """The store, made when it is not there. Two that make it at once end up with one."""

@@ -3,6 +3,8 @@ transaction."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.db import Connection
@@ -26,11 +28,12 @@ HISTORY = 64
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What is stored of a question. `asked_at` is when it came, the row's `created_at` when it was answered; `begins`
-    says that it is the first of its session."""
+    says that it is the first of its session; `used` are the memories that the model was told."""
 
     row: QueryRow
     asked_at: int
     begins: bool
+    used: Sequence[str] = ()
 
 
 def check_session(c: Connection, subject: Subject, session_id: str) -> None:
@@ -78,9 +81,18 @@ async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> 
         w.c.run("add_ask_session", [row.tenant_id, row.session_id, seq, row.user_id, row.created_at])
         written = ready.write(w)
         log.write(w.c, row._replace(seq=seq))
+        _count_access(w.c, row, turn.used)
         if remember:
             core.jobs.place(w.c, row.tenant_id, REMEMBER_JOB, {"query": row.id})
         return written
 
     written = await changed(core, row.tenant_id, work, lambda done: {*ready.woken(done), REMEMBER_JOB})
     ready.told(written)
+
+
+def _count_access(c: Connection, row: QueryRow, used: Sequence[str]) -> None:
+    """Memories that an answer was made with were used."""
+    if not used:
+        return
+    held = c.all("memories_by_id", [row.tenant_id, json.dumps(list(used))])
+    c.run("count_access", [row.created_at, row.tenant_id, json.dumps([seq for _, seq, _ in held])])

@@ -97,7 +97,8 @@ class Asked(msgspec.Struct, kw_only=True, rename="camel"):
     """An answer and what it was made of.
 
     `id` names its row in the log. `used` lists what went before the model, or was quoted: `documents`, `memories`,
-    `history`. `degraded` lists what could not do its part: `model`, `spending`, `embedding`, `index`, `words`. Tokens
+    `history`. `degraded` lists what could not do its part: `documents` (some are still being read), `model`,
+    `spending`, `embedding`, `index`, `words`. Tokens
     are those of the prompt's parts; `latency_ms` is from the request to the answer, `memory_search_ms` the part of it
     that looking up memories took (None: none were looked up)."""
 
