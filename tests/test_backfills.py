@@ -148,6 +148,8 @@ def test_on_the_command_line(home: Any) -> None:
     with home.open(**OFF) as rc:
         talk(rc, 2)
     words = ["--data", str(home.folder / "data"), "--set", "embedder.url=hash:64"]
+    told = CliRunner().invoke(app, ["backfill", "--json", *words])
+    assert '"summaries":2,"query_logs":0}' in told.output
     for what, says in (
         ("summaries", "created: 2"),
         ("embeddings", "model: hash-64"),

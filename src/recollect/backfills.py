@@ -9,6 +9,8 @@ import asyncio
 from collections import Counter
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from recollect.db import Connection
 from recollect.errors import Forbidden, InvalidInput
 from recollect.jobs import MEMORY_LANE, Run
@@ -23,6 +25,15 @@ KINDS: tuple[str, ...] = get_args(Kind)
 SUMMARIES_JOB = "backfill.summaries"
 STEP = 64
 """Sessions that are summarized between two reports, when no pace is asked for."""
+
+
+class Missing(msgspec.Struct, kw_only=True):
+    """What backfills would make: rows without a vector of the model that answers, sessions without a summary of this
+    version, logged answers that became no memory."""
+
+    embeddings: int
+    summaries: int
+    query_logs: int
 
 
 class Backfills:
@@ -75,6 +86,24 @@ class Backfills:
         """Makes memories of logged answers that became none; see `UploadAsk.derive`."""
         self._check(rows_per_second)
         return await UploadAsk(self._core, self.subject).derive(rows_per_second=rows_per_second)
+
+    async def missing(self) -> Missing:
+        """How much is missing.
+
+        Raises:
+            Forbidden: the subject is no admin.
+        """
+        self._check(None)
+        tenant, store, settings = self.subject.tenant_id, self._core.store, self._core.config.sessions
+        summaries = [tenant, settings.summary_version, settings.min_messages]
+
+        def read(c: Connection) -> Missing:
+            counted = [c.one("count_unsummarized", summaries), c.one("count_underived", [tenant])]
+            owed = sum(number for whose, number in c.all("count_owed", [store.space]) if whose == tenant)
+            left, underived = (int(row[0]) if row else 0 for row in counted)
+            return Missing(embeddings=owed, summaries=left, query_logs=underived)
+
+        return await self._core.threads.run(store.db.read, read, tenant)
 
     def _check(self, rows_per_second: float | None) -> None:
         if self.subject.role != "admin":

@@ -14,6 +14,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from recollect import errors
+from recollect.backfills import Missing
 from recollect.client_facts import ClientFacts
 from recollect.client_knowledge import ClientKnowledge
 from recollect.client_sessions import ClientSessions
@@ -116,6 +117,10 @@ class Client:
         return msgspec.json.decode(
             self._wire.call("GET", "/v1/usage", query=query_of(asked)), type=UsageReport
         )
+
+    def missing(self) -> Missing:
+        """See `Backfills.missing`."""
+        return msgspec.json.decode(self._wire.call("GET", "/v1/backfills"), type=Missing)
 
     def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
         """See `Backfills.start`."""

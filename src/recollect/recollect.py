@@ -17,7 +17,7 @@ from recollect.agent.erasing import Erasing as AgentErasing
 from recollect.agent.history import History
 from recollect.agent.profiles import Agents, configured_profiles
 from recollect.agent.responses import Responses
-from recollect.backfills import Backfills
+from recollect.backfills import Backfills, Missing
 from recollect.backfills import begin as begin_backfills
 from recollect.config import Config, load
 from recollect.contexts import Context, ContextFields, ContextQuery, Contexts
@@ -192,6 +192,10 @@ class Recollect:
     def backfills_as(self, subject: Subject) -> Backfills:
         """Work over what is there already, as another subject may start it."""
         return Backfills(self.core, subject)
+
+    async def missing(self) -> Missing:
+        """What backfills would make, see `Backfills.missing`."""
+        return await self.backfills_as(self.subject).missing()
 
     async def backfill(
         self, what: str, *, everything: bool = False, rows_per_second: float | None = None

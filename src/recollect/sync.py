@@ -10,6 +10,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from recollect.backfills import Missing
 from recollect.config import Config
 from recollect.config.sections import Spending
 from recollect.contexts import Context, ContextFields, ContextQuery, Contexts
@@ -139,6 +140,10 @@ class BlockingRecollect:
     ) -> UsageReport:
         """What was spent, by day and purpose, see `costs.Costs.usage`."""
         return self.portal.call(self.inner.costs.usage(since=since, until=until, tenant=tenant))
+
+    def missing(self) -> Missing:
+        """What backfills would make, see `backfills.Backfills.missing`."""
+        return self.portal.call(self.inner.missing())
 
     def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
         """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `backfills.Backfills`."""

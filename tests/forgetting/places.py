@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -185,4 +188,11 @@ class Planted:
     def remembered(self) -> bool:
         """Whether a cache of this process holds it."""
         core = self.inner.core
-        return any(WORD in text for text in core.embedder._known)  # type: ignore[attr-defined]
+        if any(WORD in text for text in core.embedder._known):  # type: ignore[attr-defined]
+            return True
+        for module in [one for name, one in sys.modules.items() if name.startswith("recollect.")]:
+            for cache in [one for one in vars(module).values() if isinstance(one, _lru_cache_wrapper)]:
+                held = [part for part in gc.get_referents(cache) if isinstance(part, dict)]
+                if any(WORD in str(part).lower() for part in held):
+                    return True
+        return False

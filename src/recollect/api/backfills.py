@@ -7,7 +7,7 @@ import msgspec
 from recollect.api import wire
 from recollect.api.memories import as_wire
 from recollect.api.route import Call, Route
-from recollect.backfills import Kind
+from recollect.backfills import Kind, Missing
 
 
 class BackfillBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -27,4 +27,16 @@ async def start(call: Call[BackfillBody, None]) -> wire.JobObject:
     return as_wire(job, wire.JobObject)
 
 
-ROUTES = (Route("POST", "/v1/backfills", "Start a backfill", start, "admin", wire.JobObject, BackfillBody),)
+class MissingObject(Missing, kw_only=True, tag_field="object", tag="backfills"):
+    """What backfills would make."""
+
+
+async def missing(call: Call[None, None]) -> MissingObject:
+    held = await call.house.recollect.backfills_as(call.memories.subject).missing()
+    return MissingObject(**msgspec.structs.asdict(held))
+
+
+ROUTES = (
+    Route("GET", "/v1/backfills", "What backfills would make", missing, "admin", MissingObject),
+    Route("POST", "/v1/backfills", "Start a backfill", start, "admin", wire.JobObject, BackfillBody),
+)

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from recollect.cli.keeping import followed
 from recollect.cli.opening import configured, house
 from recollect.cli.options import ConfigFile, Data, Json, Settings
-from recollect.cli.show import emit
+from recollect.cli.show import emit, rows
 from recollect.sync import BlockingRecollect
 
 Pace = Annotated[float | None, typer.Option("--rows-per-second", help="Go no faster than this.")]
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.callback()
-def backfill() -> None:
-    """Make what is missing of what is there already: embeddings, summaries, query-logs."""
+@app.callback(invoke_without_command=True)
+def backfill(
+    context: typer.Context,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Make what is missing of what is there already: embeddings, summaries, query-logs.
+
+    Alone, count what is missing.
+    """
+    if context.invoked_subcommand is not None:
+        if data or config or settings or as_json:
+            raise typer.BadParameter(f"options go after {context.invoked_subcommand!r}, not before it")
+        return
+    with house(configured(data, config, settings)) as held:
+        told = held.missing()
+    if as_json:
+        emit(told)
+    else:
+        counts = {name.replace("_", " "): n for name, n in msgspec.structs.asdict(told).items()}
+        typer.echo("\n".join(rows(counts)))
 
 
 @app.command("embeddings")

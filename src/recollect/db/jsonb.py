@@ -32,6 +32,7 @@ from recollect.db import pgbinary
 from recollect.db.pgbinary import Binary
 from recollect.db.where import NUMBERS, ORDER, TEXT
 from recollect.filters import AllOf, Attributes, Compare, Filter, Scalar
+from recollect.text.memo import kept
 from recollect.words.attributes import COMPARE, in_float_range, is_exact, number_order
 
 OWN = (*TEXT, *(key for key in NUMBERS if key != "$seq"))
@@ -183,7 +184,7 @@ def _escape(found: re.Match[str]) -> str:
     return "\ue000\x04" if point == 0xE000 else f"\ue000\x03{chr(0x100 + point - 0xD800)}"
 
 
-@lru_cache(maxsize=4_096)
+@kept(4_096)
 def label(key: str) -> str:
     """The key as it stands in the JSON object."""
     return escaped(key)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
+from recollect.text.memo import kept
 from recollect.text.terms import terms
 
 _NAME = r"(?P<who>[^,;:]{1,60}?)"
@@ -100,7 +100,7 @@ _OVER = _pattern(
 _MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+(?P<what>[\w-]+)")
 
 
-@lru_cache(maxsize=8_192)
+@kept(8_192)
 def claims(text: str) -> tuple[Claim, ...]:
     """What a sentence claims, by every rule that fits; nothing where none does."""
     said = _TIMES.sub("", " ".join(text.split()))
@@ -186,7 +186,7 @@ class _Side:
     about: frozenset[str]
 
 
-@lru_cache(maxsize=8_192)
+@kept(8_192)
 def _side(text: str) -> _Side:
     """For or against what: likes and dislikes are sides of one thing, and so are a sentence and its denial."""
     held = frozenset(terms(text))

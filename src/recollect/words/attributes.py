@@ -21,10 +21,10 @@ import operator
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isnan
 from typing import Any
 
+from recollect.text.memo import kept
 from recollect.text.terms import encodable
 
 MAX_STRING = 4_000
@@ -63,13 +63,13 @@ def float_order(value: float) -> int:
     return int(bits) if bits >= 0 else int(bits) ^ 0x7FFF_FFFF_FFFF_FFFF
 
 
-@lru_cache(maxsize=4_096)
+@kept(4_096)
 def key_prefix(key: str) -> str:
     """What every term of this key begins with, and no term of another."""
     return f"a{len(key)}:{encodable(key)}"
 
 
-@lru_cache(maxsize=4_096)
+@kept(4_096)
 def column(key: str) -> str:
     """The key's column of numbers: letters and digits only, so that it can stand in a range query."""
     return "k" + key.encode("utf-8", "surrogatepass").hex()
