@@ -1,6 +1,6 @@
 """What a context costs beyond the embedding of its question, over many memories of one tenant.
 
-    python benchmarks/context.py [--rows 100000] [--questions 100]
+    python benchmarks/context.py [--rows 100000] [--questions 100] [--data FOLDER]
 
 Messages in sessions of thirty, a summary for one session in fifty, and a store of documents; vectors are given, and
 every question is embedded before the clock starts. Figures are CPU milliseconds of this process; the searches that a
@@ -179,11 +179,13 @@ async def main() -> None:
     given = argparse.ArgumentParser()
     given.add_argument("--rows", type=int, default=100_000)
     given.add_argument("--questions", type=int, default=100)
+    given.add_argument("--data", type=Path, help="a folder to keep the memories in, for another run")
     asked = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"embedder": {"url": f"hash:{DIM}"}, "sessions": {"summarize": False}}
-        async with await Recollect.open(Path(folder) / "data", **settings) as rc:
-            store = await fill(rc, asked.rows)
+        async with await Recollect.open(asked.data or Path(folder) / "data", **settings) as rc:
+            held = (await rc.knowledge.stores.list()).data
+            store = held[0].id if held else await fill(rc, asked.rows)
             spent = await measure(rc, store, asked.rows, asked.questions)
     sys.exit(spent > LIMIT)
 
