@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.recollect import Recollect
+from recollect.sessions.closing import SUMMARIZE_JOB
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
 
@@ -59,6 +60,15 @@ class Planted:
         self._jobs()
         self.rc.acting_as(self.mara).search(f"where is the {WORD}?")
         settled(self.rc)
+        self._week()
+        settled(self.rc)
+
+    def _week(self) -> None:
+        """The week is over, and quiet enough to be told of."""
+        core = self.inner.core
+        over = "UPDATE rollups SET due_at = 0, updated_at = 0 RETURNING 1"
+        assert core.store.db.write(lambda c: c.select(over)).result()
+        self.call(core.jobs.enqueue("default", SUMMARIZE_JOB, {}))
 
     def _memories(self) -> None:
         memories = self.rc.acting_as(self.mara)
@@ -75,7 +85,7 @@ class Planted:
                 (self.dan, "The garden gate needs some paint, I will see to it on Friday."),
                 (self.mara, f"{WORD}"),
                 (self.dan, "And the fence needs it as well, now that I think of it."),
-                (self.mara, f"Please remember the {WORD} when we move out of the house."),
+                (self.mara, f"I prefer the {WORD} over every other thing that stands in the cellar."),
                 (self.dan, "We will paint the gate and the fence, both of them green."),
             ]
         ):
@@ -91,6 +101,14 @@ class Planted:
                 message |= {"role": "tool", "metadata": {"about": WORD}}  # no search finds it
             seen = self.call(admin.observe([message], channel_id="house"))
         self.session = seen[0].message.session_id
+        admin = self.inner.sessions_as(Subject())
+        next_day = [
+            {"content": f"The {WORD} was dusted on the stairs, part {n}.", "user_id": "mara", "speaker": "mara",
+             "occurred_at": f"2026-03-03T10:0{n}:00Z"}
+            for n in range(4)
+        ]  # fmt: skip
+        later = self.call(admin.observe(next_day, channel_id="house"))
+        self.call(admin.close(later[0].message.session_id))
         mine = self.call(
             self.inner.sessions_as(self.mara).observe(
                 [
@@ -161,6 +179,11 @@ class Planted:
     def tables(self, rows: Callable[[], Iterator[tuple[str, bytes]]]) -> set[str]:
         """The tables that hold the word in any column of any row."""
         return {name for name, line in rows() if any(needle in line for needle in NEEDLES)}
+
+    def kinds(self) -> set[str]:
+        """The kinds of memories whose text holds it."""
+        rows = self.inner.core.store.db.read(lambda c: c.select("SELECT kind, content FROM memories"))
+        return {kind for kind, content in rows if WORD in content}
 
     def files(self, folder: Path) -> set[str]:
         """The files that hold it."""

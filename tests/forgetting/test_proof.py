@@ -21,6 +21,8 @@ PLACES = {
     "response_events", "responses", "sessions", "store_files", "uploads", "vector_stores",
 }  # fmt: skip
 """Tables that hold the word before it is forgotten: if one does not, the test proves nothing of it."""
+KINDS = {"note", "message", "fact", "session_summary", "rollup", "qa_turn", "chunk"}
+"""Kinds of memories that hold it before."""
 BACKENDS: dict[str, dict[str, Any]] = {
     "default": {},
     "inside": {"index": {"url": "sqlitevec:"}, "words": {"url": "fts5:"}, "files": {"url": "database:"}},
@@ -71,6 +73,7 @@ def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingRecoll
     fields: dict[str, Any] = {
         "model": {"url": f"scripted:{script}"},
         "sessions": {"min_messages": 4},
+        "facts": {"capture_rules": True},
         "upload_ask": {"enabled": True},
         **settings,
     }
@@ -104,6 +107,7 @@ def test_what_is_forgotten_is_nowhere(
         planted = Planted(rc)
         planted.plant()
         assert planted.tables(rows) >= PLACES
+        assert planted.kinds() >= KINDS
         assert planted.remembered()
         if home.rows_in == "sqlite":
             assert planted.files(folder)
