@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recollect.text.memo import kept
 from recollect.text.terms import terms
@@ -32,13 +32,15 @@ _TIMES = re.compile(
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
-    `old` is the value that the sentence itself says is over; `over` means that `value` is."""
+    `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
+    before."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
     value: frozenset[str]
     old: frozenset[str] = frozenset()
     over: bool = False
+    now: bool = False
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -97,6 +99,12 @@ _FOR = _pattern(
 _OVER = _pattern(
     rf"{_NAME}\s+{_NOW}prefers?\s+{_PLACE}\s+(?:over|to|than|rather than|instead of)\s+(?P<old>\S.*?)"
 )
+_AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
+_PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
+_DECIDED = re.compile(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
+_CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
+"""Verbs whose object is one of several: another of the same kind takes its place."""
+_PLACES = frozenset(["in", "at", "on", "to", "with", "for", "from", "by", "as", "until", "before", "after"])
 _MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+(?P<what>[\w-]+)")
 
 
@@ -119,11 +127,15 @@ def claims(text: str) -> tuple[Claim, ...]:
     for pattern in (_OF, _OF_THE):
         if match := pattern.match(said):
             found.append(_claim(match, match["what"], over))
+    if match := _AT.match(said):
+        found.append(_claim(match, "location", over))
+    if match := _PREFERS.match(said):
+        found.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
     if match := _FOR.match(said):
         found.append(_claim(match, f"uses {match['what']}", over))
     if match := _OVER.match(said):
         found.append(_claim(match, "", over))
-    elif (match := _MODE.match(said)) and match["what"].lower() not in ("and", "or", "to", "over"):
+    elif (match := _MODE.match(said)) and match["what"].lower() not in ("and", "or", "to", "over", "now"):
         found.append(_claim(match, f"prefers {match['what']}", over))
     return tuple(found)
 
@@ -144,6 +156,9 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
+_PREFERRED = _terms("preferred")
+
+
 def conflicting(new: str, old: str) -> bool:
     """Whether `new` says something else of an attribute that `old` gives a value, as far as the rules see."""
     return any(_against(one, other, old) for one in claims(new) for other in (*claims(old), None))
@@ -160,6 +175,8 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
         return bool(new.value) and new.value <= old.value | old.attribute and not old.over
     if new.old and new.old <= old.value and not new.value <= old.value:
         return True
+    if new.attribute == _PREFERRED and not new.now and not old.now:
+        return False  # one may prefer several things
     same = bool(new.attribute) and new.attribute == old.attribute
     return same and new.value != old.value and not new.value < old.value and not old.value < new.value
 
@@ -167,6 +184,22 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
 def same_subject(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two subjects are the same, or one is the other with words left out."""
     return one == other or (bool(one) and bool(other) and (one <= other or other <= one))
+
+
+def redecided(new: str, old: str) -> bool:
+    """Whether two decisions are the same but for one word: another place, time or person in it (print in Turin, print
+    in Nantes), or another of one kind where one is chosen (use the blue poster, use the red poster)."""
+    first, second = (_DECIDED.fullmatch(text.strip().rstrip(" .!")) for text in (new, old))
+    if first is None or second is None:
+        return False
+    mine, theirs = first["what"].lower().split(), second["what"].lower().split()
+    if len(mine) != len(theirs):
+        return False
+    differ = [at for at, (one, other) in enumerate(zip(mine, theirs, strict=True)) if one != other]
+    if len(differ) != 1 or differ[0] == 0:
+        return False
+    at = differ[0]
+    return mine[at - 1] in _PLACES or (mine[0] in _CHOICES and at < len(mine) - 1)
 
 
 def flipped(new: str, old: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from recollect.duplicates import contradict, jaccard
-from recollect.facts.claims import conflicting, flipped
+from recollect.facts.claims import conflicting, flipped, redecided
 from recollect.text.terms import terms
 
 SHORT = 8
@@ -56,14 +56,16 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
     """What `new` is to `old`, two facts of one scope; `cosine` is that of their vectors, None when not known.
 
     In this order: one text; a value of one attribute that became another (see `claims`), a like that became a dislike,
-    a denial, a number or date that changed while the rest stayed: against it. All of the old one and more of the same
-    beginning: more exact. Near by cosine or Jaccard, or all of it in the old one, without a difference in numbers,
-    names, dates or negation: as good as the same; but two short ones of which each has a word of its own (green tea,
-    black tea) are two, however much they share.
+    a denial, a decision that became another, a number or date that changed while the rest stayed: against it. All of
+    the old one and more of the same beginning: more exact. Near by cosine or Jaccard, or all of it in the old one,
+    without a difference in numbers, names, dates or negation: as good as the same; but two short ones of which each has
+    a word of its own (green tea, black tea) are two, however much they share.
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
-    if conflicting(new, old) or conflicting(old, new) or flipped(new, old) or _renumbered(new, old, bounds):
+    if conflicting(new, old) or conflicting(old, new) or flipped(new, old) or redecided(new, old):
+        return Relation.CONTRADICTS
+    if _renumbered(new, old, bounds):
         return Relation.CONTRADICTS
     first, second = set(terms(new)), set(terms(old))
     if not first or not second or _other_owner(new, old):

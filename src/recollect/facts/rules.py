@@ -32,7 +32,10 @@ class Rule:
     confidence: float
 
 
-_BEGIN = r"(?:and|but|so|well|oh|hey|hi|hello|also|actually|yes|no|now|btw|by the way|honestly|und|aber)"
+_BEGIN = (
+    r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|yep|also|actually|yes|no|now|btw|by the way|fyi|honestly|"
+    r"(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?|und|aber)"
+)
 
 
 def _rule(kind: str, pattern: str, tells: str, confidence: float) -> Rule:
@@ -47,6 +50,12 @@ _ADVERB = (
 _REST = r"(?P<rest>\S.*?)"
 _FLEETING = r"questions?|problems?|issues?|ideas?|feeling|doubts?|look|to|been|no\s+idea|headache|meetings?"
 _OWN = r"(?P<what>[\w'’ -]{2,40}?)"
+_DATE = (
+    r"(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d|\d|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b)"
+)
+_VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[€$£]|\S+@\S).*?)"
+"""What a thing is, where that is a number, a date, a name or an address: nothing that is true for the moment only."""
 
 RULES: tuple[Rule, ...] = (
     _rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.5),
@@ -73,6 +82,7 @@ RULES: tuple[Rule, ...] = (
     _rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.6),
     _rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.6),
     _rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.6),
+    _rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.6),
     _rule("fact", rf"i\s+{_ADVERB}(?P<verb>use|drive|speak|own|play)\s+{_REST}", "{name} {verb}s {rest}", 0.5),
     _rule(
         "fact",
@@ -110,6 +120,26 @@ RULES: tuple[Rule, ...] = (
         rf"project|job|hometown|doctor|flight|appointment|wife|husband|partner)\s+(?:is|are)\s+(?:now\s+)?{_REST}",
         "{name}'s {what} is {rest}",
         0.6,
+    ),
+    _rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.55),
+    _rule(
+        "entity",
+        rf"(?P<what>(?:the|our)\s+[\w'’ -]{{2,60}}?)\s+(?:is|are|will\s+be)\s+(?:now\s+)?{_VALUE}",
+        "{what:c} is {rest}",
+        0.5,
+    ),
+    _rule(
+        "entity",
+        rf"(?P<what>[\w-]+(?:\s+(?:of|for)\s+(?:the\s+)?[\w-]+(?:\s+[\w-]+)?)?)\s+is\s+(?:now\s+)?"
+        rf"(?P<rest>on\s+(?:the\s+)?{_DATE}.*?)",
+        "{what:c} is {rest}",
+        0.5,
+    ),
+    _rule(
+        "decision",
+        rf"we(?:['’]re|\s+are)\s+{_ADVERB}going\s+with\s+{_REST}",
+        "It was decided to go with {rest}",
+        0.5,
     ),
     _rule(
         "decision",
@@ -150,9 +180,17 @@ _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
 _CLAUSE = re.compile(
     r",?\s+(?:but|because|since(?=\s+(?:i|it|we|they|he|she)\b)|although|though|so that|aber|weil|obwohl)\s+.*$"
-    r"|;\s.*$",
+    r"|;\s.*$"
+    r"|,?\s+and\s+(?=(?:the|it|they|he|she|there|this|that|everything)\b).*$"
+    r"|,\s+(?:so|please|which|who|tell|keep|just|then|right)\b.*$"
+    r"|,\s+(?=[^,]*\b(?:is|are|was|were|will|gives?|has|have|i|me|we|us|they|them|it|you|he|she)\b).*$",
     re.IGNORECASE,
 )
+"""What is said along with a statement, behind it."""
+_ALONG = re.compile(r"(?<=[!:])\s+|,\s+|\s+[–—-]+\s+")
+"""Where a statement may begin behind something else."""
+_OPEN = re.compile(r"[!:]$")
+_SINCE = re.compile(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
 _AND = re.compile(r",?\s+(?:and|und)\s+(?=(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
 _THEIRS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
@@ -182,24 +220,27 @@ def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candi
 
 
 def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
-    if (
-        len(said) > LONGEST
-        or said.endswith("?")
-        or '""' in said
-        or _UNSURE.search(said)
-        or _TIMED.search(said)
-    ):
-        return
-    if _ASKS.match(said):
+    if len(said) > LONGEST or said.endswith("?") or '""' in said or _ASKS.match(said):
         return
     for part in _AND.split(said):
-        clause = _CLAUSE.sub("", part)
-        for rule in RULES:
-            if found := rule.pattern.match(clause):
-                told = _told(rule, found, speaker, bool(_GERMAN.search(clause)))
-                if len(terms(told)) > 1:
-                    yield Candidate(told, rule.confidence, (rule.kind,))
+        begins = [0, *(cut.end() for cut in _ALONG.finditer(part))]
+        for begin in begins:
+            if one := _of_clause(part[:begin], part[begin:], speaker):
+                yield one
                 break
+
+
+def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
+    """What a statement tells that begins behind `before`: an if there holds for it, unless a colon ends that."""
+    clause = _SINCE.sub("", _CLAUSE.sub("", said).rstrip(" .!…"))
+    unsure = clause if _OPEN.search(before.rstrip()) else before + clause
+    if _UNSURE.search(unsure) or _TIMED.search(clause):
+        return None
+    for rule in RULES:
+        if found := rule.pattern.match(clause):
+            told = _told(rule, found, speaker, bool(_GERMAN.search(clause)))
+            return Candidate(told, rule.confidence, (rule.kind,)) if len(terms(told)) > 1 else None
+    return None
 
 
 def _told(rule: Rule, found: re.Match[str], speaker: str | None, german: bool) -> str:
@@ -210,6 +251,9 @@ def _told(rule: Rule, found: re.Match[str], speaker: str | None, german: bool) -
     if "verb" in held:
         held["verb"] = _conjugated(" ".join(held["verb"].lower().split()), rule.tells)
     tells = rule.tells.replace("{verb}s", "{verb}").replace("{verb:t}", "{verb}")
+    if "{what:c}" in tells:
+        tells = tells.replace("{what:c}", "{what}")
+        held["what"] = held["what"][0].upper() + held["what"][1:]
     if who == "we":
         tells = tells.replace("{who} {verb}", "It was {verb}").replace("{who} decided", "It was decided")
         if held.get("verb") == "chose":
