@@ -49,6 +49,7 @@ AGAINST = Relation.CONTRADICTS
         ("Mara met Ann on Monday", "Mara met Bob on Monday", Relation.OTHER),
         ("Room 101 is booked by the team", "Room 102 is booked by the team", Relation.OTHER),
         ("Mara does not like tea", "Mara likes coffee", Relation.OTHER),
+        ("Mara owns boat q7 and its crew", "Mara owns boat q8 and its crew", Relation.OTHER),
         ("Mara has two cats", "Mara has three dogs", Relation.OTHER),
     ],
 )

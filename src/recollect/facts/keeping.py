@@ -24,11 +24,13 @@ LATE = 200
 @dataclass(slots=True)
 class Plan:
     """A fact to be kept: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
-    them, and the revision up to which neighbours were looked for."""
+    them, what rules say, with the text of each that they said it of, and the revision up to which neighbours were
+    looked for."""
 
     draft: Draft
     near: dict[int, float] = field(default_factory=dict)
     verdicts: dict[int, Relation] = field(default_factory=dict)
+    related: dict[int, tuple[str, Relation]] = field(default_factory=dict)
     seen: int = 0
 
     @property
@@ -76,15 +78,17 @@ class _Keeper:
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content
-        related = {
-            seq: plan.verdicts.get(seq) or relation(text, row.content, cosines.get(seq), self.bounds)
-            for seq, row in rows.items()
-        }
-        known = [
+        related = {}
+        for seq, row in rows.items():
+            content, known = plan.related.get(seq, ("", Relation.OTHER))
+            if content != row.content:
+                known = relation(text, row.content, cosines.get(seq), self.bounds)
+            related[seq] = plan.verdicts.get(seq, known)
+        single = [
             self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
         ]
         whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
-        found = place(at, known + [one for one in whole if one.relation is Relation.SAME])
+        found = place(at, single + [one for one in whole if one.relation is Relation.SAME])
         if found.joins is not None:
             self._join(rows[found.joins], plan.draft.row, at)
         else:

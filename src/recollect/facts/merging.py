@@ -23,10 +23,10 @@ MONTHS = "january february march april may june july august september october no
 DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _SHORT = "|".join(month[:3] for month in MONTHS.split())
 _NUMBER = re.compile(
-    rf"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
+    rf"(?<![^\W\d_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
     re.IGNORECASE,
 )
-"""Numbers, and the words of dates: what may change in a fact while it stays the same fact."""
+"""Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""
 _CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
 _LABEL = re.compile(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
 """A number that is part of a name: Room 12, Sprint 3, #7."""

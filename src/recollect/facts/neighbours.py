@@ -8,10 +8,11 @@ from recollect.drafts import Draft
 from recollect.errors import EmbedderUnavailable, SpendingLimit
 from recollect.facts.claims import claims
 from recollect.facts.keeping import Plan
+from recollect.facts.merging import Bounds, relation
 from recollect.filters import Compare, Filter, all_of
 from recollect.ingest import windows
 from recollect.memories import Core
-from recollect.rows import Record
+from recollect.rows import Record, fetch
 
 NEAREST = 8
 """Neighbours on either side."""
@@ -81,6 +82,15 @@ def _near(core: Core, tenant: str, drafts: Sequence[Draft]) -> list[Plan]:
             for seq in store.words.search(tenant, query, NEAREST, where).seqs.tolist():
                 plan.near.setdefault(seq, float("nan"))
         plans.append(plan)
+    wanted = {seq for plan in plans for seq in plan.near}
+    rows = store.db.read(lambda c: fetch(c, tenant, wanted), tenant)
+    bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
+    for plan in plans:  # here, so that the thread that writes need not
+        for seq, cosine in plan.near.items():
+            if seq in rows:
+                text = rows[seq].content
+                known = None if cosine != cosine else cosine
+                plan.related[seq] = text, relation(plan.draft.row.content, text, known, bounds)
     return plans
 
 
