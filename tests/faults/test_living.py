@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -22,12 +23,22 @@ import recollect
 from recollect.sync import BlockingRecollect
 
 CHATTER = Path(__file__).with_name("chatter.py")
-_spec = spec_from_file_location("recollect_tests_chatter", CHATTER)
-assert _spec is not None
-assert _spec.loader is not None
-chatter: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = chatter
-_spec.loader.exec_module(chatter)
+
+
+def beside(path: str) -> Any:
+    """A module of the tests, by its path from here."""
+    where = Path(__file__).parent / path
+    spec = spec_from_file_location(f"recollect_tests_faults_{where.stem}", where)
+    assert spec is not None
+    assert spec.loader is not None
+    made = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+chatter = beside("chatter.py")
+living = beside("../living/model.py")
+servers = beside("../models/server.py")
 
 GAP = timedelta(minutes=30)
 ENOUGH = 4
@@ -217,3 +228,87 @@ def test_a_clock_that_jumps_cuts_by_what_it_says_and_holds_nothing_open(rc: Bloc
     assert sorted(s.message_count for s in sessions) == [1, 1, 1, 3]
     latest = max(due for (due,) in rows(rc, "SELECT due_at FROM sessions WHERE status = 'open'"))
     assert latest <= (now + timedelta(hours=1)).timestamp() * 1e6
+
+
+# --- a model ---------------------------------------------------------------------------------------
+
+TALK = (
+    ("Ana", "I live in Lyon, near the river."),
+    ("Ben", "Good to know."),
+    ("Ana", "The door code of the workshop is 8841 at night."),
+    ("Ana", "The frames cost 75 euros each."),
+    ("Ben", "We decided to use the blue poster."),
+)
+
+
+@contextmanager
+def with_model(home: Any) -> Iterator[tuple[BlockingRecollect, Any]]:
+    """A product that has heard `TALK` in a session, and the model that is to read it."""
+    with living.thinking(servers.running) as (url, thinker):
+        model = {"url": url, "name": "thinker", "timeout": 5.0, "retries": 0}
+        with home.open(model=model, facts={"extraction": "lazy"}) as opened:
+            began = datetime(2026, 5, 4, 9, tzinfo=UTC)
+            said = [
+                {"id": f"m{n}", "speaker": who, "content": text, "occurred_at": began + timedelta(minutes=n)}
+                for n, (who, text) in enumerate(TALK)
+            ]
+            opened.observe(said, channel_id="hall")
+            yield opened, thinker
+
+
+def told(opened: BlockingRecollect) -> list[str]:
+    """The facts that hold, and the summaries."""
+    return sorted(one.content for one in every(opened.memories.list, kinds=["fact", "session_summary"]))
+
+
+def test_a_model_that_is_away_for_a_day_is_waited_for(home: Any) -> None:
+    with with_model(home) as (opened, thinker):
+        thinker.away = True
+        (session,) = every(opened.sessions.list)
+        opened.sessions.close(session.id)
+        until(lambda: opened.sessions.get(session.id).status == "failed")
+        failed = opened.sessions.get(session.id)
+        assert failed.failure
+        assert failed.attempts >= 1
+        assert told(opened) == []
+        assert opened.memories.search("door code", kinds=["message"], limit=1).results[0].memory.id == "m2"
+        thinker.away = False
+        until(lambda: not rows(opened, "SELECT 1 FROM jobs WHERE state = 'running'"))
+        for sql in (  # a day later
+            "UPDATE sessions SET next_try_at = 0, facts_next_try_at = 0",
+            "UPDATE jobs SET run_at = 0 WHERE state = 'queued'",
+        ):
+            db = opened.inner.core.store.db
+            db.write(lambda c, sql=sql: c.select(f"{sql} RETURNING 1", [])).result()
+        opened.inner.core.expect(0)
+        for kind in ("facts.extract", "sessions.summarize"):
+            opened.portal.call(woken(opened, kind))
+        until(lambda: opened.sessions.get(session.id).status == "summarized")
+        until(lambda: len(told(opened)) == 5)
+        assert len(every(opened.memories.list, kinds=["session_summary"])) == 1
+
+
+async def woken(opened: BlockingRecollect, kind: str) -> None:
+    opened.inner.core.jobs.wake(kind)
+
+
+def test_what_changes_while_a_model_reads_it_is_read_again(home: Any) -> None:
+    with with_model(home) as (opened, thinker):
+        thinker.held = True
+        (session,) = every(opened.sessions.list)
+        opened.sessions.close(session.id)
+        until(lambda: thinker.waiting >= 2)  # the summary and the facts
+        opened.sessions.delete_message(session.id, "m2")
+        opened.sessions.update_message(session.id, "m3", "The frames cost 57 euros each.")
+        opened.observe("I live in Porto now.", channel_id="elsewhere")
+        thinker.held = False
+        settled(opened)
+        until(lambda: any("57 euros" in text for text in told(opened)))
+        text = "\n".join(told(opened))
+        assert "8841" not in text
+        assert "75 euros" not in text
+        assert text.count("The frames cost 57 euros each.\n") <= 2
+        assert len(every(opened.memories.list, kinds=["session_summary"])) == 1
+        exported = b"".join(opened.memories.export()).decode()
+        assert "8841" not in exported
+        assert "75 euros" not in exported

@@ -4,6 +4,7 @@ before the JSON now and then. It knows sentences of the conversations by heart a
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -60,11 +61,13 @@ QUESTION = re.compile(r"[^.!?\n]+\?")
 
 
 class Thinker:
-    """What it was asked so far, by purpose; `away` makes it answer 503."""
+    """What it has answered so far; `away` makes it answer 503, `held` lets its answers wait (`waiting` of them)."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.away = False
+        self.held = False
+        self.waiting = 0
 
     async def complete(self, request: Request) -> Response:
         """A chat completion, whole or streamed."""
@@ -72,6 +75,10 @@ class Thinker:
             return JSONResponse({"error": {"message": "overloaded"}}, 503)
         body = await request.json()
         said = self.answer(*told(body))
+        self.waiting += 1
+        while self.held:
+            await asyncio.sleep(0.01)
+        self.waiting -= 1
         self.asked.append(said)
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
         head = {"id": "c", "created": 0, "model": "thinker"}
