@@ -20,6 +20,7 @@ from recollect.types import Added
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STATUSES = ("completed", "incomplete", "failed", "cancelled")
+FACTS = ("kept", "joined", "superseded", "failed", "archived", "consolidated")
 ASKS = ("answered", "quoted", "fallback", "empty")
 ASK_MEMORIES = ("qa_turn", "summary", "manual", "pruned")
 JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
@@ -203,6 +204,7 @@ class _State(Collector):
                 "outcome",
                 ("created", "failed"),
             ),
+            ("facts", "Facts taken out of what was said, by what became of them.", "outcome", FACTS),
         ):
             family = CounterMetricFamily(f"recollect_{name}", says, labels=[label])
             for value in values:

@@ -16,7 +16,9 @@ from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.sync_facts import BlockingFacts
 from recollect.types import Memory, Subject
 
-UNDER_WAY = "SELECT error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running') AND kind LIKE 'facts.%'"
+UNDER_WAY = (
+    "SELECT error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running') AND kind LIKE 'facts.%'"
+)
 
 
 def on(text: str) -> datetime:

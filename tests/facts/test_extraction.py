@@ -93,7 +93,8 @@ def test_a_model_that_is_away_is_waited_for(talk: Any, patient: None) -> None:
     for n, text in enumerate([SAID, "I like the rain", "I like the snow"]):
         subject.observe([{"content": text, "user_id": "mara", "speaker": "Mara"}], **place)
         until(lambda n=n: state(talk)[1] > n)  # type: ignore[misc]
-    assert state(talk)[0].startswith("ModelUnavailable")
+    held = subject.get("s")
+    assert (held.extraction, str(held.facts_failure).partition(":")[0]) == ("eager", "ModelUnavailable")
     assert (talk.count(), state(talk)[2]) == (0, 0)
     rain = {"fact": "Mara likes the rain", "messages": [2]}
     talk.script(json.dumps([TEA, BEES, rain, {"fact": "Mara likes the snow", "messages": [3]}]))

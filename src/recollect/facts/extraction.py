@@ -106,6 +106,7 @@ class Extraction:
             async with lock:  # a model need not be asked twice for what two jobs would both read
                 found = await self.extract(run.tenant, session, anew)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
+            self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)
             await run.report(run.done, cursor=FIRST)
             if isinstance(exc, SpendingLimit):
@@ -139,6 +140,7 @@ class Extraction:
             except Moved:
                 continue
             total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
+            self.core.tally.update({f"facts.{name}": n for name, n in done._asdict().items()})
             if anew is not None:
                 return total
 

@@ -165,6 +165,7 @@ async def consolidate(core: Core, tenant: str, where: Filter) -> Consolidated:
         made = consolidation.composed(parts, text, by, core.ingest.bounds, now_micros())
         row = await core.threads.result(core.store.transact(tenant, _putting(parts, made)))
         if row is not None:
+            core.tally["facts.consolidated"] += len(parts)
             done.append(Merged(id=row.id, consolidates=[one.id for one in parts]))
     return Consolidated(merged=done, left=len(found) - len(some))
 

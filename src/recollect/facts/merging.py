@@ -23,7 +23,8 @@ MONTHS = "january february march april may june july august september october no
 DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _SHORT = "|".join(month[:3] for month in MONTHS.split())
 _NUMBER = re.compile(
-    rf"(?<![^\W\d_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
+    rf"(?<![^\W\d_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?"
+    rf"|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
     re.IGNORECASE,
 )
 """Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""

@@ -136,6 +136,7 @@ async def sweep(core: Core, tenant: str) -> Swept:
         done.unused += found
     while found := len(await core.threads.result(core.store.transact(tenant, over))):
         done.over += found
+    core.tally["facts.archived"] += done.unused + done.over
     if done.unused or done.over:
         log.info("tenant %s: archived %d facts not used, %d beyond the bound", tenant, done.unused, done.over)
     return done

@@ -150,6 +150,8 @@ def to_session(row: SessionRow) -> Session:
         summary_created_at=None if made is None else moment(made),
         failure=row.failure,
         attempts=row.attempts,
+        extraction=row.extraction,  # type: ignore[arg-type]
+        facts_failure=row.facts_failure,
         created_at=moment(row.created_at),
         updated_at=moment(row.updated_at),
     )

@@ -63,7 +63,8 @@ class Session(msgspec.Struct, kw_only=True):
     """Consecutive messages of a channel, or (`named`) those that were given this session's id.
 
     `participants` are the names of who spoke. `summary` and what follows it are what was made of the messages at
-    `summary_created_at`; `failure` says why it could not be, after so many `attempts`, while it is tried again."""
+    `summary_created_at`; `failure` says why it could not be, after so many `attempts`, while it is tried again.
+    `extraction` says when facts are taken out of it, `facts_failure` why that waits."""
 
     id: str
     named: bool
@@ -88,6 +89,8 @@ class Session(msgspec.Struct, kw_only=True):
     summary_created_at: datetime | None
     failure: str | None
     attempts: int
+    extraction: Mode
+    facts_failure: str | None
     created_at: datetime
     updated_at: datetime
 
