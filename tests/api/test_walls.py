@@ -210,7 +210,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/admin/quotas": lambda ids: [{"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}}],
     "GET /v1/admin/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "GET /v1/backfills": lambda ids: [{}],
-    "POST /v1/backfills": lambda ids: [{"json": {"what": "embeddings"}}],
+    "POST /v1/backfills": lambda ids: [],
     "GET /v1/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "GET /v1/admin/spending": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/spending": lambda ids: [
