@@ -18,7 +18,7 @@ log = logging.getLogger("recollect.upkeep")
 REPAIR_JOB = "store.repair"
 STEP = 64
 RETRY_AFTER = 5.0
-SOON = 1.0
+SOON = 0.2
 """Seconds after which the vectors of rows that came without are made: those of a burst in one job."""
 WATCH_SECONDS = 1.0
 
@@ -105,7 +105,9 @@ class Upkeep:
                 return
 
     def owed_elsewhere(self, tenant: str) -> None:
-        """As `owed`, called on the writing thread."""
+        """As `owed`, called on the writing thread. Waking the loop costs more than looking whether it needs to be."""
+        if self.loop.time() < self._asked.get(tenant, 0.0):
+            return
         with contextlib.suppress(RuntimeError):  # the loop has ended: the next start takes it up
             self.loop.call_soon_threadsafe(self.owed, tenant)
 

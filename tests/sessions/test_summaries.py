@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recollect.sessions import keeping, summarizing
-from recollect.sessions.digests import digest_of
+from recollect.sessions.digests import Turn, digest_of
 from recollect.sessions.parsing import parsed
 
 ANSWER = (
@@ -16,15 +16,15 @@ ANSWER = (
 
 
 def test_rules_find_what_was_decided_asked_and_promised(talk: Any) -> None:
-    made = digest_of(((speaker, "user", text) for speaker, text in talk), 300)
+    made = digest_of((Turn(speaker, "user", text) for speaker, text in talk), 300)
     assert "Bo: Yes, they want 2400 euros, which is too much." in made.summary
     assert made.topics[0] == "greenhouse"
     assert made.decisions == [talk[4][1]]
     assert made.open_questions == ["Do we need a permit for it?"]
     assert "I'll call the seller tomorrow morning." in made.action_items
     assert {"Potsdam", "Lindner", "Mara"} <= set(made.entities)
-    assert made == digest_of(((speaker, "user", text) for speaker, text in talk), 300)
-    assert digest_of([("a", "user", "?!")], 300).summary == "a: ?!"
+    assert made == digest_of((Turn(speaker, "user", text) for speaker, text in talk), 300)
+    assert digest_of([Turn("a", "user", "?!")], 300).summary == "a: ?!"
 
 
 @pytest.mark.parametrize(
@@ -165,3 +165,32 @@ def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any, wait: Any
     with home.open(sessions={**quick, "summary_version": 2}) as r:
         wait(lambda: r.sessions.get(id).summary_version == 2)
         assert len(r.memories.list(kinds=["session_summary"]).data) == 2
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, wait: Any, monkeypatch: Any) -> None:
+    """What ends between the two leaves neither; the next start makes both, once."""
+    quick = {"gap_minutes": 0.003, "min_messages": 2}
+    whole, tried = summarizing.Summarizing._kept, []
+
+    def interrupted(self: Any, w: Any, made: Any) -> dict[str, int]:
+        tried.append(whole(self, w, made))
+        raise RuntimeError("the end")
+
+    with home.open(sessions=quick) as r:
+        monkeypatch.setattr(summarizing.Summarizing, "_kept", interrupted)
+        r.observe(["said before the end", "and the last of it"], channel_id="c")
+        wait(lambda: tried)
+        held = r.sessions.list().data[0]
+        assert (held.status, held.summary, r.memories.list(kinds=["session_summary"]).data) == (
+            "closed",
+            None,
+            [],
+        )
+    monkeypatch.undo()
+    with home.open(sessions=quick) as r:
+        wait(lambda: r.sessions.get(held.id).status == "summarized")
+        (memory,) = r.memories.list(kinds=["session_summary"]).data
+        assert memory.id == r.sessions.get(held.id).summary_id
+        hits = r.memories.search(memory.content, mode="words", kinds=["session_summary"]).results
+        assert [hit.memory.id for hit in hits] == [memory.id]

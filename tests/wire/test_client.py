@@ -134,3 +134,35 @@ def test_a_large_import_goes_in_parts_and_names_the_line(
         with pytest.raises(errors.InvalidInput) as caught:
             client.import_from([b'{"content": "x"}\n', *wrong[1:]])
         assert caught.value.field == f"line {number + 1}"
+
+
+def test_what_is_said_is_said_both_ways(client: Client, local: Any) -> None:
+    def told(sessions: Any) -> list[Any]:
+        said = [
+            {"content": "the kettle is green", "speaker": "Ana", "occurred_at": WHEN, "id": "m 1"},
+            "quite so",
+        ]
+        kept = sessions.observe(said, session_id="talk 1", extraction=False)
+        again = sessions.observe(said[0], session_id="talk 1")
+        page = sessions.messages("talk 1", limit=1)
+        held = sessions.list(participant="Ana", status=["open"], since=WHEN).data
+        told = [
+            [one.created for one in kept],
+            again[0].created,
+            again[0].message.speaker,
+            page.has_more,
+            len(held),
+        ]
+        told += [sessions.update_message("talk 1", "m 1", "the kettle is red").content]
+        told += [sessions.close("talk 1").status, sessions.summarize("talk 1").summary]
+        sessions.delete_message("talk 1", "m 1")
+        told += [sessions.get("talk 1").message_count]
+        sessions.delete("talk 1")
+        return [*told, sessions.list().data]
+
+    assert told(client.sessions) == told(local.sessions)
+    for sessions in (client.sessions, local.sessions):
+        with pytest.raises(errors.NotFound):
+            sessions.get("talk 1")
+        with pytest.raises(errors.InvalidInput, match="channel_id"):
+            sessions.observe("nowhere")

@@ -30,16 +30,17 @@ def extract(items: Sequence[Item], before: str, most: int) -> str:
     return chosen(held, most, scores)
 
 
-def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str, float]]:
-    """Who said what, and how much more it tells: what an earlier summary has, and what the user said."""
+def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str, float, int]]:
+    """Who said what, and how much more it tells: what an earlier summary has, and what the user said; its tokens are
+    not known."""
     for line in before.splitlines():
         speaker, _, said = line.partition(": ")
         known = said and speaker in (*SPEAKERS.values(), EARLIER)
-        yield (speaker, said, TOLD) if known else (EARLIER, line, TOLD)
+        yield (speaker, said, TOLD, 0) if known else (EARLIER, line, TOLD, 0)
     for item in items:
         kind = item.get("type", "message")
         if kind == "message":
             speaker = SPEAKERS.get(item["role"], "System")
-            yield speaker, text_of(item), ASKED if speaker == "User" else 0.0
+            yield speaker, text_of(item), ASKED if speaker == "User" else 0.0, 0
         elif kind == "compaction":
-            yield EARLIER, compaction.told(item), TOLD
+            yield EARLIER, compaction.told(item), TOLD, 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from recollect.text.extracting import NAME, Sentence, chosen, looked_at, sentences, weights
+from recollect.text.extracting import Sentence, chosen, looked_at, sentences, weights
 from recollect.text.terms import STOPWORDS, WORD, word_terms
 
 EXTRACTIVE = "extractive"
@@ -24,15 +25,16 @@ NEXT = 3
 """Sentences after a question in which another may answer it."""
 _DECIDED = re.compile(
     r"\b(?:decided?|agreed|settled on|we(?:'ll| will) (?:use|go|take|do|keep|meet)|going with|let's|it's a deal|chose|"
-    r"approved|confirmed|final decision|entschieden|beschlossen|vereinbart|décidé|convenu)\b",
-    re.IGNORECASE,
+    r"approved|confirmed|final decision|entschieden|beschlossen|vereinbart|décidé|convenu)\b"
 )
 _TO_DO = re.compile(
     r"\b(?:i(?:'ll| will)|i'm going to|(?:can|could|would) you|please|to-?do|needs? to|has to|must|"
     r"remember to|don't forget|deadline|due (?:on|by)|by (?:mon|tues|wednes|thurs|fri|satur|sun)day|by tomorrow|"
-    r"ich werde|bitte|muss noch|je vais|il faut)\b",
-    re.IGNORECASE,
+    r"ich werde|bitte|muss noch|je vais|il faut)\b"
 )
+_QUESTION = re.compile(r"""[?？؟]["'”’»)]*(?:\s|$)""")
+_ASIDE = re.compile(r"\b(?:by the way|btw|fyi|anyway|heads up|unrelated|übrigens|au fait)\b", re.IGNORECASE)
+"""Said of something else than what was asked."""
 _ANSWER = re.compile(
     r"^(?:yes|yeah|yep|no\b|nope|sure|ok|okay|of course|definitely|probably|ja\b|nein|oui|non\b)",
     re.IGNORECASE,
@@ -73,42 +75,53 @@ class Digest(msgspec.Struct, kw_only=True):
         return "\n".join(lines)
 
 
-def digest_of(said: Iterable[tuple[str, str, str]], most: int) -> Digest:
-    """The digest of what was said, each given as (speaker, role, text); a summary of at most `most` tokens. Always the
-    same for the same."""
-    turns = [(speaker, text, 0.0 if role in ("assistant", "tool") else 0.5) for speaker, role, text in said]
-    held = looked_at(list(sentences(turns)))
-    names = dict.fromkeys(speaker for speaker, _, _ in turns)
+class Turn(NamedTuple):
+    """Something that was said; `tokens` 0 are not known."""
+
+    speaker: str
+    role: str
+    text: str
+    tokens: int = 0
+
+
+def digest_of(said: Iterable[Turn], most: int) -> Digest:
+    """The digest of what was said; a summary of at most `most` tokens. Always the same for the same."""
+    turns = list(said)
+    held = looked_at(list(sentences(_told(one) for one in turns)))
+    names = dict.fromkeys(one.speaker for one in turns)
+    asks = [_asks(one) for one in held]
+    low = [one.text.lower() for one in held]
+    decided = [not ask and _DECIDED.search(text) is not None for text, ask in zip(low, asks, strict=True)]
     return Digest(
         summary=chosen(held, most, weights(held), SENTENCES) or _first(turns, most),
         topics=topics_of(held, names),
-        decisions=_listed(one for one in held if _DECIDED.search(one.text) and not _asks(one)),
-        open_questions=_listed(one for i, one in enumerate(held) if _asks(one) and not _answered(held, i)),
-        action_items=_listed(
-            one for one in held if _TO_DO.search(one.text) and not _DECIDED.search(one.text)
-        ),
+        decisions=_listed(one for one, so in zip(held, decided, strict=True) if so),
+        open_questions=_listed(one for i, one in enumerate(held) if asks[i] and not _answered(held, asks, i)),
+        action_items=_listed(held[i] for i, text in enumerate(low) if not decided[i] and _TO_DO.search(text)),
         entities=entities_of(held, names),
     )
 
 
-def _first(turns: Sequence[tuple[str, str, float]], most: int) -> str:
+def _told(one: Turn) -> tuple[str, str, float, int]:
+    return one.speaker, one.text, 0.0 if one.role in ("assistant", "tool") else 0.5, one.tokens
+
+
+def _first(turns: Sequence[Turn], most: int) -> str:
     """What there is of a conversation without a sentence: signs, single letters."""
-    return "\n".join(f"{speaker}: {text.strip()}" for speaker, text, _ in turns[:SENTENCES])[:most]
+    return "\n".join(f"{one.speaker}: {one.text.strip()}" for one in turns[:SENTENCES])[:most]
 
 
 def _asks(one: Sentence) -> bool:
-    return one.text.rstrip("\"'”’») ").endswith(("?", "？", "؟"))
+    return _QUESTION.search(one.text) is not None
 
 
-def _answered(held: Sequence[Sentence], place: int) -> bool:
+def _answered(held: Sequence[Sentence], asks: Sequence[bool], place: int) -> bool:
     """Whether somebody else says something to it at once, goes on about it, or just says yes or no."""
-    asked, after = held[place], held[place + 1 :]
-    if after and after[0].speaker != asked.speaker and not _asks(after[0]):
-        return True
-    others = [one for one in after if one.speaker != asked.speaker]
-    return any(
-        _ANSWER.match(one.text) or (asked.terms & one.terms and not _asks(one)) for one in others[:NEXT]
-    )
+    asked = held[place]
+    others = [i for i in range(place + 1, len(held)) if held[i].speaker != asked.speaker][:NEXT]
+    if others and others[0] == place + 1 and not asks[place + 1]:
+        return _ASIDE.search(held[place + 1].text) is None
+    return any(_ANSWER.match(held[i].text) or (asked.terms & held[i].terms and not asks[i]) for i in others)
 
 
 def _listed(found: Iterable[Sentence]) -> list[str]:
@@ -121,22 +134,18 @@ def _listed(found: Iterable[Sentence]) -> list[str]:
 
 def topics_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
     """The words that most sentences share, as they are mostly written; names of who speaks are none."""
+    shared = Counter(term for one in held for term in one.terms)
+    often = {term: number for term, number in shared.items() if number > 1 and len(term) > 2}
+    if not often:
+        return []
     known = {word for name in names for word in name.lower().split()}
-    sentences_with: Counter[str] = Counter()
-    written: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in held:
-        stems = set()
-        for word in WORD.findall(one.text):
-            low = word.lower()
-            if len(low) < 3 or low in STOPWORDS or low in _PLAIN or low in known or low.isdigit():
-                continue
-            for stem in word_terms(low):
-                stems.add(stem)
-                written[stem][low] += 1
-        sentences_with.update(stems)
-    often = [(stem, number) for stem, number in sentences_with.items() if number > 1]
-    often.sort(key=lambda one: (-one[1], -len(one[0]), one[0]))
-    return [min(written[stem].items(), key=lambda one: (-one[1], one[0]))[0] for stem, _ in often[:TOPICS]]
+    written: dict[str, str] = {}
+    for word, _ in Counter(WORD.findall(" ".join(one.text for one in held).lower())).most_common():
+        if word not in known and word not in _PLAIN and not word.isdigit():
+            for term in word_terms(word):
+                written.setdefault(term, word)
+    ranked = sorted((-number, -len(term), term) for term, number in often.items() if term in written)
+    return [written[term] for _, _, term in ranked[:TOPICS]]
 
 
 def entities_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
@@ -145,7 +154,7 @@ def entities_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
     found = Counter(
         name.strip("`")
         for one in held
-        for name in NAME.findall(one.text)
+        for name in one.names
         if name.lower().split("'")[0].split("’")[0] not in STOPWORDS
     )
     ranked = sorted(found.items(), key=lambda one: -one[1])

@@ -10,7 +10,7 @@ from recollect.rows import Record, compact_json, now_micros
 from recollect.rows import speaker as speaker_of
 from recollect.sessions import cutting
 from recollect.sessions.closing import Closing
-from recollect.sessions.keeping import stale, week_of, withdraw
+from recollect.sessions.keeping import owner_of, stale, week_of, withdraw
 from recollect.sessions.records import (
     MessageRow,
     SessionRow,
@@ -65,9 +65,9 @@ class Following:
         """Takes back the rollup that told of a session."""
         if row.channel_id is None:
             return
-        key = [w.tenant, row.channel_id, row.user_id or "", week_of(row.started_at)]
+        key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
         rolled = w.c.one("rollup_memory", key)
-        stale(w, row, now)
+        stale(w, [row], now)
         if rolled is not None and rolled[0] is not None:
             w.remove(
                 [int(seq) for _, seq, _ in w.c.all("memories_by_id", [w.tenant, json.dumps([rolled[0]])])]

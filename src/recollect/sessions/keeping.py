@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from recollect.rows import fetch_ids
-from recollect.sessions.records import SessionRow
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from recollect.drafts import Draft
+from recollect.knowledge.records import new_id
+from recollect.rows import Record, compact_json, fetch_ids
+from recollect.sessions.records import SessionRow, texts_of
+from recollect.text.hashing import digest
 from recollect.writing import Writing
 
 DAY = 86_400_000_000
@@ -20,13 +26,20 @@ def week_of(moment: int) -> int:
     return day - (day + _MONDAY) % 7
 
 
-def stale(w: Writing, row: SessionRow, now: int) -> None:
-    """A session's summary came, changed or went: the rollup of its week is to be made again once the week is over."""
-    if row.channel_id is None:
-        return
-    week = week_of(row.started_at)
-    due = max(now + QUIET, week * DAY + WEEK)
-    w.c.run("stale_rollup", [w.tenant, row.channel_id, row.user_id or "", week, due, now])
+def owner_of(row: SessionRow) -> str:
+    """Whose the week is that a session belongs to: of a session in which several users spoke the channel's, that of
+    nobody alone."""
+    return "" if len(texts_of(row.users)) > 1 else row.user_id or ""
+
+
+def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
+    """Summaries of sessions came, changed or went: the rollups of their weeks are to be made again, once a week is
+    over."""
+    weeks = {
+        (row.channel_id, owner_of(row), week_of(row.started_at)) for row in rows if row.channel_id is not None
+    }
+    for channel, owner, week in sorted(weeks):
+        w.c.run("stale_rollup", [w.tenant, channel, owner, week, max(now + QUIET, week * DAY + WEEK), now])
 
 
 def withdraw(w: Writing, row: SessionRow, now: int) -> None:
@@ -36,10 +49,65 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> None:
     w.c.run("clear_summary", [w.tenant, row.id])
     ids = [row.summary_id]
     if row.channel_id is not None:
-        key = [w.tenant, row.channel_id, row.user_id or "", week_of(row.started_at)]
+        key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
         rolled = w.c.one("rollup_memory", key)
         if rolled is not None and rolled[0] is not None:
             ids.append(rolled[0])
-    stale(w, row, now)
+    stale(w, [row], now)
     held = fetch_ids(w.c, w.tenant, ids)
     w.remove([memory.seq for memory in held.values()])
+
+
+def told_memory(
+    tenant: str,
+    kind: str,
+    content: str,
+    header: str,
+    *,
+    key: Sequence[Any],
+    user_id: str | None,
+    agent_id: str | None = None,
+    channel_id: str | None,
+    session_id: str | None = None,
+    source: str,
+    tags: Sequence[str],
+    metadata: dict[str, Any],
+    refs: Sequence[str],
+    occurred_at: int,
+    now: int,
+) -> Draft:
+    """A memory that this house made of others: `header` is embedded before its text, `key` makes it the only one."""
+    content_hash = digest(content)
+    row = Record(
+        tenant_id=tenant,
+        seq=0,
+        rev=0,
+        id=new_id("mem_"),
+        kind=kind,
+        content=content,
+        content_hash=content_hash,
+        dedup_key=digest(compact_json([kind, *key])),
+        user_id=user_id,
+        agent_id=agent_id,
+        channel_id=channel_id,
+        session_id=session_id,
+        role=None,
+        source=source,
+        tags=compact_json(tags),
+        metadata=compact_json(metadata),
+        importance=0,
+        confidence=1.0,
+        access_count=0,
+        last_accessed_at=None,
+        valid_from=None,
+        invalid_at=None,
+        superseded_by=None,
+        archived_at=None,
+        source_refs=compact_json(refs),
+        dated=1,
+        occurred_at=occurred_at,
+        created_at=now,
+        updated_at=now,
+        header=header,
+    )
+    return Draft(row, named=False)

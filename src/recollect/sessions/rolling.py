@@ -6,18 +6,16 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recollect.drafts import Bounds, Draft, draft
+from recollect.drafts import Draft
 from recollect.errors import ModelError, SpendingLimit
 from recollect.jobs import SECOND, Run, backoff
 from recollect.memories import Core
-from recollect.rows import compact_json, fetch_ids, moment, now_micros
+from recollect.rows import fetch_ids, now_micros
 from recollect.sessions.digests import Digest
 from recollect.sessions.headers import week_header, week_name
-from recollect.sessions.keeping import DAY, WEEK
+from recollect.sessions.keeping import DAY, WEEK, told_memory
 from recollect.sessions.records import SessionRow, texts_of
 from recollect.sessions.telling import Telling
-from recollect.text.hashing import digest as hashed
-from recollect.types import NewMemory, Subject
 from recollect.writing import Writing
 
 log = logging.getLogger("recollect.sessions")
@@ -73,7 +71,7 @@ class Rolling:
         )
         rows = [SessionRow._make(row) for row in found]
         digest = None
-        if len(rows) >= LEAST:
+        if len(rows) >= LEAST and hearers(rows) != []:
             try:
                 digest = await telling.of_week(
                     week_header(week.channel_id, week.week, _names(rows), ()), rows
@@ -81,9 +79,8 @@ class Rolling:
             except (ModelError, SpendingLimit) as exc:
                 await self._failed(tenant, week, exc)
                 return False
-        bounds = self.core.ingest.bounds
         await self.core.threads.result(
-            self.core.store.transact(tenant, lambda w: _keep(w, week, rows, digest, bounds, self._version))
+            self.core.store.transact(tenant, lambda w: _keep(w, week, rows, digest, self._version))
         )
         self.core.tally["session_rollups.created"] += digest is not None
         return digest is not None
@@ -103,13 +100,11 @@ class Rolling:
         self.core.expect(again)
 
 
-def _keep(
-    w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | None, bounds: Bounds, version: int
-) -> None:
+def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | None, version: int) -> None:
     """Writes a rollup and its memory, unless one of its sessions has changed meanwhile; an earlier memory goes."""
     w.draw(1)
     now = now_micros()
-    made = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now, bounds)
+    made = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now)
     key = [w.tenant, week.channel_id, week.owner, week.week]
     held = w.c.one("rollup_memory", key)
     number = len(rows) if made is not None else 0
@@ -122,27 +117,31 @@ def _keep(
         w.insert([made])
 
 
-def rollup_memory(
-    tenant: str, week: Week, rows: Sequence[SessionRow], digest: Digest, now: int, bounds: Bounds
-) -> Draft:
+def rollup_memory(tenant: str, week: Week, rows: Sequence[SessionRow], digest: Digest, now: int) -> Draft:
     """A channel's week as a memory."""
     ids = [row.id for row in rows]
-    new = NewMemory(
-        content=digest.flat(),
-        kind="rollup",
-        user_id=week.owner or None,
+    return told_memory(
+        tenant,
+        "rollup",
+        digest.flat(),
+        week_header(week.channel_id, week.week, _names(rows), digest.topics),
+        key=[week.channel_id, week.owner, week.week],
+        user_id=week.owner or next(iter(hearers(rows) or ()), None),
         channel_id=week.channel_id,
         source=SOURCE,
-        tags=digest.topics[: bounds.tags],
+        tags=digest.topics,
         metadata={"week": week_name(week.week), "sessions": len(ids)},
-        source_refs=ids,
-        occurred_at=moment(max(row.ended_at for row in rows)),
+        refs=ids,
+        occurred_at=max(row.ended_at for row in rows),
+        now=now,
     )
-    made = draft(new, Subject(tenant_id=tenant), now, bounds, "")
-    key = compact_json(["rollup", week.channel_id, week.owner, week.week])
-    header = week_header(week.channel_id, week.week, _names(rows), digest.topics)
-    made.row = made.row._replace(header=header, dedup_key=hashed(key))
-    return made
+
+
+def hearers(rows: Sequence[SessionRow]) -> list[str] | None:
+    """The users who took part in all the sessions in which users spoke: nobody is told of a session that they were not
+    in. None where no user spoke: it is everybody's."""
+    spoke = [texts_of(row.users) for row in rows if row.users != "[]"]
+    return [user for user in spoke[0] if all(user in users for users in spoke)] if spoke else None
 
 
 def _names(rows: Sequence[SessionRow]) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.db import Connection
-from recollect.drafts import Bounds, Draft, draft
+from recollect.drafts import Draft
 from recollect.errors import ModelError, ModelUnavailable, SpendingLimit
 from recollect.jobs import SECOND, Postponed, Run, backoff
 from recollect.memories import Core
@@ -20,16 +20,14 @@ from recollect.rows import compact_json, fetch_ids, moment, now_micros
 from recollect.sessions import records
 from recollect.sessions.digests import Digest
 from recollect.sessions.headers import session_header
-from recollect.sessions.keeping import QUIET, stale
+from recollect.sessions.keeping import QUIET, stale, told_memory
 from recollect.sessions.records import MessageRow, SessionRow, texts_of
 from recollect.sessions.rolling import Rolling
 from recollect.sessions.telling import Telling
-from recollect.text.hashing import digest as hashed
-from recollect.types import NewMemory, Subject
 from recollect.writing import Writing
 
 log = logging.getLogger("recollect.sessions")
-BATCH = 64
+BATCH = 200
 """Sessions that are summarized by rules in one transaction."""
 ASKED = 8
 """Sessions that a model summarizes for one transaction, `AT_ONCE` at a time."""
@@ -164,11 +162,10 @@ class Summarizing:
 
     async def _keep(self, tenant: str, made: Sequence[Made]) -> dict[str, int]:
         """Writes what became of sessions, in one transaction with the memories in which they are found."""
-        bounds = self.core.ingest.bounds
 
         def work(w: Writing) -> dict[str, int]:
             w.draw(1)
-            return self._kept(w, made, bounds)
+            return self._kept(w, made)
 
         counts = await self.core.threads.result(self.core.store.transact(tenant, work))
         if counts["created"]:
@@ -177,7 +174,7 @@ class Summarizing:
             self.core.tally[f"session_summaries.{name}"] += number
         return counts
 
-    def _kept(self, w: Writing, made: Sequence[Made], bounds: Bounds) -> dict[str, int]:
+    def _kept(self, w: Writing, made: Sequence[Made]) -> dict[str, int]:
         now = now_micros()
         there = records.sessions_by_id(w.c, w.tenant, [one.row.id for one in made])
         drafts: list[Draft] = []
@@ -187,7 +184,7 @@ class Summarizing:
             if row is None or row.rev != one.row.rev:
                 continue  # something was said or went meanwhile: it is closed, and comes, again
             if one.digest is not None:
-                drafts.append(self._summarized(w, row, one.digest, now, bounds))
+                drafts.append(self._summarized(w, row, one.digest, now))
                 counts["created"] += 1
             elif one.failure is not None:
                 again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
@@ -199,14 +196,15 @@ class Summarizing:
                 status = "summarized" if row.summary_id is not None else "closed"
                 w.c.run("settle_session", [status, w.tenant, row.id, row.rev])
                 counts["skipped"] += 1
+        stale(w, [there[one.row.id] for one in made if one.digest is not None and one.row.id in there], now)
         w.insert(drafts)
         return counts
 
-    def _summarized(self, w: Writing, row: SessionRow, digest: Digest, now: int, bounds: Bounds) -> Draft:
+    def _summarized(self, w: Writing, row: SessionRow, digest: Digest, now: int) -> Draft:
         """The memory of a session's summary, with which its row is written; an earlier one goes."""
         if row.summary_id is not None:
             w.remove([memory.seq for memory in fetch_ids(w.c, w.tenant, [row.summary_id]).values()])
-        made = summary_memory(row, digest, now, bounds)
+        made = summary_memory(row, digest, now)
         lists = [compact_json(getattr(digest, name)) for name in records.LISTS]
         w.c.run(
             "summarize_session",
@@ -215,22 +213,24 @@ class Summarizing:
                 w.tenant, row.id, row.rev,
             ],
         )  # fmt: skip
-        stale(w, row, now)
         return made
 
 
-def summary_memory(row: SessionRow, digest: Digest, now: int, bounds: Bounds) -> Draft:
+def summary_memory(row: SessionRow, digest: Digest, now: int) -> Draft:
     """A session's summary as a memory; what is embedded begins with where, when and who it was."""
     participants = texts_of(row.participants)
-    new = NewMemory(
-        content=digest.flat(),
-        kind="session_summary",
+    return told_memory(
+        row.tenant_id,
+        "session_summary",
+        digest.flat(),
+        session_header(row.channel_id, row.started_at, row.ended_at, participants, digest.topics),
+        key=[row.id],
         user_id=row.user_id,
         agent_id=row.agent_id,
         channel_id=row.channel_id,
         session_id=row.id,
         source=SOURCE,
-        tags=digest.topics[: bounds.tags],
+        tags=digest.topics,
         metadata={
             "session_id": row.id,
             "started_at": moment(row.started_at).isoformat(),
@@ -238,13 +238,10 @@ def summary_memory(row: SessionRow, digest: Digest, now: int, bounds: Bounds) ->
             "participants": participants[:100],
             "message_count": row.message_count,
         },
-        source_refs=[row.id],
-        occurred_at=moment(row.ended_at),
+        refs=[row.id],
+        occurred_at=row.ended_at,
+        now=now,
     )
-    made = draft(new, Subject(tenant_id=row.tenant_id), now, bounds, "")
-    header = session_header(row.channel_id, row.started_at, row.ended_at, participants, digest.topics)
-    made.row = made.row._replace(header=header, dedup_key=hashed(compact_json(["session_summary", row.id])))
-    return made
 
 
 def _check_away(made: Sequence[Made]) -> None:

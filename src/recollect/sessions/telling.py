@@ -12,7 +12,7 @@ from recollect.models.base import Ask
 from recollect.models.said import said
 from recollect.rows import moment
 from recollect.sessions import prompts
-from recollect.sessions.digests import Digest, digest_of
+from recollect.sessions.digests import Digest, Turn, digest_of
 from recollect.sessions.headers import session_header
 from recollect.sessions.parsing import parsed
 from recollect.sessions.records import MessageRow, SessionRow, texts_of
@@ -52,7 +52,8 @@ class Telling:
     def extracted(self, messages: Sequence[MessageRow]) -> Digest:
         """The digest of a session by rules; for a thread."""
         return digest_of(
-            ((one.name, one.role, one.content) for one in messages), self._settings.summary_max_tokens
+            (Turn(one.name, one.role, one.content, one.tokens) for one in messages),
+            self._settings.summary_max_tokens,
         )
 
     async def of_session(self, row: SessionRow, messages: Sequence[MessageRow]) -> Digest:
@@ -100,11 +101,11 @@ class Telling:
 
 def week_digest(rows: Sequence[SessionRow], most: int) -> Digest:
     """A week's digest by rules: what its summaries say most, and what they list, the latest first."""
-    told: list[tuple[str, str, str]] = []
+    told: list[Turn] = []
     for row in rows:
         for line in (row.summary or "").splitlines():
             speaker, _, text = line.partition(": ")
-            told.append((speaker, "user", text) if text else (row.channel_id or "", "user", line))
+            told.append(Turn(speaker, "user", text) if text else Turn(row.channel_id or "", "user", line))
     made = digest_of(told, most)
     latest = rows[::-1]
     return Digest(

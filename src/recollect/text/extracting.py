@@ -25,36 +25,45 @@ LONG_TERMS = 60
 """Terms of a sentence beyond which it is no sentence, but a table or code."""
 MAX_BYTES = 4
 """Bytes of a character in UTF-8, and so its tokens, at most."""
-SURE = 0.7
+SURE = 0.95
 """The part of the room up to which the tokens of a text are those of its sentences, near enough."""
 _NUMBER = re.compile(r"\d")
-NAME = re.compile(r"(?<=\w[ ,;:(])[^\W\d_a-zß-öø-ÿ][\w’'-]+|\w+[_./@:]\w+|`[^`]+`")
+NAME = re.compile(r"(?<=\w[ ,;:(])[^\W\d_a-zß-öø-ÿ][\w’'-]+|\b\w+[_./@:]\w+|`[^`]+`")
 """A name inside a sentence: capitalised, or with a sign in it, or quoted as code is."""
 DECISION = re.compile(
     r"\b(?:decid|agree|conclu|chose|choose|prefer|must|should|need|deadline|important|remember|never|always|instead"
     r"|because|will use|going with|let's|plan|goal|want|problem|fix|entschied|entscheid|beschl|vereinbar|wichtig|muss"
-    r"|immer|nie\b|statt|weil|frist|ziel|décid|choisi|doit|jamais|toujours|parce)",
-    re.IGNORECASE,
+    r"|immer|nie\b|statt|weil|frist|ziel|décid|choisi|doit|jamais|toujours|parce)"
 )
+"""Words of decision, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, who said it, its distinct terms, and how much more it tells for who said it, or when."""
+    """A sentence, who said it, its distinct terms, how much more it tells for who said it, or when, about how many
+    tokens it has (0: not known), and the names in it."""
 
     speaker: str
     text: str
     terms: frozenset[str]
     bonus: float = 0.0
+    tokens: int = 0
+    names: tuple[str, ...] = ()
 
 
-def sentences(texts: Iterable[tuple[str, str, float]]) -> Iterator[Sentence]:
-    """The sentences of texts, each given with who said it and its bonus."""
-    for speaker, text, bonus in texts:
+def sentences(texts: Iterable[tuple[str, str, float, int]]) -> Iterator[Sentence]:
+    """The sentences of texts, each given with who said it, its bonus, and its tokens, where they are known."""
+    for speaker, text, bonus, tokens in texts:
         for start, end in spans(text):
             said = " ".join(text[start:end].split())
             if found := frozenset(terms(said)):
-                yield Sentence(speaker, said, found, bonus)
+                about = tokens and _part(tokens, end - start, len(text))
+                yield Sentence(speaker, said, found, bonus, about, tuple(NAME.findall(said)))
+
+
+def _part(tokens: int, part: int, whole: int) -> int:
+    """About how many of a text's tokens are in a part of it, with a speaker's name."""
+    return tokens * part // whole + 4
 
 
 def looked_at(held: list[Sentence]) -> list[Sentence]:
@@ -76,8 +85,8 @@ def chosen(held: Sequence[Sentence], most: int, scores: Sequence[float], limit: 
         if scored[best] < LEAST:
             break
         rest.remove(best)
-        tokens = count(f"{held[best].speaker}: {held[best].text}\n")
-        if spent + tokens > SURE * most and count(joined(held, [*taken, best])) > most:
+        tokens = held[best].tokens or count(f"{held[best].speaker}: {held[best].text}\n")
+        if spent + tokens > most:
             misses += 1
             continue
         taken.append(best)
@@ -87,7 +96,9 @@ def chosen(held: Sequence[Sentence], most: int, scores: Sequence[float], limit: 
     if not taken and held:
         first = max(range(len(held)), key=lambda i: (fresh[i], -i))
         return trimmed(joined(held, [first]), most)
-    return joined(held, taken)
+    while spent > SURE * most and len(taken) > 1 and count(joined(held, taken)) > most:
+        taken.pop()
+    return trimmed(joined(held, taken), most) if len(taken) == 1 else joined(held, taken)
 
 
 def weights(held: Sequence[Sentence]) -> list[float]:
@@ -99,8 +110,8 @@ def weights(held: Sequence[Sentence]) -> list[float]:
         about = sum(math.log1p(often[term] - 1) for term in one.terms) / math.sqrt(len(one.terms) + 3)
         score = min(about, 2.0)
         score += 1.0 if _NUMBER.search(one.text) else 0.0
-        score += 0.5 * min(3, len(NAME.findall(one.text)))
-        score += 1.5 if DECISION.search(one.text) else 0.0
+        score += 0.5 * min(3, len(one.names))
+        score += 1.5 if DECISION.search(one.text.lower()) else 0.0
         score += one.bonus
         score += 0.5 * i / len(held)
         score -= 1.0 if len(one.terms) < 3 else 0.0
