@@ -239,6 +239,8 @@ VOLATILE = (
     "occurred_at",
     "started_at",
     "ended_at",
+    "begins",
+    "ends",
     "last_accessed_at",
     "erased_at",
     "tombstone",

@@ -183,4 +183,6 @@ def create_app(recollect: Recollect) -> Starlette:
 
 def _pattern(path: str) -> str:
     """Starlette's pattern for a path; an id that its owner chose may hold slashes."""
-    return f"{path[:-1]}:path}}" if path.endswith(OWN_NAMES) else path
+    for name in OWN_NAMES:
+        path = path.replace(name, f"{name[:-1]}:path}}")
+    return path
