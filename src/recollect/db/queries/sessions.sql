@@ -143,7 +143,7 @@ WHERE r.stale = 1 AND r.tenant_id = ? AND r.due_at <= ? ORDER BY r.due_at LIMIT 
 -- name: sessions_of_week (the summarized ones of a channel that were begun in a span of time)
 SELECT s.* FROM sessions s
 WHERE s.tenant_id = ?1 AND s.channel_id = ?2 AND s.ended_at >= ?4 AND s.started_at >= ?4 AND s.started_at < ?5
-    AND coalesce(s.user_id, '') = ?3 AND s.summary IS NOT NULL
+    AND CASE WHEN s.users LIKE '%","%' THEN '' ELSE coalesce(s.user_id, '') END = ?3 AND s.summary IS NOT NULL
 ORDER BY s.ended_at LIMIT ?6
 
 -- name: set_rollup (unless one of its sessions has changed meanwhile)
