@@ -81,7 +81,7 @@ class Erasing:
             key = [tenant, attached, STEP]
             while rows := await run.threads.run(
                 run.store.db.read,
-                lambda c, key=key: c.all("chunks_of_attachment", key),  # type: ignore[misc]
+                lambda c, key=key: c.all("chunks_of_attachment", key),
                 tenant,
             ):
                 seqs = [int(seq) for (seq,) in rows]
