@@ -62,5 +62,8 @@ def test_any_order_of_arrival_ends_with_the_same_sessions(chats: Any, at: list[i
         assert sorted(session.participants) == sorted({one.speaker for one in said})
         assert (session.started_at, session.ended_at) == (said[0].occurred_at, said[-1].occurred_at)
         assert {one.id for one in said if one.indexed} == {
-            row[0] for row in chat.rows("SELECT id FROM memories WHERE session_id = ?", session.id)
+            row[0]
+            for row in chat.rows(
+                "SELECT id FROM memories WHERE session_id = ? AND kind = 'message'", session.id
+            )
         }

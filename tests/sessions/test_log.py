@@ -25,7 +25,7 @@ def test_half_an_hour_of_silence_ends_a_session_and_a_minute_less_does_not(chat:
     chat.say("what was said between joins the two", at=50)
     assert [len(some) for some in chat.cuts()] == [4]
     assert chat.sessions.list().data[0].status == "open"
-    assert chat.memories.count(scopes=[f"session:{earlier.id}"]) == 4
+    assert chat.memories.count(scopes=[f"session:{earlier.id}"], kinds=["message"]) == 4
 
 
 def test_words_are_found_on_return_and_vectors_follow(chat: Any) -> None:
