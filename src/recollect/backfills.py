@@ -31,7 +31,7 @@ class Missing(msgspec.Struct, kw_only=True):
     """What backfills would make: rows without a vector of the model that answers, sessions without a summary of this
     version, logged answers that became no memory."""
 
-    embeddings: int
+    unembedded: int
     summaries: int
     query_logs: int
 
@@ -101,7 +101,7 @@ class Backfills:
             counted = [c.one("count_unsummarized", summaries), c.one("count_underived", [tenant])]
             owed = sum(number for whose, number in c.all("count_owed", [store.space]) if whose == tenant)
             left, underived = (int(row[0]) if row else 0 for row in counted)
-            return Missing(embeddings=owed, summaries=left, query_logs=underived)
+            return Missing(unembedded=owed, summaries=left, query_logs=underived)
 
         return await self._core.threads.run(store.db.read, read, tenant)
 
