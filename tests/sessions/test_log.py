@@ -21,7 +21,8 @@ def test_half_an_hour_of_silence_ends_a_session_and_a_minute_less_does_not(chat:
     chat.say("a second more than that", at=60 + 1 / 60)
     assert [len(some) for some in chat.cuts()] == [2, 1]
     earlier, later = chat.sessions.list(order="asc").data
-    assert (earlier.status, later.status) == ("closed", "open")
+    assert earlier.status in ("closed", "summarized")
+    assert later.status == "open"
     chat.say("what was said between joins the two", at=50)
     assert [len(some) for some in chat.cuts()] == [4]
     assert chat.sessions.list().data[0].status == "open"
