@@ -112,7 +112,8 @@ class Clock:
                     log.warning("no session is closed for now: %s", exc)
                 trouble = str(exc)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._sooner.wait(), wait)
+                async with asyncio.timeout(wait):  # `wait_for` of 3.11 can lose the cancelling that ends this
+                    await self._sooner.wait()
 
     async def look(self) -> float:
         """Closes what is due; seconds after which to look again."""
