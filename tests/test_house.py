@@ -10,7 +10,16 @@ SOURCE = Path(__file__).parent.parent / "src" / "recollect"
 
 FLOORS = [
     {"__main__", "cli"},
-    {"api", "client", "client_facts", "client_knowledge", "client_sessions", "client_wire", "evals", "__init__"},
+    {
+        "api",
+        "client",
+        "client_facts",
+        "client_knowledge",
+        "client_sessions",
+        "client_wire",
+        "evals",
+        "__init__",
+    },
     {"sync", "sync_agents", "sync_facts", "sync_knowledge", "sync_sessions", "sync_upload_ask"},
     {"recollect"},
     {"agent", "uploadask", "backfills"},

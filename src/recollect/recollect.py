@@ -44,9 +44,9 @@ from recollect.wiring import Wired, wire
 class Recollect:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `sessions`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin of tenant
-    `default`; `acting_as`, `sessions_as`, `knowing_as`, `responding_as`, `conversing_as`, `agents_as` and `asking_as`
-    give the same for another subject.
+    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin
+    of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`, `conversing_as`,
+    `agents_as`, `asking_as` and `contexts_as` give the same for another subject.
     """
 
     def __init__(

@@ -25,7 +25,9 @@ def numbers(events: list[dict[str, Any]]) -> list[int]:
 
 
 def payloads(desk: Any) -> list[str]:
-    return [row[0] for row in desk.rows("SELECT payload FROM jobs WHERE tenant_id = ? AND lane = 2", desk.tenant)]
+    return [
+        row[0] for row in desk.rows("SELECT payload FROM jobs WHERE tenant_id = ? AND lane = 2", desk.tenant)
+    ]
 
 
 class Failing:

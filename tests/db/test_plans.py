@@ -22,7 +22,8 @@ WALKS = {
     "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces",
     "drop_removals", "count_owed", "list_jobs", "drop_ended_jobs", "tenants", "spaces", "release_jobs",
     "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "settle_before",
-    "changed_tenants", "newest", "misses_model", "go_on_spending", "unsummarized", "count_unsummarized", "sessions_of_users",
+    "changed_tenants", "newest", "misses_model", "go_on_spending", "unsummarized", "count_unsummarized",
+    "sessions_of_users",
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
