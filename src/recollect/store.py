@@ -332,8 +332,13 @@ class Store:
         return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
 
     def has_vectors(self, tenant: str) -> bool:
-        """Whether this model has made any vector for the tenant."""
-        return self.db.read(lambda c: c.one("has_embeddings", [tenant, self.space]), tenant) is not None
+        """Whether the tenant's vectors are this model's: it has made some, or no model has made any."""
+
+        def read(c: Connection) -> bool:
+            mine = c.one("has_embeddings", [tenant, self.space])
+            return mine is not None or c.one("has_embedding", [tenant]) is None
+
+        return self.db.read(read, tenant)
 
     def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
         """The dedup keys among these drafts' that are stored already."""

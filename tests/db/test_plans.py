@@ -19,6 +19,7 @@ from recollect.types import Selection, Subject
 from recollect.visibility import scopes_filter, selection_filter
 
 WALKS = {
+    "has_embedding",
     "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces",
     "drop_removals", "count_owed", "list_jobs", "drop_ended_jobs", "tenants", "spaces", "release_jobs",
     "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "settle_before",

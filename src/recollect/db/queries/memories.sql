@@ -56,6 +56,9 @@ SELECT m.seq, m.id, m.kind, m.channel_id, m.session_id FROM {seqs ?2} wanted
 -- name: has_embeddings
 SELECT 1 FROM embeddings WHERE tenant_id = ? AND space = ? LIMIT 1
 
+-- name: has_embedding
+SELECT 1 FROM embeddings WHERE tenant_id = ? LIMIT 1
+
 -- name: count_access
 UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?
 WHERE tenant_id = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
