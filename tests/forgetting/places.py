@@ -107,6 +107,7 @@ class Planted:
              "occurred_at": f"2026-03-03T10:0{n}:00Z"}
             for n in range(4)
         ]  # fmt: skip
+        next_day[2] |= {"content": "I heard it on the stairs.", "user_id": "dan", "speaker": "dan"}
         later = self.call(admin.observe(next_day, channel_id="house"))
         self.call(admin.close(later[0].message.session_id))
         mine = self.call(
