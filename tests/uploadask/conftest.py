@@ -29,7 +29,7 @@ models: Any = module_from_spec(_spec)
 sys.modules[_spec.name] = models
 _spec.loader.exec_module(models)
 
-TENANTS = 24
+TENANTS = 40
 WHO: dict[str, tuple[str, str | None]] = {
     "admin": ("admin", None),
     "ada": ("member", "ada"),
@@ -185,8 +185,8 @@ def house(lasting_home: Any) -> Iterator[House]:
 
 
 @pytest.fixture(scope="module")
-def numbers() -> Iterator[int]:
-    """Numbers for tenants."""
+def numbers(house: House) -> Iterator[int]:
+    """Numbers for the tenants of one product."""
     return itertools.count()
 
 
