@@ -115,6 +115,7 @@ def test_a_selection_cuts_the_report(memories: BlockingMemories) -> None:
     assert list(memories.near_duplicates(scopes=["session:s"])) == []
 
 
+@pytest.mark.rows_in("sqlite")
 def test_a_report_finds_pairs_far_apart(memories: BlockingMemories) -> None:
     first = memories.add("the walnut floorboard hides a necklace").memory.id
     memories.add_many([f"filler number{n} of many" for n in range(600)])

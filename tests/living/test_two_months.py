@@ -3,15 +3,18 @@ weeks, facts now and then, answers. And again after a restart, and after somebod
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pickle
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -23,6 +26,7 @@ from .expected import ATELIER, HARBOR, Expected
 from .replay import Asking, Seen, held, initials, told, week_of
 from .talk import final, moment, user_of
 
+T = TypeVar("T")
 postgres = sys.modules["recollect_tests_postgres"]
 TALKS: dict[str, tuple[ModuleType, Expected]] = {"atelier": (atelier, ATELIER), "harbor": (harbor, HARBOR)}
 
@@ -84,9 +88,7 @@ USUAL = ("sqlite", "postgresql with a model")
     scope="module",
     params=[pytest.param(name, marks=[] if name in USUAL else pytest.mark.slow) for name in RUNS],
 )
-def lives(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Life]]:
+def lives(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
     run = RUNS[request.param]
     settings: dict[str, Any] = {
         "data": tmp_path_factory.mktemp("living") / "data",
@@ -95,14 +97,32 @@ def lives(
         "facts": {"extraction": "lazy"} if run.model else {"capture_rules": True},
         "keys": [{"name": name, "key": f"key of {name}", "tenant": name, "role": "admin"} for name in TALKS],
     }
+    seen = once(request.param, tmp_path_factory, lambda: seen_by(run, settings))
+    return {name: Life(*TALKS[name], run, *each) for name, each in seen.items()}
+
+
+def once(name: str, folders: pytest.TempPathFactory, make: Callable[[], T]) -> T:
+    """What `make` gives, made by one of the processes that share a run of the tests."""
+    base = folders.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    kept = shared / f"living {name}"
+    with (shared / f"living {name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            kept.write_bytes(pickle.dumps(make()))
+        made: T = pickle.loads(kept.read_bytes())
+    return made
+
+
+def seen_by(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
     with ExitStack() as stack:
         if run.model:
             url, _ = stack.enter_context(model.thinking(servers.running))
             settings["model"] = {"url": url, "name": "thinker"}
-        yield lived(run, settings)
+        return lived(run, settings)
 
 
-def lived(run: Run, settings: dict[str, Any]) -> dict[str, Life]:
+def lived(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
     """Both conversations, each in a tenant of one server, through three lives of it."""
     seen: dict[str, list[Seen]] = {name: [] for name in TALKS}
 
@@ -124,7 +144,7 @@ def lived(run: Run, settings: dict[str, Any]) -> dict[str, Life]:
             replay.settle(asking[name])
     with serving(settings) as asking:
         look(asking)
-    return {name: Life(*TALKS[name], run, *each) for name, each in seen.items()}
+    return seen
 
 
 @pytest.fixture(params=TALKS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.models.base import (
@@ -146,6 +146,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(NAMES, JSON, max_size=5), DELTA)
 def test_any_json_is_pieces_or_nonsense(odd: dict[str, Any], delta: dict[str, Any]) -> None:
     documents = (
