@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
+import random
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +20,14 @@ from recollect.db import Database, open_database
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import Subject
 
-settings.register_profile("house", settings.default, deadline=None)
-settings.load_profile("house")  # a busy machine is no fault of a test
+SEED = os.environ.get("TEST_SEED")
+"""The seed of `./test --all`; without it every run draws the same examples."""
+settings.register_profile("same", settings.default, deadline=None, derandomize=True, database=None)
+settings.register_profile("random", settings.default, deadline=None, print_blob=True)
+settings.load_profile("random" if SEED else "same")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts `command &` with both ignored,
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # and the programs that tests start would inherit that
 
 QUICK = {"url": "hash:64"}
 ROWS = ("sqlite", "postgresql")
@@ -81,6 +90,12 @@ class Home:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         return open_database(self.url(name), folder)
+
+
+@pytest.fixture(autouse=True)
+def seed(request: pytest.FixtureRequest) -> None:
+    """Each test draws its own random numbers, whatever ran before it."""
+    random.seed(f"{SEED} {request.node.nodeid}")
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ DAMAGE = {
 }
 
 
-USUAL = ("empty", "flip", "halve")
+USUAL = ("halve",)
 """What is done to the files of words, which are many, in the normal run."""
 
 
@@ -786,7 +786,7 @@ def stories(secrets: int, others: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("restart", [False, True])
-@pytest.mark.parametrize("others", [30, 5_000])
+@pytest.mark.parametrize("others", [30, pytest.param(5_000, marks=pytest.mark.slow)])
 def test_what_is_forgotten_is_in_no_file(tmp_path: Path, others: int, restart: bool) -> None:
     opened = recollect.open(tmp_path, embedder=QUICK)
     try:

@@ -179,6 +179,7 @@ def test_what_is_left_out_is_told(served: Any, write: Write, tmp_path: Path) -> 
     assert served("index", "d/image.png").exit_code == 1
 
 
+@pytest.mark.slow
 def test_stores_by_id_and_name_are_apart(run: Any, write: Write) -> None:
     write("a.txt", "the text")
     first = run.json("index", "a.txt", "--store", "one")

@@ -61,6 +61,7 @@ def test_a_second_process_is_told_who_has_the_folder(tmp_path: Path) -> None:
     assert call("add", "one", "--data", "data", folder=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_commands_go_through_the_server(server: str, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("the meter is read in June")
     added = call("add", "the key is under the pot", "--json", folder=tmp_path)
@@ -87,6 +88,7 @@ def test_commands_go_through_the_server(server: str, tmp_path: Path) -> None:
     assert (alone.returncode, server in alone.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_store_is_filled_and_searched_through_the_server(server: str, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -117,6 +119,7 @@ def test_a_store_is_filled_and_searched_through_the_server(server: str, tmp_path
         assert client.knowledge.files.list().data == []
 
 
+@pytest.mark.slow
 def test_killed_while_indexing_the_next_run_goes_on(tmp_path: Path) -> None:
     folder, data = tmp_path / "notes", tmp_path / "recollect-data"
     folder.mkdir()
@@ -141,6 +144,7 @@ def test_killed_while_indexing_the_next_run_goes_on(tmp_path: Path) -> None:
     assert usage.chunks == sum(one.chunk_count for one in files)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_indexing_says_how_to_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -177,6 +181,7 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps({"content": f"memory {number} {'x' * 500}"}) for number in range(500))
     assert call("import", "-", folder=tmp_path, given=lines).returncode == 0

@@ -434,6 +434,7 @@ class TestSqliteVec(IndexDoor):
         pytest.importorskip("sqlite_vec")
 
 
+@pytest.mark.slow
 class TestSqliteVecOnDisk(TestSqliteVec):
     durable = True
 
@@ -450,6 +451,7 @@ class TestQdrant(IndexDoor):
         pytest.importorskip("qdrant_client")
 
 
+@pytest.mark.slow
 class TestQdrantOnDisk(TestQdrant):
     durable = True
     test_readers_meet_only_whole_writes = None  # the same lock as in memory, and half a minute
@@ -464,6 +466,7 @@ class TestLanceDb(IndexDoor):
         pytest.importorskip("lancedb")
 
 
+@pytest.mark.slow
 class TestLanceDbInSmallBatches(TestLanceDb):
     """What is searched is in the table, in many files, but for the last few rows."""
 
@@ -517,6 +520,7 @@ class TestPgvectorInside(PostgresDoor):
         database.close()
 
 
+@pytest.mark.slow
 class TestPgvectorHnsw(TestPgvectorInside):
     """The approximate index from the first thousand on, and almost nothing searched exactly."""
 
@@ -528,6 +532,7 @@ class TestPgvectorHnsw(TestPgvectorInside):
     def test_readers_meet_only_whole_writes(self, index: Index) -> None: ...
 
 
+@pytest.mark.slow
 class TestPgvectorIvfflat(TestPgvector):
     options = "?index=ivfflat&build_at=1000&exact_below=100&probes=20"
 

@@ -192,6 +192,7 @@ def test_another_server_takes_over(placement: tuple[str, str], tmp_path: Path) -
         load.check(second, products)
 
 
+@pytest.mark.slow
 def test_the_server_comes_back(tmp_path: Path) -> None:
     with (
         cluster.databases(standby=False) as (only,),

@@ -13,6 +13,7 @@ import recollect
 from recollect import upkeep
 
 
+@pytest.mark.slow
 def test_an_index_server_that_was_away_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server: Any = sys.modules["recollect_tests_postgres"].Server()
     monkeypatch.setattr(upkeep, "RETRY_AFTER", 0.3)

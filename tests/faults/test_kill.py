@@ -143,6 +143,7 @@ def run(tmp_path: Path, lives: int, seed: int, *slow: str) -> None:
     assert ledger.confirmed, "nothing was ever confirmed: the kills came too early"
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     run(tmp_path, 6, random.randrange(1_000_000))
 

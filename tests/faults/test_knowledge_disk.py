@@ -107,6 +107,7 @@ def test_an_upload_that_does_not_fit(small_disk: Path, served: tuple[httpx.Clien
     assert [one["id"] for one in http.get("/v1/files").json()["data"]] == [second.json()["id"], first]
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_while_files_are_indexed(
     small_disk: Path, served: tuple[httpx.Client, Any]
 ) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 import recollect
 
@@ -76,6 +77,7 @@ def asked_to_end(life: Any, everybody: bool) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.slow
 def test_ends_within_seconds_and_goes_on_after(tmp_path: Path) -> None:
     """More often than a job has attempts."""
     folder, store = tmp_path / "data", ""

@@ -125,6 +125,7 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.slow
 def test_files_made_to_harm(url: tuple[str, Any]) -> None:
     base, life = url
     with httpx.Client(base_url=base, timeout=60) as http:

@@ -63,6 +63,7 @@ def kill_again_and_again(tmp_path: Path, sources: Path, lives: int, seed: int, s
     return steps
 
 
+@pytest.mark.slow
 def test_killed_at_any_step(tmp_path: Path, sources: Path, undisturbed: dict[str, Any]) -> None:
     seed = random.randrange(1_000_000)
     assert kill_again_and_again(tmp_path, sources, 5, seed) > 10

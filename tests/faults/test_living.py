@@ -163,6 +163,7 @@ def die_again_and_again(tmp_path: Path, lives: int) -> None:
         assert check(opened, said.acknowledged, said.begun) >= lives
 
 
+@pytest.mark.slow
 def test_killed_while_it_listens_summarizes_and_learns(tmp_path: Path) -> None:
     die_again_and_again(tmp_path, 2)
 
@@ -175,6 +176,7 @@ def test_killed_thirty_times(tmp_path: Path) -> None:
 # --- two workers on one channel --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_processes_hear_one_channel(tmp_path: Path) -> None:
     """Each hears two thirds of what is said, out of order; a third of it both."""
     url = sys.modules["recollect_tests_postgres"].fresh_url()

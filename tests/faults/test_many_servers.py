@@ -32,7 +32,7 @@ cluster = module_from_spec(_spec)
 _spec.loader.exec_module(cluster)
 
 PLACEMENTS = [
-    pytest.param(cluster.LOCAL, id="local"),
+    pytest.param(cluster.LOCAL, id="local", marks=pytest.mark.slow),
     pytest.param(cluster.MIXED, id="mixed", marks=pytest.mark.slow),
     pytest.param(
         cluster.INSIDE,
@@ -238,6 +238,7 @@ def test_what_is_written_while_another_opens_is_in_both_its_indexes(
 # --- death -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_server_killed_between_rows_and_index(
     placement: tuple[str, str], postgres_url: str, tmp_path: Path
 ) -> None:
@@ -260,6 +261,7 @@ def test_a_server_killed_between_rows_and_index(
         assert same_everywhere(server) == len(rows)
 
 
+@pytest.mark.slow
 def test_what_a_dead_process_did_not_bring_to_a_shared_index_another_brings(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +295,7 @@ async def enqueue(url: str, count: int, seconds: float) -> list[str]:
         return await asyncio.gather(*queued)
 
 
+@pytest.mark.slow
 def test_jobs_of_a_killed_worker_are_taken_over_and_each_is_done_once(
     postgres_url: str, tmp_path: Path
 ) -> None:
@@ -342,6 +345,7 @@ def killed_at_work(raw: psycopg.Connection[Any], worker: Any) -> set[str]:
     return jobs
 
 
+@pytest.mark.slow
 def test_a_worker_thought_dead_does_not_end_the_job_of_its_successor(
     postgres_url: str, tmp_path: Path
 ) -> None:
@@ -371,6 +375,7 @@ def test_a_worker_thought_dead_does_not_end_the_job_of_its_successor(
     assert ticks == [(second.process.pid,)]  # the first one stopped when it heard
 
 
+@pytest.mark.slow
 def test_servers_without_workers_leave_jobs_to_workers(postgres_url: str, tmp_path: Path) -> None:
     local = cluster.placed(cluster.LOCAL)
     server = cluster.Server(tmp_path, postgres_url, *local, "jobs.workers=0")

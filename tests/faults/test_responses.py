@@ -138,6 +138,7 @@ def kill_again_and_again(tmp_path: Path, lives: int, **more: Any) -> dict[str, i
     return {status: ended.count(status) for status in set(ended)}
 
 
+@pytest.mark.slow
 def test_killed_while_it_answers(tmp_path: Path) -> None:
     """What told nothing yet is made by the next life; what was being told has failed, and says so."""
     ended = kill_again_and_again(tmp_path, 2)
@@ -150,6 +151,7 @@ def test_killed_fifty_times(tmp_path: Path) -> None:
     assert set(ended) == {"completed", "failed"}
 
 
+@pytest.mark.slow
 def test_another_process_takes_over_from_one_that_is_killed(tmp_path: Path, postgres_url: str) -> None:
     shared = {"database": {"url": postgres_url}, "jobs": {"lease_seconds": 2, "max_attempts": 100}}
     (tmp_path / "a").mkdir()
@@ -176,6 +178,7 @@ def test_another_process_takes_over_from_one_that_is_killed(tmp_path: Path, post
             check(other, spoken, "speak")
 
 
+@pytest.mark.slow
 def test_asked_to_end_while_it_answers(tmp_path: Path) -> None:
     """Everybody who waits is told; what said nothing is made by the next life."""
     given = settings(tmp_path / "data")

@@ -554,6 +554,7 @@ def test_no_memory_is_missing_while_it_is_replaced(
     assert (index.count("t"), len(server.sent("/points/query")) > 3) == (40, True)
 
 
+@pytest.mark.slow
 class TestQdrantServer(door.IndexDoor):  # type: ignore[misc]
     """The door's suite with every request on the wire. Whole writes only is what no server promises."""
 

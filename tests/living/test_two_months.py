@@ -81,7 +81,7 @@ def serving(settings: dict[str, Any]) -> Iterator[dict[str, Asking]]:
         yield {name: Asking(url, f"key of {name}") for name in TALKS}
 
 
-USUAL = ("sqlite", "postgresql with a model")
+USUAL = ("sqlite",)
 
 
 @pytest.fixture(

@@ -33,6 +33,7 @@ def beside(name: str, path: str) -> Any:
 
 
 real = beside("recollect_tests_real", "real.py")
+pytestmark = pytest.mark.slow
 
 QUESTION = "How long is the warranty of the pump?"
 DOCUMENT = "The pump of model K7 has a warranty of three years — counted from the day it is delivered."

@@ -171,6 +171,7 @@ def told_of(client: openai.OpenAI, response: str) -> Any:
     raise AssertionError("no summary was stored")
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_told_as_a_summary_and_a_too_long_one_refused(stages: Any) -> None:
     """The first question is long gone when it is told as notes; what does not fit is refused, or cut when asked."""
     settings = {

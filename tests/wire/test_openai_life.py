@@ -69,6 +69,7 @@ def test_with_the_blocking_client(served: Any, tmp_path: Path) -> None:
         assert (client.vector_stores.list().data, client.files.list().data) == ([], [])
 
 
+@pytest.mark.slow
 def test_with_the_asynchronous_client(served: Any, tmp_path: Path) -> None:
     asyncio.run(_life(served().url, folder(tmp_path)))
 

@@ -104,6 +104,7 @@ def test_a_silent_model_does_not_make_a_silent_stream(stage: Any, http: httpx.Cl
     assert after.rstrip().endswith("}")
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_waits_for_what_ends_and_tells_the_rest(stages: Any) -> None:
     """One stream ends in time and is whole; one does not, is told, and what it had said is kept. So for one that is
     not streamed, and over a WebSocket, which is closed then."""
