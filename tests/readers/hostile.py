@@ -12,22 +12,35 @@ from recollect.readers import Document, Limits, Unreadable
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """Does what the file says."""
+    """Does what the file says, and adds a byte to a file beside it for each time that it is read."""
     said = path.read_text()
+    with path.with_suffix(".reads").open("ab") as counter:
+        counter.write(b".")
+        reads = counter.tell()
     match said.split():
         case ["sleep", seconds]:
             time.sleep(float(seconds))
         case ["spin"]:
             while True:
                 pass
+        case ["native", seconds]:
+            ctypes.PyDLL(None).sleep(
+                int(seconds)
+            )  # native code that does not let go of the interpreter's lock
         case ["eat", mebibytes]:
             held = [bytearray(os.urandom(1 << 10) * (1 << 10)) for _ in range(int(mebibytes))]
             time.sleep(0.5)
             assert held
         case ["crash"]:
             ctypes.string_at(0)
-        case ["exit", code]:
-            os._exit(int(code))
+        case ["die", times, number]:
+            if reads <= int(times):
+                print(f"death {reads} is near", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), int(number))
+                time.sleep(60)
+        case ["exit", times, code]:
+            if reads <= int(times):
+                os._exit(int(code))
         case ["raise"]:
             raise ValueError("odd")
         case ["refuse"]:

@@ -2,7 +2,8 @@
 
 It speaks over standard input and output: a frame is four bytes of length, big-endian, and so many of MessagePack. The
 first one, empty, says that it is ready. It ends by itself when its parent is gone, when nothing was asked for a while,
-when it has read many files or has grown.
+when it has read many files or has grown. Its arguments are the number of files after which it ends, and the read end of
+a pipe that its parent alone holds open.
 """
 
 from __future__ import annotations
@@ -95,16 +96,16 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)  # what a native library prints is no answer
+    most, lifeline = int(sys.argv[1]), int(sys.argv[2])
     _confine()
+    _end_with_parent(lifeline)
     _write(told, b"")  # ready
     decoder, encoder = msgspec.msgpack.Decoder(Request), msgspec.msgpack.Encoder()
-    files, fresh, most = 0, resident(os.getpid()), int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    files, fresh = 0, resident(os.getpid())
     while (frame := _next(asked)) is not None:
         request = decoder.decode(frame)
         signal.setitimer(signal.ITIMER_REAL, request.limits.seconds + GRACE)
-        _watch(asked, True)
         outcome = answer(request)
-        _watch(asked, False)
         signal.setitimer(signal.ITIMER_REAL, 0)
         files += 1
         last = files >= most or resident(os.getpid()) > fresh + GROWN
@@ -114,25 +115,36 @@ def main() -> None:
 
 
 def _confine() -> None:
-    """Stands back behind other processes, leaves no core file, writes no large one. An alarm ends the process; who
-    asks a whole service to end means its server, which ends this one when it has done what is left."""
+    """Stands back behind other processes, leaves no core file, writes no large one. An alarm ends the process, and so
+    does the end of its parent; who asks a whole service to end means its server, which ends this one when it has done
+    what is left."""
     import resource
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for number in (signal.SIGALRM, signal.SIGIO):  # a parent may have ignored or blocked them
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM, signal.SIGIO))
     with contextlib.suppress(OSError):
         os.nice(NICE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (WRITES, WRITES))
 
 
-def _watch(asked: IO[bytes], on: bool) -> None:
-    """While it is on, the process ends when its parent does: nothing else happens to the pipe while a file is read."""
-    flags = fcntl.fcntl(asked, fcntl.F_GETFL)
-    with contextlib.suppress(OSError):  # where a pipe gives no signals, the alarm ends it
-        fcntl.fcntl(asked, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(asked, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
+def _end_with_parent(lifeline: int) -> None:
+    """End the process when the parent ends, even while native code holds the interpreter's lock.
+
+    Nothing is ever written to the pipe, so its only event is that its write end closes. The kernel then sends SIGIO,
+    whose default action ends the process. The request pipe cannot serve: the SIGIO of a write to it may come after the
+    request was read.
+    """
+    with contextlib.suppress(OSError):  # where a pipe sends no signal, the alarm ends the process
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    closed = select.poll()
+    closed.register(lifeline, 0)  # a hang-up is always reported
+    if closed.poll(0):
+        raise SystemExit  # the parent ended before the signal was on
 
 
 def _next(asked: IO[bytes]) -> bytes | None:
