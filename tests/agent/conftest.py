@@ -112,7 +112,8 @@ class Desk:
             made = await stores.create(name="notes")
             for at, text in enumerate(texts):
                 put = await stores.upload(made.id, text.encode(), f"file {at}.txt")
-                assert (await stores.wait_file(made.id, put.id, every=0.01)).status == "completed"
+                file = await stores.wait_file(made.id, put.id, every=0.01)
+                assert file.status == "completed", file.last_error
             return made.id
 
         return str(self.run(make()))

@@ -114,9 +114,9 @@ class House:
 
     def settled(self, store: str, *, key: str | None = None) -> None:
         """Waits until no file of the store is in progress."""
-        until = time.monotonic() + 30
-        while self.request("GET", f"/v1/vector_stores/{store}", key=key).json()["file_counts"]["in_progress"]:
-            assert time.monotonic() < until, "the files of a store are still in progress"
+        until, path = time.monotonic() + 30, f"/v1/vector_stores/{store}"
+        while self.request("GET", path, key=key).json()["file_counts"]["in_progress"]:
+            assert time.monotonic() < until, self.request("GET", f"{path}/files", key=key).text
             time.sleep(0.02)
 
     def close(self) -> None:

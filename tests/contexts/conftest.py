@@ -67,7 +67,8 @@ class Garden:
         store = stores.create(name="notes").id
         files = [stores.upload(store, text.encode(), f"{at}.txt").id for at, text in enumerate(texts)]
         for file in files:
-            assert stores.wait_file(store, file, every=0.01).status == "completed"
+            indexed = stores.wait_file(store, file, every=0.01)
+            assert indexed.status == "completed", indexed.last_error
         return store, files
 
 

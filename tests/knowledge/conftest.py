@@ -19,7 +19,7 @@ from recollect.readers import Readers
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
 
-UNDER_WAY = "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running')"
+UNDER_WAY = "SELECT kind, run_at, error FROM jobs WHERE state IN ('queued', 'running')"
 
 
 class Blocking:
