@@ -18,7 +18,9 @@ import msgspec
 import numpy as np
 import pytest
 
+import live_files
 import recollect
+from live_files import holding
 from recollect import upkeep
 from recollect.db import Connection, Database
 from recollect.embedders.base import Embedded, Embedder, Span, Task
@@ -259,7 +261,7 @@ def test_an_older_cache_is_brought_up_to_the_rows(tmp_path: Path) -> None:
         for n, one in enumerate(added[1::3]):
             opened.memories.update(one.memory.id, content=f"jetty later {n}")
         before = answers(opened.memories)
-        shutil.copytree(folder, tmp_path / "crashed")
+        live_files.copy(folder, tmp_path / "crashed")
     crashed = tmp_path / "crashed"
     for cache in [path for path in kept.iterdir() if path.is_dir()]:
         shutil.rmtree(crashed / cache.name)
@@ -280,7 +282,7 @@ def test_a_text_rewritten_in_an_outage_does_not_keep_its_old_vector(tmp_path: Pa
         opened.inner.core.embedder.inner = embedder
         embedder.away = True
         opened.memories.update(id_, content="basalt basalt basalt")
-        shutil.copytree(folder, crashed)
+        live_files.copy(folder, crashed)
     with recollect.open(crashed, embedder=QUICK) as opened:
         found = opened.memories.search("amber", mode="dense", limit=10)
         assert id_ not in [hit.memory.id for hit in found.results if (hit.similarity or 0) > 0.5]
@@ -738,20 +740,6 @@ def _break(c: Connection) -> None:
 SECRET = "xylophonequartzvortex"
 
 
-def holding(folder: Path, *needles: bytes) -> list[tuple[str, bytes]]:
-    """Files below `folder` that hold any of the needles."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return [(path.name, needle) for path in files for needle in needles if needle in bytes_of(path)]
-
-
-def bytes_of(path: Path) -> bytes:
-    """The file's bytes; none when an index replaced the file meanwhile."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
 def needles_of(opened: BlockingRecollect, id_: str) -> list[bytes]:
     """A row's secret word in every spelling, and pieces of its vectors, stored and normalised."""
     core = opened.inner.core
@@ -800,13 +788,13 @@ def test_what_is_forgotten_is_in_no_file(tmp_path: Path, others: int, restart: b
         assert holding(tmp_path, *needles)
         receipt = opened.memories.forget(scopes=["session:told"])
         assert (receipt.memories, receipt.vectors) == (20, 20)
-        assert holding(tmp_path, *needles) == []
+        assert holding(tmp_path, *needles) == set()
         agree(opened)
         found = opened.memories.search(f"{SECRET} story", mode="words")
         assert found.results == []
         assert opened.memories.count() == others
         opened.close()
-        assert holding(tmp_path, *needles) == []
+        assert holding(tmp_path, *needles) == set()
     finally:
         opened.close()
 
@@ -842,7 +830,7 @@ def test_a_vector_of_a_model_used_before_is_forgotten_too(tmp_path: Path) -> Non
         needles = [needle for one in added[:5] for needle in needles_of(opened, one.memory.id)]
     with recollect.open(tmp_path, embedder={"url": "hash:128"}, words={"url": "fts5:"}) as opened:
         assert opened.memories.forget(scopes=["session:told"]).vectors == 5
-        assert holding(tmp_path, *needles) == []
+        assert holding(tmp_path, *needles) == set()
     with recollect.open(tmp_path, embedder=QUICK) as opened:
         agree(opened)
 
@@ -875,7 +863,7 @@ def test_forgetting_beside_searches(
         for thread in threads:
             thread.join()
     assert failures == []
-    assert holding(tmp_path / "data", *needles) == []
+    assert holding(tmp_path / "data", *needles) == set()
 
 
 @pytest.mark.rows_in("sqlite")
@@ -887,7 +875,7 @@ def test_what_is_noted_about_removals_and_jobs_has_no_text(
     memories.add(f"{SECRET} owed", session_id="told")
     memories.delete(added[0].memory.id)
     memories.forget(scopes=["session:told"])
-    assert holding(tmp_path / "data", SECRET.encode()) == []
+    assert holding(tmp_path / "data", SECRET.encode()) == set()
 
 
 @pytest.mark.rows_in("sqlite")
@@ -898,7 +886,7 @@ def test_deleting_and_compacting_leaves_no_text_either(
     for one in added[:10]:
         memories.delete(one.memory.id)
     assert memories.wait(memories.compact().id).state == "completed"
-    assert holding(tmp_path / "data", SECRET.encode()) == []
+    assert holding(tmp_path / "data", SECRET.encode()) == set()
     agree(rc)
 
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import live_files
 from recollect.db import open_database
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, NOTHING, AllOf, AnyOf, Compare, Filter, matches
@@ -455,7 +456,7 @@ def check_replay(backend, live: Path, copy: Path, log_: list[tuple[int, str]]) -
     """Open a copy of the files as a kill would leave them, replay from the watermark, compare."""
     while True:
         try:
-            shutil.copytree(live, copy, dirs_exist_ok=True)
+            live_files.copy(live, copy)
             break
         except shutil.Error:  # a file vanished under the copy: not what a kill leaves
             shutil.rmtree(copy)
@@ -535,7 +536,7 @@ def test_compact_leaves_no_removed_word_in_any_file(in_files, at, tmp_path):
 
 def holding(folder: Path, word: bytes) -> list[str]:
     """Files with the word in them, whole or without its first letters (dictionaries share prefixes)."""
-    return [path.name for path in folder.rglob("*") if path.is_file() and word[2:] in path.read_bytes()]
+    return [name for name, _ in live_files.holding(folder, word[2:])]
 
 
 def test_a_huge_query_and_a_huge_text(words):

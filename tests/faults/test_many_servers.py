@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 import recollect
+from live_files import holding
 from recollect import derived, upkeep
 from recollect.errors import NotFound
 from recollect.recollect import Recollect
@@ -159,20 +160,8 @@ def test_what_one_forgets_no_other_keeps(pair: tuple[Any, Any]) -> None:
         assert found(b, word) == [id_]
         a.client.forget(ids=[id_])
         assert found(b, word) == []
-        cluster.eventually(lambda w=word: not holding(folder, w), 10, f"{word} has left the files")
+        cluster.eventually(lambda w=word: not holding(folder, w.encode()), 10, f"{word} has left the files")
     same_everywhere(*pair)
-
-
-def holding(folder: Path, word: str) -> list[Path]:
-    """The files with that word."""
-    held = []
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file() and word.encode() in path.read_bytes():
-                held.append(path)
-        except FileNotFoundError:  # compacted away meanwhile
-            continue
-    return held
 
 
 @pytest.fixture
@@ -187,10 +176,10 @@ def test_every_forgetting_is_heard_of(alone: None, postgres_url: str, tmp_path: 
         for n in range(2):  # `a` searches nothing, so it does not know all revisions
             secret, _ = b.memories.add_many([f"the zanzibarquux{n} is secret", f"the kettle{n} is not"])
             b.inner.core.store.words.compact()  # to its files
-            assert holding(tmp_path / "b", f"zanzibarquux{n}")
+            assert holding(tmp_path / "b", f"zanzibarquux{n}".encode())
             a.memories.forget(ids=[secret.memory.id])
             b.inner.core.store.refresh()
-            assert not holding(tmp_path, f"zanzibarquux{n}")
+            assert not holding(tmp_path, f"zanzibarquux{n}".encode())
 
 
 def test_a_forgetting_that_meets_another_in_the_middle_of_looking(
@@ -200,7 +189,7 @@ def test_a_forgetting_that_meets_another_in_the_middle_of_looking(
     with recollect.open(":memory:", **settings) as a, recollect.open(tmp_path / "b", **settings) as b:
         secret, _ = b.memories.add_many(["the zanzibarquux is secret", "the kettle is not"])
         b.inner.core.store.words.compact()  # to its files
-        assert holding(tmp_path, "zanzibarquux")
+        assert holding(tmp_path, b"zanzibarquux")
         follow = derived.Derived.follow
 
         def following(self: derived.Derived) -> None:
@@ -212,7 +201,7 @@ def test_a_forgetting_that_meets_another_in_the_middle_of_looking(
         monkeypatch.setattr(derived.Derived, "follow", following)
         b.inner.core.store.refresh()
         b.inner.core.store.refresh()
-        assert not holding(tmp_path, "zanzibarquux")
+        assert not holding(tmp_path, b"zanzibarquux")
 
 
 def test_what_is_written_while_another_opens_is_in_both_its_indexes(

@@ -10,6 +10,7 @@ from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
+import live_files
 from recollect.recollect import Recollect
 from recollect.sessions.closing import SUMMARIZE_JOB
 from recollect.sync import BlockingRecollect
@@ -188,15 +189,7 @@ class Planted:
 
     def files(self, folder: Path) -> set[str]:
         """The files that hold it."""
-        found = set()
-        for path in folder.rglob("*"):
-            try:
-                raw = path.read_bytes() if path.is_file() else b""
-            except FileNotFoundError:  # an index replaced it meanwhile
-                continue
-            if any(needle in raw for needle in NEEDLES):
-                found.add(path.relative_to(folder).as_posix())
-        return found
+        return {name for name, _ in live_files.holding(folder, *NEEDLES)}
 
     def told(self) -> list[str]:
         """What exports, listings and searches say that holds it."""

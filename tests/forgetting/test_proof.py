@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from recollect_tests_places import SCRIPT, WORD, Planted, settled
 
+import live_files
 from recollect.sync import BlockingRecollect
 
 PLACES = {
@@ -30,13 +30,12 @@ BACKENDS: dict[str, dict[str, Any]] = {
 
 
 def lines_of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
-    raw = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    try:
-        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            for row in raw.execute(f'SELECT * FROM "{name}"'):
-                yield name, b"\n".join(v if isinstance(v, bytes) else str(v).encode() for v in row)
-    finally:
-        raw.close()
+    (tables,) = live_files.select(path, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    names = [name for (name,) in tables]
+    contents = live_files.select(path, *(f'SELECT * FROM "{name}"' for name in names))
+    for name, rows in zip(names, contents, strict=True):
+        for row in rows:
+            yield name, b"\n".join(v if isinstance(v, bytes) else str(v).encode() for v in row)
 
 
 def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:

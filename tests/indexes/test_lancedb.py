@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import live_files
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, matches
 from recollect.indexes import Place, VectorBatch, open_index
@@ -209,7 +210,7 @@ def test_the_graph_finds_the_nearest_whatever_the_filter(monkeypatch: pytest.Mon
 def files_with(folder: Path, vector: NDArray[np.float32]) -> list[str]:
     """Files that hold a piece of the vector at length 1."""
     piece = (vector / np.sqrt(np.vecdot(vector, vector))).astype("<f4").tobytes()[8:40]
-    return [path.name for path in folder.rglob("*") if path.is_file() and piece in path.read_bytes()]
+    return [name for name, _ in live_files.holding(folder, piece)]
 
 
 @pytest.mark.parametrize("how", ["remove", "replace", "clear"])

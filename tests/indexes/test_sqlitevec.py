@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import live_files
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, Op, matches
 from recollect.indexes import Place, VectorBatch, open_index, sqlite_search
@@ -126,9 +128,9 @@ def test_what_was_removed_is_nowhere_in_the_files(index: SqliteVecIndex, tmp_pat
     units = unit(vectors_of(seqs))
 
     def remains(some: Sequence[int]) -> list[int]:
-        data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
         pieces = {i: [units[i, :8].tobytes(), units[i, 8:].tobytes(), f"secret{i}x".encode()] for i in some}
-        return [i for i in some if any(piece in data for piece in pieces[i])]
+        found = {piece for _, piece in live_files.holding(tmp_path, *chain(*pieces.values()))}
+        return [i for i in some if not found.isdisjoint(pieces[i])]
 
     assert remains(seqs) == seqs
     index.remove("forgotten tenant", seqs[:20])
@@ -139,7 +141,7 @@ def test_what_was_removed_is_nowhere_in_the_files(index: SqliteVecIndex, tmp_pat
     index.put("other", batch([1]))
     index.compact()
     assert remains(seqs[2:]) == []
-    assert not any(b"forgotten" in path.read_bytes() for path in tmp_path.iterdir())
+    assert live_files.holding(tmp_path, b"forgotten") == set()
     assert index.search("other", vectors_of([1])[0], 3).seqs.tolist() == [1]
 
 
@@ -161,9 +163,7 @@ def test_a_process_that_ends_without_closing_keeps_a_revision_it_was_told(tmp_pa
     assert index.watermark == 0
     index.put("t", batch(range(10, 20)))
     index.flush(20)
-    (tmp_path / "b").mkdir()
-    for path in (tmp_path / "a").iterdir():
-        (tmp_path / "b" / path.name).write_bytes(path.read_bytes())
+    live_files.copy(tmp_path / "a", tmp_path / "b")
     left = open_index("sqlitevec:", DIM, tmp_path / "b")
     assert (left.watermark, left.count("t")) == (10, 20)
     left.close()

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+import live_files
+
 QUOTA = 1 << 20
 SMALL = {"quotas": {"max_file_bytes": QUOTA}, "server": {"request_timeout": 1}}
 HEAD = (
@@ -44,8 +46,8 @@ def kept(folder: Path) -> list[str]:
 
 def known(folder: Path, column: str = "id", table: str = "files") -> list[str]:
     """What the rows know."""
-    with closing(sqlite3.connect(folder / "recollect.db")) as raw:
-        return sorted(value for (value,) in raw.execute(f"SELECT {column} FROM {table}"))
+    (rows,) = live_files.select(folder / "recollect.db", f"SELECT {column} FROM {table}")
+    return sorted(value for (value,) in rows)
 
 
 def in_step(process: Any, seconds: float = 5.0) -> list[str]:

@@ -1,0 +1,92 @@
+"""Read the files of a data folder that this process has open, from a process of its own.
+
+Closing any descriptor of a file drops all POSIX locks that the process holds on that file
+(https://www.sqlite.org/howtocorrupt.html, section 2.2). A test that reads a live database with `read_bytes`, copies it,
+or opens it with another SQLite library than the product's takes the product's locks away: the second library then
+takes itself for the last connection, resets the log and truncates shared memory that the first has mapped.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+Rows = list[tuple[Any, ...]]
+
+
+def holding(folder: Path, *needles: bytes) -> set[tuple[str, bytes]]:
+    """The files below `folder`, as relative paths, each with the needles that its bytes hold."""
+    found: set[tuple[str, bytes]] = _elsewhere("holding", folder, needles)
+    return found
+
+
+def select(database: Path, *statements: str) -> list[Rows]:
+    """The rows of each statement. The database is opened read-only."""
+    rows: list[Rows] = _elsewhere("select", database, statements)
+    return rows
+
+
+def copy(folder: Path, target: Path) -> None:
+    """Copy a folder into `target`, which may exist.
+
+    Raises:
+        shutil.Error: a file was deleted during the copy.
+    """
+    _elsewhere("copy", folder, target)
+
+
+# --- the other process -----------------------------------------------------------------------------
+
+
+def _holding(folder: Path, needles: tuple[bytes, ...]) -> set[tuple[str, bytes]]:
+    found = set()
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with suppress(FileNotFoundError):  # an index replaced the file meanwhile
+                data = path.read_bytes()
+                name = path.relative_to(folder).as_posix()
+                found |= {(name, needle) for needle in needles if needle in data}
+    return found
+
+
+def _select(database: Path, statements: tuple[str, ...]) -> list[Rows]:
+    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as raw:
+        return [raw.execute(statement).fetchall() for statement in statements]
+
+
+def _copy(folder: Path, target: Path) -> None:
+    shutil.copytree(folder, target, dirs_exist_ok=True)
+
+
+CALLS = {"holding": _holding, "select": _select, "copy": _copy}
+
+
+def _elsewhere(*call: Any) -> Any:
+    command = [sys.executable, "-I", __file__]
+    done = subprocess.run(command, input=pickle.dumps(call), stdout=subprocess.PIPE, check=True)
+    error, answer = pickle.loads(done.stdout)
+    if error is not None:
+        raise error
+    return answer
+
+
+def main() -> None:
+    """Answer the call on standard input."""
+    name, *arguments = pickle.load(sys.stdin.buffer)
+    error = answer = None
+    try:
+        answer = CALLS[name](*arguments)
+    except Exception as exc:
+        error = exc
+    sys.stdout.buffer.write(pickle.dumps((error, answer)))
+
+
+if __name__ == "__main__":
+    main()
