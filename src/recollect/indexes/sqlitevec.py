@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -434,10 +434,14 @@ def _extension() -> str:
 
 
 def _is_index(path: Path) -> bool:
-    """Whether the file's header says so; nothing is written to find out."""
-    with path.open("rb") as file:
-        header = file.read(72)
-    return header.startswith(b"SQLite format 3") and header[68:] == APPLICATION.to_bytes(4, "big")
+    """Return True if the header of the file says so. Only SQLite may open a file that this process may have open;
+    `immutable` writes nothing beside it."""
+    try:
+        with closing(sqlite.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as db:
+            (mark,) = db.execute("PRAGMA application_id").fetchone()
+    except sqlite.DatabaseError:
+        return False
+    return bool(mark == APPLICATION)
 
 
 @contextmanager
