@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from recollect.errors import InvalidInput, NotFound, QuotaExceeded
+from recollect.folder import is_live_database
 from recollect.indexing import below
 from recollect.knowledge.checks import MAX_VALUE_CHARS
 from recollect.knowledge.sources import BlockingSource
 from recollect.knowledge.values import Attributes, FileState, Listed, NewStoreFile, StoreFile
-from recollect.reading import Skipped
+from recollect.reading import LIVE, Skipped
 from recollect.text.splitting import Chunking
 
 PAGE = 100
@@ -172,6 +173,9 @@ class Filing:
         """Has a file indexed unless it is in the store as it is."""
         key = name_of(path)
         self._seen.add(key)
+        if is_live_database(path):
+            self.done.skipped.append(Skipped(path, LIVE))
+            return
         try:
             with path.open("rb") as file:
                 digest = file_digest(file, "sha256").hexdigest()

@@ -8,12 +8,59 @@ import os
 import shutil
 from collections.abc import Container
 from contextlib import suppress
+from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
-from recollect.errors import FolderInUse, StorageError
+from recollect.errors import FolderInUse, InvalidInput, StorageError
 
+DATABASE = "recollect.db"
 LOCK = "recollect.lock"
+PARTS = (f"{DATABASE}*", LOCK, "files", "index-*", "words-*")
+"""Names of the files and folders of a data folder."""
+LOGS = ("-wal", "-shm")
+"""What SQLite adds to the name of a database for the two files of its write-ahead log."""
+
+
+def data_folder_of(path: Path) -> Path | None:
+    """The data folder that `path` is or is a part of; None for every other path. Files of others in a data folder are
+    not part of it."""
+    if is_data_folder(path):
+        return path
+    for part, folder in pairwise((path, *path.parents)):
+        if any(fnmatch(part.name, name) for name in PARTS) and is_data_folder(folder):
+            return folder
+    return None
+
+
+def is_data_folder(folder: Path) -> bool:
+    """Return True for a folder that holds the lock or the database of a data folder."""
+    return any(os.path.isfile(folder / name) for name in (LOCK, DATABASE))
+
+
+def is_live_database(path: Path) -> bool:
+    """Return True for a file with an SQLite log beside it, and for the files of the log.
+
+    Nothing but SQLite may open these files: closing any descriptor of a file drops all locks that the process holds
+    on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+    """
+    name = str(path)
+    database = name[:-4] if name.endswith(LOGS) else name
+    return os.path.isfile(database) and any(os.path.exists(database + log) for log in LOGS)
+
+
+def refuse_live_database(path: Path, field: str) -> None:
+    """Check a path that is about to be read.
+
+    Raises:
+        InvalidInput: the path is a live database; `field` is the name that the caller knows the path by.
+    """
+    if is_live_database(path):
+        raise InvalidInput(
+            field,
+            f"{path} is an SQLite database in use; close the program that uses it, or read an export of it",
+        )
 
 
 def drop_other_caches(folder: Path, keep: Container[str]) -> None:

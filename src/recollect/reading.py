@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.folder import is_data_folder, is_live_database
 from recollect.text.decoding import NotText, decoded
 
 JUNK = frozenset(
@@ -24,6 +25,7 @@ DOCUMENTS = frozenset(
     )
 )
 """Documents that need a reader of their own: vector stores have them, memories take plain texts."""
+LIVE = "an SQLite database in use"
 MAX_BYTES = 10_000_000
 
 
@@ -50,8 +52,8 @@ def walk(root: Path, *, exclude: Sequence[str] = (), hidden: bool = False) -> It
     """Every file of a folder that may be a text, in order, and what is left out.
 
     Left out are hidden names, folders of `JUNK`, generated files, links, what git ignores when the folder is
-    in a git repository, and what a pattern of `exclude` matches (a name, or a path below `root`). A file given
-    as `root` is itself, whatever its name.
+    in a git repository, what a pattern of `exclude` matches (a name, or a path below `root`), data folders and
+    SQLite databases in use. A file given as `root` is itself, whatever its name.
     """
     if root.is_file():
         yield root
@@ -91,7 +93,9 @@ def _unwanted(
         return "excluded"
     if path in ignored:
         return "ignored by git"
-    return None
+    if is_data_folder(path):
+        return "a data folder"
+    return LIVE if is_live_database(path) else None
 
 
 def git_ignored(root: Path) -> set[Path]:
@@ -115,6 +119,8 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
 
     Offsets into the text count characters after decoding; line ends stay as they are.
     """
+    if is_live_database(path):
+        return Skipped(path, LIVE)
     try:
         held = path.stat()
         if not stat.S_ISREG(held.st_mode):

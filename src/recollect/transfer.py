@@ -27,6 +27,7 @@ from recollect.drafts import (
 )
 from recollect.errors import Conflict, InvalidInput, RecollectError, StorageError
 from recollect.filters import Filter
+from recollect.folder import refuse_live_database
 from recollect.ingest import Ingest
 from recollect.listing import scan
 from recollect.rows import Record, compact_json, now_micros, to_memory
@@ -142,6 +143,7 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:
     if not isinstance(source, str | Path):
         yield from source
         return
+    refuse_live_database(Path(source), "source")
     try:
         with open(source, "rb") as file:
             first = file.read(1)

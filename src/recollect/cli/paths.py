@@ -9,9 +9,10 @@ from pathlib import Path
 
 from recollect.cli.show import plain, short_path
 from recollect.errors import InvalidInput
+from recollect.folder import data_folder_of, is_live_database, refuse_live_database
 from recollect.readers import Unreadable
 from recollect.readers.detect import media_type
-from recollect.reading import Skipped, walk
+from recollect.reading import LIVE, Skipped, walk
 
 NAMED = 3
 
@@ -22,19 +23,29 @@ def found(
     """The files to read, each once, in order, and what is left out.
 
     Raises:
-        InvalidInput: a path is not there, and `missing` ones are not expected.
+        InvalidInput: a path is not there, and `missing` ones are not expected; a path is in a data folder, or is a
+            SQLite database in use.
     """
     files: dict[Path, None] = {}
     skipped: dict[Path, Skipped] = {}
     for root in roots:
         if not root.exists() and not missing:
             raise InvalidInput("PATH", f"{root} is not there; with --prune its chunks are deleted")
+        _refuse_data_folder(root)
+        refuse_live_database(root, "PATH")
         for one in walk(root, exclude=exclude, hidden=hidden):
             if isinstance(one, Skipped):
                 skipped[one.path] = one
             else:
                 files[one] = None
     return list(files), list(skipped.values())
+
+
+def _refuse_data_folder(path: Path) -> None:
+    folder = data_folder_of(path)
+    if folder is not None:
+        place = "a data folder" if folder == path else f"part of the data folder {folder}"
+        raise InvalidInput("PATH", f"{path} is {place}; name the files and folders that hold the documents")
 
 
 def documents(
@@ -51,6 +62,8 @@ def documents(
 
 
 def _document(path: Path, max_bytes: int | None) -> Path | Skipped:
+    if is_live_database(path):
+        return Skipped(path, LIVE)
     try:
         held = path.stat()
         if not stat.S_ISREG(held.st_mode):

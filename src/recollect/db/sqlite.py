@@ -17,6 +17,7 @@ from recollect.db.base import Connection, Database, Options, Params, Row
 from recollect.db.group import GroupWriter, Task, Transaction
 from recollect.db.statements import migrations, render, statements
 from recollect.errors import ConfigError, StorageError
+from recollect.folder import DATABASE
 
 T = TypeVar("T")
 LOG_PAGES = 8192
@@ -149,7 +150,7 @@ class SqliteDatabase(Database):
 
     def __init__(self, folder: Path | None) -> None:
         self._temporary = Path(tempfile.mkdtemp(prefix="recollect-")) if folder is None else None
-        self.path = (folder or self._temporary or Path()) / "recollect.db"
+        self.path = (folder or self._temporary or Path()) / DATABASE
         self._durable = folder is not None
         self._local = threading.local()
         self._readers: list[Any] = []

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from recollect.errors import InvalidInput
+from recollect.folder import refuse_live_database
 
 PIECE = 1 << 20
 """Bytes that are read at once."""
@@ -38,7 +39,7 @@ def opened(source: BlockingSource) -> Iterator[BinaryIO]:
     """The source as a file to read from; what was opened here is closed here.
 
     Raises:
-        InvalidInput: the path cannot be read.
+        InvalidInput: the path cannot be read, or is an SQLite database in use.
     """
     if isinstance(source, bytes):
         yield BytesIO(source)
@@ -54,6 +55,7 @@ def opened(source: BlockingSource) -> Iterator[BinaryIO]:
 
 
 def _open(path: Path) -> BinaryIO:
+    refuse_live_database(path, "source")
     try:
         return path.open("rb")
     except OSError as exc:
