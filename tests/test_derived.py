@@ -9,6 +9,7 @@ import pytest
 
 import recollect
 from recollect import derived, upkeep
+from support.waiting import until
 
 QUICK = {"url": "hash:64"}
 
@@ -23,26 +24,19 @@ def process(url: str, **settings: Any) -> Any:
     return recollect.open(":memory:", database={"url": url}, embedder=QUICK, **settings)
 
 
-def until(check: Any, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not check() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert check()
-
-
 def test_a_process_whose_index_nobody_keeps_any_more_says_so(postgres_url: str) -> None:
     with process(postgres_url) as old:
         old.memories.add("amber one")
         assert old.memories.search("amber").degraded == []
         with process(postgres_url, index={"url": "pgvector:?type=halfvec"}) as new:
             assert new.memories.search("amber", mode="dense").results
-            until(lambda: old.memories.search("amber").degraded == ["index"])
+            until(lambda: old.memories.search("amber").degraded == ["index"], "a degraded search")
             late = old.memories.add("basalt two, written by the old one")
             seen = lambda: {hit.memory.id for hit in new.memories.search("basalt", mode="dense").results}  # noqa: E731
-            until(lambda: late.memory.id in seen())
+            until(seen, "the new memory", accept=lambda ids: late.memory.id in ids)
             old.memories.delete(late.memory.id)
             assert late.memory.id not in seen()
-            until(lambda: new.inner.core.store.index.count("default") == 1)
+            until(lambda: new.inner.core.store.index.count("default") == 1, "one vector")
             assert new.memories.search("amber").degraded == []
     with process(postgres_url, index={"url": "pgvector:?type=halfvec"}) as again:
         assert again.inner.core.store.index.count("default") == 1
@@ -73,10 +67,14 @@ def test_what_a_process_with_its_own_index_writes_reaches_the_index_that_is_kept
                 "amber one",
                 "basalt two",
             }
-            until(lambda: kept.inner.core.store.index.count("default") == 2)
-            until(lambda: kept.memories.search("basalt", mode="words").results)
+            until(lambda: kept.inner.core.store.index.count("default") == 2, "two vectors")
+            until(lambda: kept.memories.search("basalt", mode="words").results, "a keyword result")
             own.memories.delete(late)
-            until(lambda: kept.inner.core.store.index.count("default") == 1)
+            until(lambda: kept.inner.core.store.index.count("default") == 1, "one vector")
             assert kept.memories.search("amber").degraded == []
         store = kept.inner.core.store
-        until(lambda: store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled"))[0][0] == 0)
+        until(
+            lambda: store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled")),
+            "no unsettled row",
+            accept=lambda rows: rows[0][0] == 0,
+        )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import date
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from recollect.models.script import Play, script_of
 from recollect.models.scripted_app import ScriptedApp
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
 NAME = "recollect_tests_model_server"
 if NAME not in sys.modules:
@@ -189,11 +190,15 @@ def test_without_embeddings_writes_wait_and_words_answer_until_the_limit_rises(s
     def jobs() -> list[Any]:
         return [row for row in read(lambda c: c.select(waiting, [who.tenant_id])) if row[0]]
 
-    within(lambda: jobs() and jobs()[0][0].startswith("spending: "))
+    until(
+        jobs,
+        "a job that waits for the budget",
+        accept=lambda rows: rows and rows[0][0].startswith("spending: "),
+    )
     assert jobs()[0][1] == 0
     assert "a blue lamp by the window" not in shop.priced.texts
     shop.limit(who, embedded_tokens_per_day=1_000)
-    within(lambda: not memories.stats()["unembedded"])
+    until(lambda: memories.stats()["unembedded"], "no pending embedding", accept=not_)
     assert memories.search("lamp by the window of a house").degraded == []
 
 
@@ -240,13 +245,6 @@ def test_a_day_ends_at_midnight_and_a_restart_forgets_nothing(home: Any) -> None
         ]
         assert isinstance(told[0], Spent)
         call(first.close())
-
-
-def within(true: Any, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.rows_in("sqlite")

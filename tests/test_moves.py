@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from recollect.indexes import Index
 from recollect.replay import changed_page
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
 QUICK = {"url": "hash:64"}
 
@@ -146,9 +147,8 @@ def test_another_model_takes_over_under_traffic(tmp_path: Path) -> None:
         assert (job.state, job.error) == ("completed", None)
         assert traffic.failures == []
         assert rc.inner.core.store.model == "hash-128"
-        until = time.monotonic() + 30
-        while rc.memories.stats()["unembedded"] and time.monotonic() < until:
-            time.sleep(0.1)  # what was being written at the very moment follows
+        # what was being written at the very moment follows
+        until(lambda: rc.memories.stats()["unembedded"], "no pending embedding", accept=not_)
         assert rc.memories.search("entry 7 of words0").degraded == []
         assert rc.acting_as(Subject(tenant_id="acme")).search("acme 3", mode="dense").results
         agree(rc)

@@ -35,6 +35,7 @@ from recollect.errors import (
 )
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import SearchResult
+from support.waiting import until
 
 QUICK = {"url": "hash:64"}
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql", "postgresql-local")
@@ -132,15 +133,14 @@ def fragile(rc: BlockingRecollect, monkeypatch: pytest.MonkeyPatch) -> Fragile:
     return embedder
 
 
-def settled(opened: BlockingRecollect, seconds: float = 20.0) -> dict[str, Any]:
-    """The stats once nothing is owed and no index is behind."""
-    waiting = threading.Event()
-    for _ in range(int(seconds / 0.05)):
-        stats = opened.memories.stats()
-        if not stats["unembedded"] and not stats["behind"]:
-            return stats
-        waiting.wait(0.05)
-    raise AssertionError(f"still waiting: {stats}")
+def settled(opened: BlockingRecollect) -> dict[str, Any]:
+    """The stats once no embedding is pending and no index is behind."""
+    stats: dict[str, Any] = until(
+        opened.memories.stats,
+        "no pending embedding and no index behind",
+        accept=lambda stats: not stats["unembedded"] and not stats["behind"],
+    )
+    return stats
 
 
 # --- restart -------------------------------------------------------------------------------------------

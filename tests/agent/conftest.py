@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +21,7 @@ from recollect.models.script import Play, script_of
 from recollect.models.scripted import ScriptedModel
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
 T = TypeVar("T")
 SETTINGS: dict[str, Any] = {
@@ -118,12 +117,13 @@ class Desk:
 
         return str(self.run(make()))
 
-    def ended(self, id: str, seconds: float = 10.0) -> Response:
+    def ended(self, id: str) -> Response:
         """A background response once it has ended."""
-        until = time.monotonic() + seconds
-        while (found := self.run(self.responses.get(id))).status in ("queued", "in_progress"):
-            assert time.monotonic() < until, found
-            time.sleep(0.01)
+        found: Response = until(
+            lambda: self.run(self.responses.get(id)),
+            "the end of a response",
+            accept=lambda found: found.status not in ("queued", "in_progress"),
+        )
         return found
 
     def followed(self, id: str, after: int = -1) -> list[Event]:
@@ -159,14 +159,6 @@ def script_file(folder: Path, *turns: Mapping[str, Any]) -> dict[str, str]:
     path = folder / "script.json"
     path.write_text(json.dumps({"turns": list(turns)}))
     return {"url": f"scripted:{path}"}
-
-
-async def until(true: Callable[[], Any], seconds: float = 5.0) -> None:
-    """Waits for something to become true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.002)
 
 
 def types(events: Sequence[Event]) -> list[str]:

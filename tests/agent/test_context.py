@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from recollect.config.sections import Responses
 from recollect.errors import IndexUnavailable
 from recollect.text import tokens
 from recollect.types import Subject
+from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite")
 LONG = Summary(summary="They spoke of tea.", summarized_up_to="resp_1", token_count=5, created_at=1)
@@ -177,10 +177,7 @@ def test_what_was_told_is_counted_as_used(desk: Any) -> None:
     def counts() -> list[int]:
         return [desk.run(memories.get(id_)).access_count for id_ in (told_, other)]
 
-    until = time.monotonic() + 10
-    while counts() != [2, 0] and time.monotonic() < until:
-        time.sleep(0.01)
-    assert counts() == [2, 0]
+    until(counts, "the counts of both accesses", accept=lambda found: found == [2, 0])
 
 
 def test_an_index_that_is_away_is_said(remembering: Any) -> None:

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from operator import not_
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from recollect.models.extractive import ExtractiveModel
 from recollect.models.scripted import ScriptedModel
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
 # --- where a conversation may be cut -------------------------------------------------------------------
 
@@ -218,11 +220,12 @@ class Shelf:
 
     def settle(self) -> None:
         """Waits until no job is under way."""
-        sql = "SELECT id FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running')"
-        end = time.monotonic() + 10
-        while self.core.store.db.read(lambda c: c.select(sql, [self.tenant]), self.tenant):
-            assert time.monotonic() < end
-            time.sleep(0.005)
+        sql = "SELECT kind, state, error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running')"
+        until(
+            lambda: self.core.store.db.read(lambda c: c.select(sql, [self.tenant]), self.tenant),
+            "no job under way",
+            accept=not_,
+        )
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from operator import not_
 from typing import Any
 
 import httpx
@@ -30,6 +31,7 @@ from recollect.config.sections import Responses, Summarization
 from recollect.errors import Forbidden, InvalidInput, NotFound
 from recollect.sync import BlockingRecollect
 from recollect.types import Role, Subject
+from support.waiting import until
 
 from .conftest import SETTINGS, Desk, script_file
 
@@ -89,11 +91,8 @@ class World:
 
     def settled(self, who: str, store: str) -> None:
         """Waits until the files of a store are indexed."""
-        for _ in range(500):
-            if not self.ask(who, "GET", f"/v1/vector_stores/{store}").json()["file_counts"]["in_progress"]:
-                return
-            self.rc.portal.call(asyncio.sleep(0.01))
-        raise AssertionError(store)
+        files = f"/v1/vector_stores/{store}/files?filter=in_progress"
+        until(lambda: self.ask(who, "GET", files).json()["data"], "no file in progress", accept=not_)
 
     def prompts(self) -> str:
         """All that the model was asked since the last script."""
@@ -165,20 +164,12 @@ def things(world: World, who: str = "alice") -> dict[str, str]:
     }
 
 
-def until(world: World, true: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if true():
-            return
-        world.rc.portal.call(asyncio.sleep(0.01))
-    raise AssertionError
-
-
 def until_ended(world: World, who: str, id_: str) -> None:
-    for _ in range(500):
-        if world.ask(who, "GET", f"/v1/responses/{id_}").json()["status"] not in ("queued", "in_progress"):
-            return
-        world.rc.portal.call(asyncio.sleep(0.01))
-    raise AssertionError(id_)
+    until(
+        lambda: world.ask(who, "GET", f"/v1/responses/{id_}").json(),
+        "the end of a response",
+        accept=lambda found: found["status"] not in ("queued", "in_progress"),
+    )
 
 
 def unknown_to(known: dict[str, str]) -> dict[str, str]:
@@ -699,7 +690,7 @@ def test_jobs_show_nothing_of_what_was_asked(world: World) -> None:
         for who, status in (("sam", 404), ("alice", 403), ("carol", 403)):
             assert world.ask(who, "POST", f"/v1/jobs/{job[0]}/cancel").status_code == status
         until_ended(world, "alice", made)
-    until(world, lambda: SECRET not in str(world.desk.rows("SELECT * FROM jobs")))
+    until(lambda: SECRET not in str(world.desk.rows("SELECT * FROM jobs")), "a job without its payload")
 
 
 @pytest.mark.rows_in("sqlite")
@@ -988,7 +979,11 @@ class Tales:
             return
         made = self.call(by.create(request))
         if background:
-            until(self.world, lambda: self.call(by.get(made.id)).status not in ("queued", "in_progress"))
+            until(
+                lambda: self.call(by.get(made.id)).status,
+                "the end of a response",
+                accept=lambda status: status not in ("queued", "in_progress"),
+            )
         [[tenant, user]] = self.world.desk.rows(
             "SELECT tenant_id, user_id FROM responses WHERE id = ?", made.id
         )

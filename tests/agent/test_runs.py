@@ -12,15 +12,10 @@ import recollect
 from recollect.agent.runs import ENDING, Run
 from recollect.agent.values import Response, ResponseRequest
 from recollect.errors import NotFound
+from support.waiting import until_async
 
 pytestmark = pytest.mark.rows_in("sqlite")
 WORDS = " ".join(f"word{n}" for n in range(40))
-
-
-async def until(true: Any, seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():
-            await asyncio.sleep(0.001)
 
 
 async def hear(run: Run) -> list[dict[str, Any]]:
@@ -201,7 +196,7 @@ def test_abandoned_while_it_is_stored(desk: Any) -> None:
 
     async def test() -> None:
         run = await desk.start()
-        await until(lambda: run.response.status == "completed")
+        await until_async(lambda: run.response.status == "completed", "the end of the response")
         run.abandon()
         assert (await run.done()).status == "completed"
         assert (await desk.responses.get(run.response.id)).status == "completed"
@@ -224,10 +219,10 @@ def test_a_product_that_is_closed_ends_what_is_under_way(tmp_path: Any, desk: An
             spoken = await responses.start(ResponseRequest(input="speak"))
             behind = await responses.create("speak behind", background=True)
             waiting = await responses.create("wait", background=True)
-            await until(lambda: len(opened.inner.engine.model.asked) == 3)
-            await until(lambda: text(spoken.response) == "half a")
+            await until_async(lambda: len(opened.inner.engine.model.asked) == 3, "three questions")
+            await until_async(lambda: text(spoken.response) == "half a", "the text")
             kept = opened.inner.engine.background._kept
-            await until(lambda: text(kept[behind.id].run.response) == "half a")
+            await until_async(lambda: text(kept[behind.id].run.response) == "half a", "the text")
             return spoken.response.id, behind.id, waiting.id
 
         ids = opened.portal.call(begin())
@@ -271,7 +266,7 @@ def test_what_follows_a_response(desk: Any) -> None:
     try:
         stored, behind = desk.create("one"), desk.create("two", background=True)
         desk.create("three", store=False)
-        desk.run(until(lambda: len(heard) == 2))
+        desk.run(until_async(lambda: len(heard) == 2, "two events"))
     finally:
         engine.hooks[:] = kept
     assert sorted(heard) == sorted([(stored.id, "completed", "one"), (behind.id, "completed", "two")])
@@ -291,7 +286,7 @@ def test_two_hundred_streams_at_once_lose_nothing(desk: Any) -> None:
     async def test() -> None:
         before = len(asyncio.all_tasks())
         await asyncio.gather(*(one(n) for n in range(200)))
-        await until(lambda: len(asyncio.all_tasks()) <= before)
+        await until_async(lambda: len(asyncio.all_tasks()) <= before, "the end of its tasks")
 
     desk.run(test())
     assert desk.rows("SELECT count(*) FROM responses WHERE tenant_id = ?", desk.tenant) == [(20,)]

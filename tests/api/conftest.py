@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterator
+from operator import not_
 from typing import Any
 
 import httpx
@@ -13,6 +13,7 @@ import pytest
 from recollect.api import create_app
 from recollect.portal import Portal
 from recollect.recollect import Recollect
+from support.waiting import until
 
 
 class House:
@@ -103,21 +104,21 @@ class House:
 
     def answered(self, response: str, *, key: str | None = None) -> str:
         """Waits until a response has ended; its id."""
-        until = time.monotonic() + 30
-        while self.request("GET", f"/v1/responses/{response}", key=key).json()["status"] in (
-            "queued",
-            "in_progress",
-        ):
-            assert time.monotonic() < until, "a response is still under way"
-            time.sleep(0.01)
+        until(
+            lambda: self.request("GET", f"/v1/responses/{response}", key=key).json(),
+            "the end of a response",
+            accept=lambda found: found["status"] not in ("queued", "in_progress"),
+        )
         return response
 
     def settled(self, store: str, *, key: str | None = None) -> None:
         """Waits until no file of the store is in progress."""
-        until, path = time.monotonic() + 30, f"/v1/vector_stores/{store}"
-        while self.request("GET", path, key=key).json()["file_counts"]["in_progress"]:
-            assert time.monotonic() < until, self.request("GET", f"{path}/files", key=key).text
-            time.sleep(0.02)
+        path = f"/v1/vector_stores/{store}/files"
+        until(
+            lambda: self.request("GET", f"{path}?filter=in_progress", key=key).json()["data"],
+            "no file of the store in progress",
+            accept=not_,
+        )
 
     def close(self) -> None:
         self.portal.call(self.app.state.answers.drain())

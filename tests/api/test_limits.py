@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from recollect.api.errors import ClientGone, Refused
 from recollect.api.limits import read_body
+from support.waiting import until
 
 
 class Body:
@@ -146,7 +146,4 @@ def test_a_client_that_hangs_up_does_not_cancel_its_write(
 
     house.portal.call(hang_up())
     go.set()
-    until = time.monotonic() + 10
-    while house.request("POST", "/v1/memories/count").json()["count"] != 1:
-        assert time.monotonic() < until, "the write was lost"
-        time.sleep(0.02)
+    until(lambda: house.request("POST", "/v1/memories/count").json()["count"] == 1, "the write")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from operator import not_
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from recollect.models.scripted import ScriptedModel
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.sync_facts import BlockingFacts
 from recollect.types import Memory, Subject
+from support.waiting import until
 
 UNDER_WAY = (
     "SELECT error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running') AND kind LIKE 'facts.%'"
@@ -69,12 +70,9 @@ class Talk:
         model.asked.clear()
         return model.asked
 
-    def settle(self, seconds: float = 20.0) -> None:
+    def settle(self) -> None:
         """Waits until no work of the tenant is under way."""
-        end = time.monotonic() + seconds
-        while left := self.rows(UNDER_WAY, self.tenant):
-            assert time.monotonic() < end, left
-            time.sleep(0.005)
+        until(lambda: self.rows(UNDER_WAY, self.tenant), "no work under way", accept=not_)
 
     def live(self, **fields: Any) -> list[str]:
         """The texts of the facts that hold, in order of writing."""

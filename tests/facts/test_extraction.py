@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from recollect.facts.parsing import MOST
 from recollect.models.script import Play, script_of
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
 TEA = {"fact": "Mara prefers green tea", "confidence": 0.9, "tags": ["food"], "messages": [1]}
 BEES = {"fact": "Mara is allergic to bees", "confidence": 0.8, "messages": [1]}
@@ -92,7 +93,7 @@ def test_a_model_that_is_away_is_waited_for(talk: Any, patient: None) -> None:
     subject = talk.rc.sessions_as(talk.admin)
     for n, text in enumerate([SAID, "I like the rain", "I like the snow"]):
         subject.observe([{"content": text, "user_id": "mara", "speaker": "Mara"}], **place)
-        until(lambda n=n: state(talk)[1] > n)  # type: ignore[misc]
+        until(lambda n=n: state(talk)[1] > n, "another attempt")  # type: ignore[misc]
     held = subject.get("s")
     assert (held.extraction, str(held.facts_failure).partition(":")[0]) == ("eager", "ModelUnavailable")
     assert (talk.count(), state(talk)[2]) == (0, 0)
@@ -108,13 +109,6 @@ def test_a_model_that_is_away_is_waited_for(talk: Any, patient: None) -> None:
 def state(talk: Any) -> tuple[Any, int, int]:
     sql = "SELECT facts_failure, facts_attempts, facts_seq FROM sessions WHERE tenant_id = ?"
     return talk.rows(sql, talk.tenant)[0]  # type: ignore[no-any-return]
-
-
-def until(true: Callable[[], Any]) -> None:
-    end = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 @pytest.mark.rows_in("sqlite")
@@ -138,12 +132,12 @@ def test_dying_between_answer_and_write_loses_and_doubles_nothing(home: Any, tmp
     with home.open(**given) as first:
         script(first, {"text": LIST, "first": 30.0})
         first.sessions.observe([{"content": SAID, "speaker": "Mara"}], channel_id="c")
-        until(lambda: first.inner.core.model.asked)
+        until(lambda: first.inner.core.model.asked, "a question of the model")
     with home.open(**given) as second:
         assert second.memories.count(kinds=["fact"]) == 0
         script(second, {"text": LIST})
         second.inner.core.jobs.wake("facts.extract")
-        until(lambda: second.memories.count(kinds=["fact"]) == 2)
+        until(lambda: second.memories.count(kinds=["fact"]) == 2, "both facts")
     with home.open(**given) as third:
         script(third, {"text": LIST, "repeat": True})
         (session,) = third.inner.core.store.db.read(lambda c: c.select("SELECT id FROM sessions", []))
@@ -177,7 +171,7 @@ def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pyt
         m.setattr("recollect.jobs.backoff", lambda attempt: 0.05)
         subject = talk.rc.sessions_as(talk.admin)
         subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
-        until(lambda: len(talk.core.model.asked) > 0)
+        until(lambda: talk.core.model.asked, "a question of the model")
         time.sleep(0.05)
         assert talk.count() == 0
         monkeypatch.setattr(extraction, "learn", real)
@@ -190,7 +184,7 @@ def test_what_goes_while_the_model_answers_leaves_no_fact(talk: Any) -> None:
     talk.script({"text": LIST, "first": 0.15})
     sessions = talk.rc.sessions_as(talk.admin)
     (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
-    until(lambda: talk.core.model.asked)
+    until(lambda: talk.core.model.asked, "a question of the model")
     sessions.delete_message("s", kept.message.id)
     talk.settle()
     assert talk.count() == 0
@@ -204,7 +198,7 @@ def test_lazy_facts_come_when_a_session_is_closed(home: Any, tmp_path: Path) -> 
         time.sleep(0.1)
         assert rc.inner.core.model.asked == []
         rc.sessions.close(session[0])
-        until(lambda: rc.memories.count(kinds=["fact"]) == 2)
+        until(lambda: rc.memories.count(kinds=["fact"]) == 2, "both facts")
 
 
 @pytest.mark.rows_in("sqlite")
@@ -229,7 +223,7 @@ def test_a_second_question_tells_what_rules_cannot(home: Any, tmp_path: Path) ->
             script(rc, *turns)
             before = facts(rc)
             rc.sessions.observe([{"content": text, "speaker": "Mara"}], **place)
-            until(lambda: facts(rc) != before)
+            until(lambda: facts(rc), "other facts", accept=lambda now: now != before)
             return facts(rc)
 
         say("I am vegan and eat plants", {"text": json.dumps([one])})

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import _lru_cache_wrapper
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from recollect.recollect import Recollect
 from recollect.sessions.closing import SUMMARIZE_JOB
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
 WORD = "xylophonequartz"
 NEEDLES = (
@@ -27,15 +29,14 @@ NEEDLES = (
 SCRIPT = [{"text": f"You said: {WORD}. {{question}}", "repeat": True}]
 
 
-def settled(rc: BlockingRecollect, seconds: float = 20.0) -> None:
+def settled(rc: BlockingRecollect) -> None:
     """Waits until no job is about to run."""
-    soon = "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running') AND run_at < ?"
-    end = time.monotonic() + seconds
-    while found := rc.inner.core.store.db.read(
-        lambda c: c.select(soon, [int(time.time() * 1e6) + 60_000_000])
-    ):
-        assert time.monotonic() < end, found
-        time.sleep(0.02)
+    sql = "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running') AND run_at < ?"
+
+    def soon() -> list[tuple[Any, ...]]:
+        return rc.inner.core.store.db.read(lambda c: c.select(sql, [int(time.time() * 1e6) + 60_000_000]))
+
+    until(soon, "no job about to run", accept=not_)
 
 
 class Planted:
@@ -135,8 +136,11 @@ class Planted:
         self.response = self.call(
             responses.create(f"And the other {WORD}?", previous_response_id=first.id, background=True)
         ).id
-        while self.call(responses.get(self.response)).status in ("queued", "in_progress"):
-            time.sleep(0.01)
+        until(
+            lambda: self.call(responses.get(self.response)).status,
+            "the end of a response",
+            accept=lambda status: status not in ("queued", "in_progress"),
+        )
         talks = self.inner.conversing_as(self.mara)
         talk = self.call(talks.create([{"role": "user", "content": f"My {WORD}!"}], metadata={"about": WORD}))
         self.call(responses.create(f"Again the {WORD}", conversation=talk.id))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from recollect.sessions.values import Session
 from recollect.sync import BlockingRecollect
 from recollect.sync_sessions import BlockingSessions
 from recollect.types import Memory, Subject
+from support.waiting import until
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 """A Monday."""
@@ -32,11 +32,7 @@ TALK = (
 
 def waited(true: Callable[[], Any], seconds: float = 10.0) -> Any:
     """What becomes true in a while."""
-    end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return found
+    return until(true, "what a session waits for")
 
 
 class Chat:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from recollect.api import create_app
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
 from recollect.uploadask.prompting import RULES
+from support.waiting import until, until_async
 
 _spec = spec_from_file_location("recollect_tests_models", Path(__file__).parent / "../models/server.py")
 assert _spec is not None
@@ -125,12 +126,9 @@ class Desk:
         found = self.get("/memories", by=by, order="asc", limit=1_000, **params)["data"]
         return [(one["source"], one["content"]) for one in found]
 
-    def settle(self, seconds: float = 20.0) -> None:
+    def settle(self) -> None:
         """Waits until no work of asking or indexing is under way."""
-        end = time.monotonic() + seconds
-        while rows := self.rows(UNDER_WAY, self.tenant):
-            assert time.monotonic() < end, rows
-            time.sleep(0.005)
+        until(lambda: self.rows(UNDER_WAY, self.tenant), "no work under way", accept=not_)
 
     def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
         """Rows of the database, of all tenants."""
@@ -149,8 +147,7 @@ def listening(rc: BlockingRecollect) -> Iterator[str]:
 
     async def begin() -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.005)
+        await until_async(lambda: server.started, "the server listens")
         return task
 
     async def end(task: asyncio.Task[None]) -> None:

@@ -1,0 +1,1 @@
+"""Modules that tests of several folders import: `from support.waiting import until`."""
