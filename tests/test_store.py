@@ -18,9 +18,7 @@ import msgspec
 import numpy as np
 import pytest
 
-import live_files
 import recollect
-from live_files import holding
 from recollect import upkeep
 from recollect.db import Connection, Database
 from recollect.embedders.base import Embedded, Embedder, Span, Task
@@ -35,6 +33,8 @@ from recollect.errors import (
 )
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import SearchResult
+from support import live_files
+from support.live_files import holding
 from support.waiting import until
 
 QUICK = {"url": "hash:64"}

@@ -286,7 +286,9 @@ def test_two_hundred_streams_at_once_lose_nothing(desk: Any) -> None:
     async def test() -> None:
         before = len(asyncio.all_tasks())
         await asyncio.gather(*(one(n) for n in range(200)))
-        await until_async(lambda: len(asyncio.all_tasks()) <= before, "the end of its tasks")
+        await until_async(
+            asyncio.all_tasks, "the end of its tasks", accept=lambda tasks: len(tasks) <= before
+        )
 
     desk.run(test())
     assert desk.rows("SELECT count(*) FROM responses WHERE tenant_id = ?", desk.tenant) == [(20,)]

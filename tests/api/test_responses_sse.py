@@ -16,6 +16,7 @@ import uvicorn
 
 from recollect.api.sse import ALIVE, EventStream, Live, framed
 from recollect.errors import StorageError
+from support.waiting import until
 
 Batches = AsyncIterator[list[dict[str, Any]]]
 
@@ -194,8 +195,7 @@ def serving(app: Callable[..., Any]) -> Iterator[int]:
     server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    until(lambda: server.started, "the server listens")
     yield server.servers[0].sockets[0].getsockname()[1]
     server.should_exit = True
     thread.join()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from recollect.cli import app
 from recollect.client import Client
+from support.waiting import until
 
 
 class Calls:
@@ -47,9 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         [sys.executable, "-m", "recollect", "serve", "--port", "0", "--data", str(folder)],
         env={**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}, stderr=said,
     ) as process:  # fmt: skip
-        deadline = time.monotonic() + 60
-        while "\n" not in log.read_text() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(log.read_text, "the first line of the server", accept=lambda text: "\n" in text)
         yield log.read_text().splitlines()[0].split()[-1], folder
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0, log.read_text()

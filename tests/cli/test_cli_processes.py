@@ -16,6 +16,7 @@ import pytest
 
 import recollect
 from recollect.client import Client
+from support.waiting import until
 
 PROGRAM = [sys.executable, "-m", "recollect"]
 ENVIRONMENT = {**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}
@@ -127,9 +128,7 @@ def test_killed_while_indexing_the_next_run_goes_on(tmp_path: Path) -> None:
         (folder / f"{number}.txt").write_text(f"note {number}. " + "word " * (number * 20))
     for seconds in (0.0, 0.1, 0.3):
         with subprocess.Popen([*PROGRAM, "index", "notes"], cwd=tmp_path, env=ENVIRONMENT) as process:
-            deadline = time.monotonic() + 60
-            while not (data / "recollect.db").exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+            until((data / "recollect.db").exists, "the database", every=0.02)
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
     done = call("index", "notes", "--json", folder=tmp_path)
@@ -153,9 +152,8 @@ def test_ctrl_c_while_indexing_says_how_to_go_on(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*PROGRAM, "index", "notes"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     ) as process:
-        files, deadline = tmp_path / "recollect-data" / "files", time.monotonic() + 60
-        while not list(files.rglob("file-*")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        files = tmp_path / "recollect-data" / "files"
+        until(lambda: list(files.rglob("file-*")), "the first file", every=0.02)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -172,9 +170,7 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        lock, deadline = tmp_path / "recollect-data" / "recollect.lock", time.monotonic() + 60
-        while not lock.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until((tmp_path / "recollect-data" / "recollect.lock").exists, "the lock")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130

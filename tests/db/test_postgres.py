@@ -21,6 +21,7 @@ from recollect.db.postgres import PostgresDatabase
 from recollect.db.sqlite import SqliteDatabase
 from recollect.db.statements import migrations
 from recollect.errors import ConfigError, StorageError
+from support.waiting import until
 
 postgres = sys.modules["recollect_tests_postgres"]
 
@@ -427,14 +428,11 @@ def test_a_server_that_restarts_loses_and_doubles_nothing(own: Any) -> None:
     threads = [threading.Thread(target=write) for _ in range(3)] + [threading.Thread(target=read)]
     for thread in threads:
         thread.start()
-    while len(done) < 20 and not failures:
-        time.sleep(0.01)
+    until(lambda: len(done) >= 20 or failures, "twenty writes")
     own.stop()
     before = len(done)
     own.start()
-    until = time.monotonic() + 60
-    while len(done) < before + 20 and not failures and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(done) >= before + 20 or failures, "twenty writes more")
     stop.set()
     for thread in threads:
         thread.join()

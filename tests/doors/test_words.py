@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import live_files
 from recollect.db import open_database
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, NOTHING, AllOf, AnyOf, Compare, Filter, matches
@@ -24,6 +23,7 @@ from recollect.words import WordDoc, WordMatches, Words, open_words
 from recollect.words.fts5 import Fts5Words
 from recollect.words.tantivy import TantivyWords
 from recollect.words.tsvector import TsvectorWords
+from support import live_files
 
 
 class EagerTantivyWords(TantivyWords):

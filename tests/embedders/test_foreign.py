@@ -11,7 +11,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -25,6 +24,7 @@ from recollect.config import Embedder as Settings
 from recollect.embedders import CachedEmbedder, Embedded, open_embedder
 from recollect.embedders.local import WEIGHTS
 from recollect.errors import EmbedderUnavailable
+from support.waiting import until
 
 pytestmark = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 
@@ -144,16 +144,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait(url: str, running: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def up() -> bool:
         assert running.poll() is None, "the server ended"
         try:
             with urllib.request.urlopen(url, timeout=1) as answer:
-                if answer.status == 200:
-                    return
+                return bool(answer.status == 200)
         except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server did not come up")
+            return False
+
+    until(up, "the server answers")
 
 
 def opened(server: str, url: str = "openai:tiny-bert?dimension=64", **settings: Any) -> CachedEmbedder:

@@ -28,6 +28,7 @@ from recollect.embedders.known import KNOWN
 from recollect.embedders.remote import same_model
 from recollect.errors import ConfigError, EmbedderUnavailable
 from recollect.provider import told_wait
+from support.waiting import until
 
 KEY = "sk-hush-0123456789"
 SMALL = "openai:text-embedding-3-small"
@@ -815,12 +816,11 @@ def test_a_write_is_kept_while_the_provider_is_away_and_found_by_meaning_when_it
         away = house.memories.search("beagle")
         assert [hit.memory.content for hit in away.results] == ["Biscuit is a beagle."]
         assert away.degraded == ["embedding"]
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            found = house.memories.search("Is Biscuit a beagle?", mode="dense")
-            if found.results:
-                break
-            time.sleep(0.3)
+        found = until(
+            lambda: house.memories.search("Is Biscuit a beagle?", mode="dense"),
+            "a result of the vector search",
+            accept=lambda found: found.results,
+        )
         assert [hit.memory.content for hit in found.results] == ["Biscuit is a beagle."]
 
 

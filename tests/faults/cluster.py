@@ -17,15 +17,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from recollect.client import Client
+from support.waiting import until
 
 PROGRAM = [sys.executable, "-m", "recollect"]
 LOCAL = ("memory:", "tantivy:")
@@ -45,15 +45,6 @@ wal_retrieve_retry_interval = '200ms'
 OWNER = "recollect_owner"
 
 
-def eventually(check: Callable[[], Any], seconds: float, what: str, every: float = 0.05) -> Any:
-    """The first true value of `check`; fails when there is none within `seconds`."""
-    until = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < until, f"not within {seconds:g} s: {what}"
-        time.sleep(every)
-    return found
-
-
 def free_port() -> int:
     """A TCP port that nobody listens on now."""
     with socket.socket() as door:
@@ -69,11 +60,16 @@ class Program:
 
     _numbers = itertools.count()
 
-    def __init__(self, folder: Path, command: Sequence[str], sign: str) -> None:
+    def __init__(self, folder: Path, command: Sequence[str], sign: str, **environment: str) -> None:
         self.log = folder / f"program-{next(self._numbers)}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **environment},
+                start_new_session=True,
             )
         self.sign = sign
 
@@ -86,7 +82,7 @@ class Program:
             lines = [line for line in said.split("\n")[:-1] if line.startswith(self.sign)]
             return lines[0] if lines else None
 
-        return str(eventually(line, 60, f"{self.sign!r} of {self.log}")).split()[-1]
+        return str(until(line, f"{self.sign!r} of {self.log}")).split()[-1]
 
     def signal(self, number: int) -> None:
         """Sends a signal to the process."""
@@ -126,7 +122,8 @@ class Child(Program):
     """This file as a process."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        super().__init__(folder, [sys.executable, __file__, *words], "ready")
+        tests = str(Path(__file__).parents[1])  # where it finds `support`
+        super().__init__(folder, [sys.executable, __file__, *words], "ready", PYTHONPATH=tests)
 
 
 def sets(url: str, *settings: str) -> list[str]:
@@ -208,7 +205,7 @@ class Postgres:
         self._started = False
         os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         with socket.socket() as door:
-            eventually(lambda: door.connect_ex(("127.0.0.1", self.port)), 20, "the server is gone")
+            until(lambda: door.connect_ex(("127.0.0.1", self.port)), "the server is gone")
 
     def promote(self) -> None:
         """The standby writes from here on, alone."""
@@ -271,7 +268,7 @@ def databases(standby: bool = True) -> Iterator[list[Postgres]]:
             made[1].start()
             made[0].set("synchronous_standby_names", "'*'")
             in_step = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
-            eventually(lambda: made[0].ask(in_step), 20, "the standby follows")
+            until(lambda: made[0].ask(in_step), "the standby follows")
         yield made
     finally:
         for each in made:

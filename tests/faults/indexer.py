@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from operator import not_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,10 @@ from recollect.embedders.hash import HashEmbedder
 from recollect.filters import Compare
 from recollect.knowledge import pipeline
 from recollect.sync import BlockingRecollect
+from support.waiting import until
 
+TESTS = str(Path(__file__).parents[1])
+"""Where a process of this file finds `support`."""
 LIBRARY = "library"
 LARGE = "large.txt"
 MARK = "INDEXER_LIFE"
@@ -147,12 +151,9 @@ def rows(opened: BlockingRecollect, sql: str, *params: Any) -> list[tuple[Any, .
     return opened.inner.core.store.db.read(lambda c: c.select(sql, list(params)))
 
 
-def settle(opened: BlockingRecollect, seconds: float = 60.0) -> None:
+def settle(opened: BlockingRecollect) -> None:
     """Waits until no work is under way."""
-    until = time.monotonic() + seconds
-    while left := rows(opened, UNDER_WAY):
-        assert time.monotonic() < until, left
-        time.sleep(0.02)
+    until(lambda: rows(opened, UNDER_WAY), "no work under way", accept=not_)
 
 
 def held(opened: BlockingRecollect, library: str) -> dict[str, Held]:
@@ -244,7 +245,13 @@ class Life:
                 stdout=subprocess.PIPE,
                 bufsize=0,
                 stderr=said,
-                env={**os.environ, **environment, MARK: self.mark, "RECOLLECT_CONFIG": ""},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": TESTS,
+                    **environment,
+                    MARK: self.mark,
+                    "RECOLLECT_CONFIG": "",
+                },
             )
         self.log = log
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,8 @@ import pytest
 
 import recollect
 from recollect.errors import FolderInUse, RecollectError, StorageError
-from recollect.sync import BlockingMemories
+from recollect.sync import BlockingMemories, BlockingRecollect
+from support.waiting import until
 
 QUICK = {"url": "hash:64"}
 HOLDER = """
@@ -246,12 +246,12 @@ def test_a_second_process_is_told_who_has_the_folder(tmp_path: Path, holder: sub
 def test_the_lock_goes_with_the_process(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     holder.send_signal(signal.SIGKILL)
     holder.wait(20)
-    deadline = time.monotonic() + 20
-    while True:
+
+    def unlocked() -> BlockingRecollect | None:
         try:
-            opened = recollect.open(tmp_path / "data", embedder=QUICK)
-            break
+            return recollect.open(tmp_path / "data", embedder=QUICK)
         except FolderInUse:
-            assert time.monotonic() < deadline
-    with opened:
+            return None
+
+    with until(unlocked, "the lock of the folder") as opened:
         assert [row.content for row in opened.memories.list().data] == ["kept"]

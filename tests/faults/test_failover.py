@@ -17,6 +17,7 @@ import pytest
 
 import recollect
 from recollect.errors import IndexUnavailable, StorageError
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_cluster_failover", Path(__file__).with_name("cluster.py"))
 assert _spec is not None
@@ -125,7 +126,7 @@ class Load:
         for thread in threads:
             thread.start()
         try:
-            cluster.eventually(lambda: self.all_since(0), 20, "everybody was served")
+            until(lambda: self.all_since(0), "everybody was served")
             yield
         finally:
             self.ended.set()
@@ -183,7 +184,7 @@ def test_another_server_takes_over(placement: tuple[str, str], tmp_path: Path) -
         time.sleep(PATIENCE + 2)
         second.promote()
         promoted = time.monotonic()
-        cluster.eventually(lambda: load.all_since(promoted), 10, "everybody is served again")
+        until(lambda: load.all_since(promoted), "everybody is served again", 10)
         print(f"{time.monotonic() - promoted:.1f} s after the promotion, gap {load.longest_gap():.1f} s")
         time.sleep(1)
         load.ended.set()
@@ -204,7 +205,7 @@ def test_the_server_comes_back(tmp_path: Path) -> None:
             time.sleep(PATIENCE + 1)
             only.start()
             back = time.monotonic()
-            cluster.eventually(lambda back=back: load.all_since(back), 10, "everybody is served again")
+            until(lambda back=back: load.all_since(back), "everybody is served again", 10)
             print(f"{mode}: {time.monotonic() - back:.1f} s after the start")
         load.ended.set()
         time.sleep(0.5)
@@ -246,19 +247,17 @@ def test_a_replica_answers_searches_when_it_has_what_was_written(tmp_path: Path)
                 search(1.2)  # a backend tells what it did once a second
                 return scans() > before
 
-            cluster.eventually(reads, 10, "the replica answers")
+            until(reads, "the replica answers")
 
             replica.ask("SELECT pg_wal_replay_pause()")
-            cluster.eventually(
-                lambda: replica.ask("SELECT pg_get_wal_replay_pause_state()") == "paused", 5, "paused"
-            )
+            until(lambda: replica.ask("SELECT pg_get_wal_replay_pause_state()") == "paused", "paused")
             for n in range(20):
                 added = memories.add(f"the kettle{n} is red")
                 assert added.memory.id in [hit.memory.id for hit in memories.search(f"kettle{n}").results]
             search(1.2)
             assert not reads(), "answers came from a replica that lags"
             replica.ask("SELECT pg_wal_replay_resume()")
-            cluster.eventually(reads, 10, "the replica answers again")
+            until(reads, "the replica answers again")
 
             primary.set("synchronous_standby_names", "''")
             replica.kill()
@@ -267,4 +266,4 @@ def test_a_replica_answers_searches_when_it_has_what_was_written(tmp_path: Path)
             memories.add("the kettle is blue")
             assert memories.search("kettle is blue").results[0].memory.content == "the kettle is blue"
             replica.start()
-            cluster.eventually(reads, 15, "the replica answers again")
+            until(reads, "the replica answers again")

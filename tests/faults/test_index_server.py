@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import recollect
 from recollect import upkeep
+from support.waiting import until
 
 
 @pytest.mark.slow
@@ -33,9 +35,7 @@ def test_an_index_server_that_was_away_catches_up(tmp_path: Path, monkeypatch: p
         assert found.results[0].memory.id == late.memory.id
         time.sleep(2)
         server.start()
-        until = time.monotonic() + 20
-        while rc.memories.search("cedar").degraded and time.monotonic() < until:
-            time.sleep(0.1)
+        until(lambda: rc.memories.search("cedar").degraded, "a search that is not degraded", accept=not_)
         for text, id_ in (("cedar three, while the index is away", late.memory.id), ("dune four", rewritten)):
             hit = rc.memories.search(text, mode="dense", limit=1).results[0]
             assert (hit.memory.id, round(hit.similarity or 0, 3)) == (id_, 1.0)

@@ -20,6 +20,7 @@ import recollect
 from recollect.embedders.hash import HashEmbedder
 from recollect.filters import Compare
 from recollect.sync import BlockingRecollect
+from support.waiting import until
 
 CHILD = Path(__file__).with_name("child.py")
 QUICK = {"url": "hash:64"}
@@ -54,11 +55,12 @@ def live_and_die(folder: Path, acks: Path, seed: int, seconds: float, *slow: str
     """One life of the writing process, killed `seconds` after it opened the folder."""
     command = [sys.executable, str(CHILD), str(folder), str(acks), str(seed), *slow]
     with subprocess.Popen(command, start_new_session=True) as child:
-        deadline = time.monotonic() + 60
-        while not acks.exists() or not acks.stat().st_size:
+
+        def begun() -> bool:
             assert child.poll() is None, "the writer ended by itself"
-            assert time.monotonic() < deadline, "the writer did not begin"
-            time.sleep(0.005)
+            return acks.exists() and acks.stat().st_size > 0
+
+        until(begun, "the writer begins", every=0.005)
         time.sleep(seconds)
         assert child.poll() is None, "the writer ended by itself"
         os.killpg(child.pid, signal.SIGKILL)

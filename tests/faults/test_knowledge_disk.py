@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 
 import recollect
 from recollect.knowledge import pipeline
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
@@ -68,14 +69,6 @@ def served(small_disk: Path, tmp_path: Path) -> Iterator[tuple[httpx.Client, Any
         yield http, life
 
 
-def until(check: Callable[[], Any], seconds: float = 30.0) -> None:
-    """Waits until something is true."""
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def upload(http: httpx.Client, content: bytes) -> httpx.Response:
     """A file sent."""
     return http.post("/v1/files", files={"file": ("a.txt", content)}, data={"purpose": "assistants"})
@@ -118,7 +111,12 @@ def test_a_disk_that_fills_while_files_are_indexed(
     ids = [upload(http, text.encode()).json()["id"] for text in texts]
     store = http.post("/v1/vector_stores", json={"file_ids": ids}).json()["id"]
     path = f"/v1/vector_stores/{store}"
-    until(lambda: http.get(path).json()["file_counts"]["completed"] > 3)
+    until(
+        lambda: http.get(path).json()["file_counts"],
+        "four indexed files",
+        accept=lambda counts: counts["completed"] > 3,
+        every=0.02,
+    )
     end = time.monotonic() + 3.0
     while time.monotonic() < end:
         fill(small_disk)
@@ -129,7 +127,11 @@ def test_a_disk_that_fills_while_files_are_indexed(
     assert full["failed"] == 0
     assert http.post(f"{path}/search", json={"query": texts[0][:60]}).status_code == 200
     (small_disk / "ballast").unlink()
-    until(lambda: not http.get(path).json()["file_counts"]["in_progress"], 60)
+    until(
+        lambda: http.get(path).json()["file_counts"],
+        "no file in progress",
+        accept=lambda counts: not counts["in_progress"],
+    )
     assert http.get(path).json()["file_counts"]["completed"] == len(ids)
     assert life.end(15) == 0
     subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
@@ -149,7 +151,8 @@ def test_no_room_to_put_a_file_for_its_reader(
         ballast = fill(small_disk)
         store = opened.knowledge.stores.create().id
         opened.knowledge.stores.upload(store, b"some text", "a.txt")
-        until(lambda: indexer.rows(opened, "SELECT 1 FROM jobs WHERE error LIKE '%disk is full%'"))
+        full = "SELECT 1 FROM jobs WHERE error LIKE '%disk is full%'"
+        until(lambda: indexer.rows(opened, full), "a job that met the full disk", every=0.02)
         assert opened.knowledge.stores.get(store).file_counts.in_progress == 1
         ballast.unlink()
         assert opened.knowledge.stores.wait(store).file_counts.completed == 1

@@ -9,7 +9,6 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,6 +18,7 @@ import httpx
 import pytest
 
 import recollect
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
@@ -58,14 +58,6 @@ def counts(url: str, store: str) -> dict[str, int]:
     return found
 
 
-def until(check: Callable[[], Any], seconds: float = 20.0) -> None:
-    """Waits until something is true."""
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def asked_to_end(life: Any, everybody: bool) -> float:
     """Sends SIGTERM, to its readers too as a service's supervisor may; seconds until it had ended."""
     began = time.monotonic()
@@ -89,7 +81,7 @@ def test_ends_within_seconds_and_goes_on_after(tmp_path: Path) -> None:
             store = store or filled(url)
             before = counts(url, store)
             assert before["in_progress"]
-            until(life.readers)
+            until(life.readers, "a reader", every=0.01)
             time.sleep(0.2)
             assert asked_to_end(life, everybody) < 5.0
         with indexer.connected(folder) as rows:
@@ -138,7 +130,7 @@ def test_a_reader_ends_with_its_server(tmp_path: Path) -> None:
     hostile = str(Path(__file__).parents[1] / "readers")
     with indexer.living(tmp_path / "said.log", str(odd), program=program, PYTHONPATH=hostile) as life:
         life.ready()
-        until(lambda: any(busy(pid) for pid in life.readers()))
+        until(lambda: any(busy(pid) for pid in life.readers()), "a busy reader")
         life.end(signal.SIGKILL)
         life.gone(2.0)
 

@@ -11,11 +11,14 @@ import time
 import zipfile
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import not_
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
@@ -132,8 +135,7 @@ def test_files_made_to_harm(url: tuple[str, Any]) -> None:
         store = http.post("/v1/vector_stores", json={}).json()["id"]
         path = f"/v1/vector_stores/{store}/files"
         http.post(path, files={"file": ("calm.txt", b"a calm sea and a prosperous voyage")})
-        while http.get(path).json()["data"][0]["status"] == "in_progress":
-            time.sleep(0.02)
+        until(lambda: http.get(f"{path}?filter=in_progress").json()["data"], "the indexed file", accept=not_)
         searching = Searching(base, store)
         searching.start()
         try:

@@ -6,8 +6,9 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import httpx
 import pytest
 
 import recollect
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
@@ -55,7 +57,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def slow(served: Any) -> Iterator[Any]:
     """The server; nothing may be left in its tables when the work that a test caused is done."""
     yield served
-    served.until(lambda: not served.count("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"))
+    until(
+        lambda: served.count("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"),
+        "no work under way",
+        accept=not_,
+    )
     for table in EMPTY:
         assert served.count(f"SELECT count(*) FROM {table}") == 0, table
 
@@ -79,20 +85,13 @@ class Slow:
         files = [self.file(count, seed) for seed, count in enumerate(words)]
         store = self.http.post("/v1/vector_stores", json={}).json()["id"]
         batch = self.http.post(f"/v1/vector_stores/{store}/file_batches", json={"file_ids": files}).json()
-        self.until(lambda: self.count("SELECT sum(writing) FROM store_files"))
+        until(lambda: self.count("SELECT sum(writing) FROM store_files"), "a file being written", every=0.005)
         return store, batch["id"], files
 
     def count(self, sql: str) -> Any:
         """The first value."""
         with indexer.connected(self.folder) as raw:
             return raw.execute(sql).fetchone()[0]
-
-    def until(self, check: Callable[[], Any], seconds: float = 20.0) -> None:
-        """Waits until something is true."""
-        end = time.monotonic() + seconds
-        while not check():
-            assert time.monotonic() < end
-            time.sleep(0.005)
 
     def status(self, path: str) -> int:
         """What a GET answers."""
@@ -128,7 +127,11 @@ def test_a_file_that_is_deleted(slow: Any) -> None:
     path = f"/v1/vector_stores/{store}"
     assert slow.status(f"{path}/files/{large}") == slow.status(f"/v1/files/{large}/content") == 404
     assert {hit["file_id"] for hit in slow.found(store)} <= {small}
-    slow.until(lambda: slow.http.get(path).json()["file_counts"]["in_progress"] == 0)
+    until(
+        lambda: slow.http.get(path).json()["file_counts"],
+        "no file in progress",
+        accept=lambda counts: counts["in_progress"] == 0,
+    )
     counts = slow.http.get(f"{path}/file_batches/{batch}").json()["file_counts"]
     assert (counts["completed"], counts["total"]) == (1, 1)
     slow.clear(store, [small])
@@ -155,9 +158,13 @@ def test_a_file_that_is_detached_and_comes_again(slow: Any) -> None:
     split = {"type": "static", "static": {"max_chunk_size_tokens": 400, "chunk_overlap_tokens": 0}}
     again = slow.http.post(path, json={"file_id": large, "chunking_strategy": split})
     assert (again.status_code, again.json()["status"]) == (200, "in_progress")
-    slow.until(lambda: slow.http.get(f"{path}/{large}").json()["status"] == "completed")
+    until(
+        lambda: slow.http.get(f"{path}/{large}").json(),
+        "the indexed file",
+        accept=lambda file: file["status"] == "completed",
+    )
     count = slow.http.get(f"{path}/{large}").json()["chunk_count"]
-    slow.until(lambda: slow.count(STARTED) == count)
+    until(lambda: slow.count(STARTED) == count, "no chunk of the first attempt")
     slow.clear(store, [large])
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pytest
 
 import recollect
 from recollect.sync import BlockingRecollect
+from support.waiting import until
 
 CHATTER = Path(__file__).with_name("chatter.py")
 
@@ -48,7 +50,7 @@ SETTINGS: dict[str, Any] = {"embedder": {"url": "hash:64"}, "facts": {"capture_r
 # --- what must hold --------------------------------------------------------------------------------
 
 
-def settled(opened: BlockingRecollect, seconds: float = 60.0) -> None:
+def settled(opened: BlockingRecollect) -> None:
     """Closes what is open, as the clock would, and waits until nothing is left to do."""
     for one in every(opened.sessions.list, status="open"):
         opened.sessions.close(one.id)
@@ -56,14 +58,7 @@ def settled(opened: BlockingRecollect, seconds: float = 60.0) -> None:
         "SELECT 1 FROM jobs WHERE state IN ('queued', 'running') AND kind IN ('facts.extract', 'sessions.summarize')",
         f"SELECT 1 FROM sessions WHERE status = 'closed' AND message_count >= {ENOUGH}",
     )
-    until(lambda: not any(rows(opened, sql) for sql in left), seconds)
-
-
-def until(true: Callable[[], Any], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: [row for sql in left for row in rows(opened, sql)], "nothing left to do", accept=not_)
 
 
 def rows(opened: BlockingRecollect, sql: str) -> list[tuple[Any, ...]]:
@@ -144,7 +139,11 @@ def live_and_die(folder: Path, acks: Path, seed: int, seconds: float) -> None:
     settings = json.dumps({"data": str(folder), **SETTINGS})
     command = [sys.executable, str(CHATTER), "talk", settings, str(acks), str(seed)]
     with subprocess.Popen(command, start_new_session=True) as child:
-        until(lambda: child.poll() is not None or (acks.exists() and b"done" in acks.read_bytes()), 60)
+        until(
+            lambda: child.poll() is not None or (acks.exists() and b"done" in acks.read_bytes()),
+            "an acknowledged message",
+            every=0.02,
+        )
         time.sleep(seconds)
         assert child.poll() is None, "it ended by itself"
         os.killpg(child.pid, signal.SIGKILL)
@@ -268,14 +267,15 @@ def test_a_model_that_is_away_for_a_day_is_waited_for(home: Any) -> None:
         thinker.away = True
         (session,) = every(opened.sessions.list)
         opened.sessions.close(session.id)
-        until(lambda: opened.sessions.get(session.id).status == "failed")
+        until(lambda: opened.sessions.get(session.id).status == "failed", "a failed summary")
         failed = opened.sessions.get(session.id)
         assert failed.failure
         assert failed.attempts >= 1
         assert told(opened) == []
         assert opened.memories.search("door code", kinds=["message"], limit=1).results[0].memory.id == "m2"
         thinker.away = False
-        until(lambda: not rows(opened, "SELECT 1 FROM jobs WHERE state = 'running'"))
+        running = "SELECT kind FROM jobs WHERE state = 'running'"
+        until(lambda: rows(opened, running), "no running job", accept=not_)
         for sql in (  # a day later
             "UPDATE sessions SET next_try_at = 0, facts_next_try_at = 0",
             "UPDATE jobs SET run_at = 0 WHERE state = 'queued'",
@@ -285,8 +285,8 @@ def test_a_model_that_is_away_for_a_day_is_waited_for(home: Any) -> None:
         opened.inner.core.expect(0)
         for kind in ("facts.extract", "sessions.summarize"):
             opened.portal.call(woken(opened, kind))
-        until(lambda: opened.sessions.get(session.id).status == "summarized")
-        until(lambda: len(told(opened)) == 5)
+        until(lambda: opened.sessions.get(session.id).status == "summarized", "a summary")
+        until(lambda: told(opened), "five facts", accept=lambda texts: len(texts) == 5)
         assert len(every(opened.memories.list, kinds=["session_summary"])) == 1
 
 
@@ -299,13 +299,13 @@ def test_what_changes_while_a_model_reads_it_is_read_again(home: Any) -> None:
         thinker.held = True
         (session,) = every(opened.sessions.list)
         opened.sessions.close(session.id)
-        until(lambda: thinker.waiting >= 2)  # the summary and the facts
+        until(lambda: thinker.waiting >= 2, "questions for the summary and for the facts")
         opened.sessions.delete_message(session.id, "m2")
         opened.sessions.update_message(session.id, "m3", "The frames cost 57 euros each.")
         opened.observe("I live in Porto now.", channel_id="elsewhere")
         thinker.held = False
         settled(opened)
-        until(lambda: any("57 euros" in text for text in told(opened)))
+        until(lambda: told(opened), "the changed fact", accept=lambda texts: "57 euros" in str(texts))
         text = "\n".join(told(opened))
         assert "8841" not in text
         assert "75 euros" not in text

@@ -21,10 +21,11 @@ import psycopg
 import pytest
 
 import recollect
-from live_files import holding
 from recollect import derived, upkeep
 from recollect.errors import NotFound
 from recollect.recollect import Recollect
+from support.live_files import holding
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_cluster", Path(__file__).with_name("cluster.py"))
 assert _spec is not None
@@ -160,7 +161,7 @@ def test_what_one_forgets_no_other_keeps(pair: tuple[Any, Any]) -> None:
         assert found(b, word) == [id_]
         a.client.forget(ids=[id_])
         assert found(b, word) == []
-        cluster.eventually(lambda w=word: not holding(folder, w.encode()), 10, f"{word} has left the files")
+        until(lambda w=word: not holding(folder, w.encode()), f"{word} has left the files")
     same_everywhere(*pair)
 
 
@@ -297,7 +298,7 @@ def test_jobs_of_a_killed_worker_are_taken_over_and_each_is_done_once(
             jobs = asyncio.run(enqueue(postgres_url, 199, 0.1))
             held = killed_at_work(raw, workers[0])
             left = "SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"
-            cluster.eventually(lambda: raw.execute(left).fetchone() == (0,), 40, "every job ended")
+            until(lambda: raw.execute(left).fetchone() == (0,), "every job ended")
         states = dict(raw.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
         ticks = raw.execute(f"SELECT job, pid FROM {table}").fetchall()
         again = raw.execute("SELECT id FROM jobs WHERE attempts > 1").fetchall()
@@ -328,7 +329,7 @@ def killed_at_work(raw: psycopg.Connection[Any], worker: Any) -> set[str]:
         worker.signal(signal.SIGCONT)
         return False
 
-    cluster.eventually(ended, 20, "the worker is in the middle of jobs", every=0.1)
+    until(ended, "the worker is in the middle of jobs", every=0.1)
     jobs = held()
     worker.kill()
     return jobs
@@ -346,18 +347,14 @@ def test_a_worker_thought_dead_does_not_end_the_job_of_its_successor(
         first = cluster.Child(tmp_path, "jobs", postgres_url, "1", table)
         with cluster.running(first):
             owner = first.ready()
-            cluster.eventually(lambda: raw.execute(sql, [job]).fetchone()[1] == owner, 10, "the job is taken")
+            until(lambda: raw.execute(sql, [job]).fetchone()[1] == owner, "the job is taken")
             first.signal(signal.SIGSTOP)
             second = cluster.Child(tmp_path, "jobs", postgres_url, "1", table)
             with cluster.running(second):
                 heir = second.ready()
-                cluster.eventually(
-                    lambda: raw.execute(sql, [job]).fetchone()[1] == heir, 10, "the job is taken over"
-                )
+                until(lambda: raw.execute(sql, [job]).fetchone()[1] == heir, "the job is taken over")
                 first.signal(signal.SIGCONT)
-                cluster.eventually(
-                    lambda: raw.execute(sql, [job]).fetchone()[0] == "completed", 10, "the job ended"
-                )
+                until(lambda: raw.execute(sql, [job]).fetchone()[0] == "completed", "the job ended")
                 state, _, attempts, result = raw.execute(sql, [job]).fetchone()
         ticks = raw.execute(f"SELECT pid FROM {table}").fetchall()
     assert (state, attempts, json.loads(result)) == ("completed", 2, {"pid": second.process.pid})

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import uvicorn
 from recollect.agent.background import INTERRUPTED
 from recollect.agent.runs import ENDING
 from recollect.models.scripted_app import ScriptedApp, scripted_app
+from support.waiting import until
 
 _spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
@@ -72,9 +73,13 @@ class Asking:
         assert found.status_code == 200, found.text
         return dict(found.json())
 
-    def ended(self, id_: str, seconds: float = 20.0) -> dict[str, Any]:
-        until(lambda: self.get(id_)["status"] not in ("queued", "in_progress"), seconds)
-        return self.get(id_)
+    def ended(self, id_: str) -> dict[str, Any]:
+        found: dict[str, Any] = until(
+            lambda: self.get(id_),
+            "the end of a response",
+            accept=lambda found: found["status"] not in ("queued", "in_progress"),
+        )
+        return found
 
     def events(self, id_: str) -> list[dict[str, Any]]:
         with self.http.stream("GET", f"/v1/responses/{id_}", params={"stream": "true"}) as answer:
@@ -85,13 +90,6 @@ def events_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
     for line in answer.iter_lines():
         if line.startswith("data: ") and line != "data: [DONE]":
             yield json.loads(line.removeprefix("data: "))
-
-
-def until(true: Callable[[], Any], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def text(response: dict[str, Any]) -> str:
@@ -162,8 +160,8 @@ def test_another_process_takes_over_from_one_that_is_killed(tmp_path: Path, post
     with indexer.living(tmp_path / "first.log", "serve", first) as one:
         asking = Asking(one.ready())
         spoken, waiting = asking.begin("speak"), asking.begin("think")
-        until(lambda: asking.get(waiting)["status"] == "in_progress")
-        until(lambda: asking.get(spoken)["status"] != "queued")
+        until(lambda: asking.get(waiting)["status"] == "in_progress", "its start", every=0.05)
+        until(lambda: asking.get(spoken)["status"] != "queued", "its start")
         with indexer.living(tmp_path / "second.log", "serve", second) as two:
             other = Asking(two.ready())
             with other.http.stream("GET", f"/v1/responses/{waiting}", params={"stream": "true"}) as followed:
@@ -172,7 +170,7 @@ def test_another_process_takes_over_from_one_that_is_killed(tmp_path: Path, post
             assert told[-1]["type"] == "response.completed"
             assert text(told[-1]["response"]) == SAID["think"]
             assert [event["sequence_number"] for event in told] == list(range(len(told)))
-            found = other.ended(spoken, 10.0)
+            found = other.ended(spoken)
             assert found["status"] in ("completed", "failed")
             check(other, waiting, "think")
             check(other, spoken, "speak")
@@ -200,7 +198,11 @@ def test_asked_to_end_while_it_answers(tmp_path: Path) -> None:
         ]
         for one in listeners:
             one.start()
-        until(lambda: asking.get(spoken)["status"] == asking.get(silent)["status"] == "in_progress")
+        until(
+            lambda: {asking.get(id_)["status"] for id_ in (spoken, silent)},
+            "the start of both",
+            accept=lambda states: states == {"in_progress"},
+        )
         time.sleep(0.2)
         began = time.monotonic()
         assert life.end(signal.SIGTERM) == 0, life.log.read_text()
@@ -234,7 +236,7 @@ def model() -> Iterator[tuple[str, ScriptedApp]]:
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
-    until(lambda: server.started)
+    until(lambda: server.started, "the server listens")
     port = server.servers[0].sockets[0].getsockname()[1]
     yield f"http://127.0.0.1:{port}/v1", app
     server.should_exit = True
@@ -254,14 +256,19 @@ def test_a_client_that_goes_away_stops_the_model(tmp_path: Path, model: tuple[st
                 id_ = event.get("response", {}).get("id") or id_
                 if event["type"].endswith("text.delta"):
                     break
-        until(lambda: [one.outcome for one in app.received] == ["left"])
-        until(lambda: asking.http.get(f"/v1/responses/{id_}").status_code == 200)
+        until(
+            lambda: [one.outcome for one in app.received] == ["left"], "the model hears that its client left"
+        )
+        until(lambda: asking.http.get(f"/v1/responses/{id_}").status_code == 200, "the stored response")
         found = asking.get(id_)
         assert (found["status"], found["output"][0]["status"]) == ("cancelled", "incomplete")
         assert WORDS.startswith(text(found))
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(f"{asking.http.base_url}/v1/responses", json={"input": "go"}, timeout=0.3)
-        until(lambda: [one.outcome for one in app.received] == ["left", "left"])
+        until(
+            lambda: [one.outcome for one in app.received] == ["left", "left"],
+            "the model hears that its client left",
+        )
         followed = asking.begin("go")
         with asking.http.stream("GET", f"/v1/responses/{followed}", params={"stream": "true"}) as answer:
             next(events_of(answer))

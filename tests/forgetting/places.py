@@ -11,11 +11,11 @@ from operator import not_
 from pathlib import Path
 from typing import Any
 
-import live_files
 from recollect.recollect import Recollect
 from recollect.sessions.closing import SUMMARIZE_JOB
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support import live_files
 from support.waiting import until
 
 WORD = "xylophonequartz"

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from recollect_tests_places import SCRIPT, WORD, Planted, settled
 
-import live_files
 from recollect.sync import BlockingRecollect
+from support import live_files
 
 PLACES = {
     "agents", "chunks", "conversation_items", "conversations", "files", "jobs", "memories", "messages", "query_log",

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import live_files
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, matches
 from recollect.indexes import Place, VectorBatch, open_index
+from support import live_files
 
 pytest.importorskip("lancedb")
 

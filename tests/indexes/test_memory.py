@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from recollect.indexes.blocks import BLOCK_ROWS, NO_BLOCKS
 from recollect.indexes.floats import FileFloats
 from recollect.indexes.memory import MemoryIndex
 from recollect.indexes.quantised import open_engine
+from support.waiting import until
 
 DIM = 16
 
@@ -36,10 +36,12 @@ def test_searches_that_pay_for_a_long_tail_get_it_sealed(monkeypatch: pytest.Mon
     assert index.health()["quantised_vectors"] == 5000
     query = np.ones(DIM, np.float32)
     before = index.search("t", query, 10)
-    deadline = time.monotonic() + 20
-    while index.health()["quantised_vectors"] != 6500 and time.monotonic() < deadline:
+
+    def sealed() -> bool:
         assert index.search("t", query, 10).seqs.tolist() == before.seqs.tolist()
-    assert index.health()["quantised_vectors"] == 6500
+        return bool(index.health()["quantised_vectors"] == 6500)
+
+    until(sealed, "a sealed tail")
     index.close()
 
 

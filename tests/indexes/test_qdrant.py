@@ -22,10 +22,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import live_files
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import AllOf, AnyOf, Compare, Filter, matches
 from recollect.indexes import Index, Place, VectorBatch, open_index
+from support import live_files
 
 pytest.importorskip("qdrant_client")
 

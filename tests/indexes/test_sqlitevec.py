@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import live_files
 from recollect.errors import ConfigError, IndexUnavailable
 from recollect.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, Op, matches
 from recollect.indexes import Place, VectorBatch, open_index, sqlite_search
 from recollect.indexes.floats import unit
 from recollect.indexes.sqlitevec import SqliteVecIndex
+from support import live_files
 
 pytest.importorskip("sqlite_vec")
 DIM = 16

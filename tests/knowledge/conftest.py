@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from operator import not_
 from typing import Any
 
 import pytest
@@ -18,8 +18,9 @@ from recollect.knowledge.values import NewStoreFile, PassageQuery, Passages, Sto
 from recollect.readers import Readers
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
+from support.waiting import until
 
-UNDER_WAY = "SELECT kind, run_at, error FROM jobs WHERE state IN ('queued', 'running')"
+UNDER_WAY = "SELECT kind, state, run_at, error FROM jobs WHERE state IN ('queued', 'running')"
 
 
 class Blocking:
@@ -84,16 +85,9 @@ class Shelf:
         found: Passages = (by or self.admin).stores.search(named, asked)
         return found
 
-    def settle(self, seconds: float = 20.0) -> None:
+    def settle(self) -> None:
         """Waits until no work is under way."""
-        self.until(lambda: not self.rows(UNDER_WAY), seconds)
-
-    def until(self, true: Callable[[], Any], seconds: float = 20.0) -> None:
-        """Waits for something to become true."""
-        end = time.monotonic() + seconds
-        while not true():
-            assert time.monotonic() < end, self.rows(UNDER_WAY)
-            time.sleep(0.005)
+        until(lambda: self.rows(UNDER_WAY), "no work under way", accept=not_)
 
     def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
         """Rows of the database, of all tenants."""

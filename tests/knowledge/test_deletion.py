@@ -16,6 +16,7 @@ from recollect.errors import NotFound
 from recollect.knowledge import pipeline
 from recollect.knowledge.values import NewStoreFile
 from recollect.text.splitting import Chunking
+from support.waiting import until
 
 SECRET = "zyzzyvacorp"
 """One token of a word index, several of a model."""
@@ -229,7 +230,7 @@ def test_an_indexing_that_failed(lone: Any, fragile: Any, monkeypatch: pytest.Mo
     store = lone.admin.stores.create(chunking=Chunking(size=16, overlap=0)).id
     file = lone.file(text_of(), "a.txt").id
     lone.admin.stores.attach(store, [NewStoreFile(file_id=file)])
-    lone.until(lambda: lone.admin.stores.file(store, file).status == "failed")
+    until(lambda: lone.admin.stores.file(store, file).status == "failed", "a failed file")
     lone.settle()
     assert holding(lone, SECRET) - {"blob_pieces"} == set()
     assert lone.core.store.words.count(lone.tenant) == lone.core.store.index.count(lone.tenant) == 0

@@ -20,6 +20,7 @@ from recollect.knowledge.filling import Filling
 from recollect.knowledge.values import NewStoreFile
 from recollect.text.splitting import Chunking
 from recollect.types import NewMemory
+from support.waiting import until
 
 TINY = Chunking(size=3, overlap=0)
 """A line of `words` is a chunk: word, number, end."""
@@ -113,7 +114,7 @@ def test_a_large_file_is_not_seen_before_it_is_whole(lone: Any, fragile: Any) ->
 def test_a_file_of_more_than_a_thousand_chunks_is_completed_once(shelf: Any) -> None:
     text = words(1_300)
     store, file = begun(shelf, text)
-    shelf.settle(40)
+    shelf.settle()
     assert whole(shelf, store, file, text) > 1_000
     ended = [
         json.loads(result)
@@ -264,14 +265,16 @@ def test_while_the_embedder_is_away_a_file_waits(lone: Any, fragile: Any) -> Non
     fragile.away = True
     text = words(40)
     store, file = begun(lone, text)
-    lone.until(lambda: lone.rows("SELECT 1 FROM jobs WHERE kind = 'knowledge.index' AND error IS NOT NULL"))
+    tried = "SELECT 1 FROM jobs WHERE kind = 'knowledge.index' AND error IS NOT NULL"
+    until(lambda: lone.rows(tried), "a failed attempt")
     held = lone.admin.stores.file(store, file)
     assert (held.status, held.last_error, held.chunk_count) == ("in_progress", None, 0)
     assert chunks(lone, store) == []
     for _ in range(lone.core.jobs.max_attempts + 2):
         before = lone.rows("SELECT updated_at FROM jobs WHERE kind = 'knowledge.index'")
-        lone.until(
-            lambda was=before: lone.rows("SELECT updated_at FROM jobs WHERE kind = 'knowledge.index'") != was
+        until(
+            lambda was=before: lone.rows("SELECT updated_at FROM jobs WHERE kind = 'knowledge.index'") != was,
+            "another attempt",
         )
     held = lone.admin.stores.file(store, file)
     assert (held.status, held.notes) == (

@@ -10,6 +10,7 @@ import numpy as np
 
 from recollect.knowledge.values import NewStoreFile
 from recollect.text.splitting import Chunking
+from support.waiting import until
 
 ASKED = ("word3 word4", "word17", "words of file 2")
 
@@ -118,7 +119,11 @@ def test_who_hangs_up_does_not_stop_the_indexing(shelf: Any) -> None:
     for n in range(16):
         shelf.rc.portal.call(hang_up(n))
     shelf.core.store.db.write(lambda c: None).result()
-    shelf.until(lambda: shelf.admin.stores.get(made).file_counts.in_progress == 0)
+    until(
+        lambda: shelf.admin.stores.get(made).file_counts,
+        "no file in progress",
+        accept=lambda counts: counts.in_progress == 0,
+    )
     counts = shelf.admin.stores.get(made).file_counts
     assert counts.total == counts.completed > 8
     found = {hit.file_id for hit in shelf.search(made, "heron", limit=50).data}
@@ -139,5 +144,5 @@ def test_jobs_of_who_hung_up_are_not_left_waiting(lone: Any) -> None:
     lone.settle()
     lone.rc.portal.call(hang_up())
     lone.core.store.db.write(lambda c: None).result()
-    lone.settle(5)
+    lone.settle()
     assert lone.admin.stores.file(made, id_).status == "completed"

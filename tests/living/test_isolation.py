@@ -3,10 +3,10 @@ documents, and what they cost. Two tenants, seven kinds of callers, one server."
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import not_
 from typing import Any
 
 import httpx
@@ -14,6 +14,7 @@ import pytest
 
 from recollect.api import create_app
 from recollect.sync import BlockingRecollect
+from support.waiting import until
 
 NORTH, SOUTH = "north", "south"
 SECRET = "the combination is 7714 amber"
@@ -65,14 +66,10 @@ class World:
     def rest(self) -> None:
         """Waits until nothing is left to do."""
         left = (
-            "SELECT 1 FROM jobs WHERE state IN ('queued', 'running') LIMIT 1",
+            "SELECT kind, state, error FROM jobs WHERE state IN ('queued', 'running')",
             "SELECT 1 FROM unembedded LIMIT 1",
         )
-        for _ in range(1_000):
-            if not any(self.rows(sql) for sql in left):
-                return
-            self.rc.portal.call(asyncio.sleep(0.01))
-        raise AssertionError("jobs do not end")
+        until(lambda: [row for sql in left for row in self.rows(sql)], "nothing left to do", accept=not_)
 
     def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
         return self.rc.inner.core.store.db.read(lambda c: c.select(sql, list(params)))

@@ -88,7 +88,7 @@ def served(folder: Path, texts: Iterable[str]) -> Iterator[str]:
     and say as words (any other it spells in bytes). Its log is `server.log` in `folder`.
 
     Raises:
-        RuntimeError: the server ended, or was not up within 30 seconds; says what its log says.
+        RuntimeError: the server ended, or was not up within 120 seconds; says what its log says.
     """
     weights, log, port = folder / "copies.gguf", folder / "server.log", free_port()
     write_weights(weights, texts)
@@ -106,7 +106,7 @@ def served(folder: Path, texts: Iterable[str]) -> Iterator[str]:
 
 def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Comes back when the server answers."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while time.monotonic() < end and process.poll() is None:
         try:
             if httpx.get(f"{url}/health", timeout=5).status_code == 200:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ import uvicorn
 
 from recollect.models.script import Scripted
 from recollect.models.scripted_app import Received, ScriptedApp, scripted_app
+from support.waiting import until
 
 logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing" not in record.getMessage())
 
@@ -24,9 +24,12 @@ def running(app: Any) -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started:
+
+    def started() -> bool:
         assert thread.is_alive(), "the server did not start"
-        time.sleep(0.005)
+        return server.started
+
+    until(started, "the server listens")
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from recollect.models.base import (
 )
 from recollect.models.script import Call, Script, Turn, script_of
 from recollect.models.scripted import ScriptedModel
+from support.waiting import until
 
 HI: list[Any] = [{"role": "user", "content": "hi there"}]
 FIND: list[Any] = [{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]
@@ -205,9 +205,7 @@ def test_a_client_that_leaves_is_noticed_before_the_next_piece() -> None:
         parts = client(url).chat.completions.create(model="m", messages=HI, stream=True)
         next(iter(parts))
         parts.close()
-        until = time.monotonic() + 2
-        while received[0].outcome == "under way" and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: received[0].outcome, "the end of the request", 2, accept=lambda now: now != "under way")
         assert received[0].outcome == "left"
 
 

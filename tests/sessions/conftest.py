@@ -30,11 +30,6 @@ TALK = (
 )
 
 
-def waited(true: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """What becomes true in a while."""
-    return until(true, "what a session waits for")
-
-
 class Chat:
     """One tenant of a product, its sessions, and its rows."""
 
@@ -68,7 +63,9 @@ class Chat:
 
     def summarized(self, id: str) -> Session:
         """A session once it is summarized."""
-        held: Session = waited(lambda: (found := self.sessions.get(id)).status == "summarized" and found)
+        held: Session = until(
+            lambda: self.sessions.get(id), "a summary", accept=lambda found: found.status == "summarized"
+        )
         return held
 
     def kept(self, *kinds: str) -> list[Memory]:
@@ -116,12 +113,6 @@ def chats(product: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Ch
 def chat(chats: Callable[[], Chat]) -> Chat:
     """A tenant without anything said."""
     return chats()
-
-
-@pytest.fixture
-def wait() -> Callable[..., Any]:
-    """Waits for something to become true."""
-    return waited
 
 
 @pytest.fixture

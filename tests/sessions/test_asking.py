@@ -13,6 +13,7 @@ from recollect.models.script import Play, script_of
 from recollect.models.scripted import ScriptedModel
 from recollect.sessions import summarizing
 from recollect.sync import BlockingRecollect
+from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite")
 ANSWER = (
@@ -63,14 +64,12 @@ def test_a_model_is_told_what_was_said_and_its_answer_is_kept(asked: Any, chat: 
     assert ask.messages[1]["content"].startswith("[06 May 2024 12:00 to 12:06] c, Ana, Bo")
 
 
-def test_a_model_that_is_away_costs_time_and_nothing_else(
-    asked: Any, chat: Any, monkeypatch: Any, wait: Any
-) -> None:
+def test_a_model_that_is_away_costs_time_and_nothing_else(asked: Any, chat: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(summarizing, "AGAIN", 0.1)
     asked.script({"status": 503}, {"text": ANSWER})
     id = chat.talk()
     chat.sessions.close(id)
-    failed = wait(lambda: (held := chat.sessions.get(id)).failure and held)
+    failed = until(lambda: chat.sessions.get(id), "a failure", accept=lambda found: found.failure)
     assert (failed.status, failed.attempts, failed.summary) == ("failed", 1, None)
     held = chat.summarized(id)
     assert (held.failure, held.attempts) == (None, 0)

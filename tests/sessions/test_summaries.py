@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from recollect.sessions import keeping, summarizing
 from recollect.sessions.digests import Turn, digest_of
 from recollect.sessions.parsing import parsed
+from support.waiting import until
 
 ANSWER = (
     '{"summary": "Ana and Bo buy a greenhouse.", "topics": ["greenhouse"], "decisions": ["the used one"]}'
@@ -81,11 +83,12 @@ def test_a_closed_session_is_summarized_and_found(chat: Any, talk: Any) -> None:
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
-def test_small_ones_stay_closed_and_a_later_message_summarizes_again(chat: Any, wait: Any) -> None:
+def test_small_ones_stay_closed_and_a_later_message_summarizes_again(chat: Any) -> None:
     (only,) = chat.say("a single message alone")
     id = chat.sessions.list().data[0].id
     chat.sessions.close(id)
-    wait(lambda: not chat.rows("SELECT 1 FROM sessions WHERE tenant_id = ? AND pending = 1", chat.tenant))
+    pending = "SELECT 1 FROM sessions WHERE tenant_id = ? AND pending = 1"
+    until(lambda: chat.rows(pending, chat.tenant), "no pending summary", accept=not_)
     assert (chat.sessions.get(id).status, chat.kept("session_summary")) == ("closed", [])
     chat.say("and one more, which is enough", at=1)
     assert chat.sessions.get(id).status == "open"
@@ -127,29 +130,32 @@ def test_a_summary_that_somebody_deletes_stays_away(chat: Any) -> None:
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
-def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: Any, wait: Any) -> None:
+def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: Any) -> None:
+    def rolled_up() -> list[int]:
+        return [rollup.metadata["sessions"] for rollup in chat.kept("rollup")]
+
     monkeypatch.setattr(keeping, "QUIET", 0)
     monkeypatch.setattr(summarizing, "QUIET", 0)
     days = [chat.talk(day) for day in (0, 1, 7)]
     for id in days:
         chat.sessions.close(id)
         chat.summarized(id)
-    rollup = wait(lambda: chat.kept("rollup"))[0]
+    rollup = until(lambda: chat.kept("rollup"), "a roll-up")[0]
     assert rollup.metadata == {"week": "2024-W19", "sessions": 2}
     assert (rollup.channel_id, rollup.session_id, rollup.source_refs) == ("c", None, days[:2])
     assert "greenhouse" in rollup.tags
     later = chat.talk(2)
     chat.sessions.close(later)
-    wait(lambda: chat.kept("rollup") and chat.kept("rollup")[0].metadata["sessions"] == 3)
+    until(rolled_up, "a roll-up of 3 sessions", accept=lambda sessions: sessions == [3])
     chat.sessions.delete(later)
     assert chat.kept("rollup") == [], "it told of what is gone"
-    wait(lambda: chat.kept("rollup") and chat.kept("rollup")[0].metadata["sessions"] == 2)
+    until(rolled_up, "a roll-up of 2 sessions", accept=lambda sessions: sessions == [2])
     chat.sessions.delete(days[0])
-    wait(lambda: not chat.kept("rollup"))
+    until(rolled_up, "no roll-up", accept=not_)
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
-def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any, wait: Any) -> None:
+def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any) -> None:
     quick = {"gap_minutes": 0.003, "min_messages": 2}
     with home.open(sessions={**quick, "gap_minutes": 30.0}) as r:
         r.observe(["said before the end", "and the last of it"], channel_id="c")
@@ -157,18 +163,18 @@ def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any, wait: Any
         r.observe({"content": "from a wrong clock", "occurred_at": "2124-05-06T12:00:00Z"}, channel_id="d")
         r.inner.core.store.db.write(lambda c: c.select("UPDATE sessions SET due_at = 1 RETURNING 1")).result()
     with home.open(sessions=quick) as r:
-        wait(lambda: r.sessions.get(id).status == "summarized")
+        until(lambda: r.sessions.get(id).status == "summarized", "a summary")
         r.observe(["said and then nothing", "any more of that"], channel_id="e")
         last = r.sessions.list(channel_id="e").data[0].id
-        wait(lambda: r.sessions.get(last).status == "summarized")
+        until(lambda: r.sessions.get(last).status == "summarized", "a summary")
         assert {one.status for one in r.sessions.list(channel_id="d").data} == {"closed"}
     with home.open(sessions={**quick, "summary_version": 2}) as r:
-        wait(lambda: r.sessions.get(id).summary_version == 2)
+        until(lambda: r.sessions.get(id).summary_version == 2, "a summary of the new version")
         assert len(r.memories.list(kinds=["session_summary"]).data) == 2
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
-def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, wait: Any, monkeypatch: Any) -> None:
+def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, monkeypatch: Any) -> None:
     """What ends between the two leaves neither; the next start makes both, once."""
     quick = {"gap_minutes": 0.003, "min_messages": 2}
     whole, tried = summarizing.Summarizing._kept, []
@@ -180,7 +186,7 @@ def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, wait: Any, 
     with home.open(sessions=quick) as r:
         monkeypatch.setattr(summarizing.Summarizing, "_kept", interrupted)
         r.observe(["said before the end", "and the last of it"], channel_id="c")
-        wait(lambda: tried)
+        until(lambda: tried, "an attempt")
         held = r.sessions.list().data[0]
         assert (held.status, held.summary, r.memories.list(kinds=["session_summary"]).data) == (
             "closed",
@@ -189,7 +195,7 @@ def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, wait: Any, 
         )
     monkeypatch.undo()
     with home.open(sessions=quick) as r:
-        wait(lambda: r.sessions.get(held.id).status == "summarized")
+        until(lambda: r.sessions.get(held.id).status == "summarized", "a summary")
         (memory,) = r.memories.list(kinds=["session_summary"]).data
         assert memory.id == r.sessions.get(held.id).summary_id
         hits = r.memories.search(memory.content, mode="words", kinds=["session_summary"]).results

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,8 @@ import httpx
 import openai
 import pytest
 from agents import OpenAIConversationsSession
+
+from support.waiting import until
 
 AT = "/v1/conversations"
 ITEMS: list[Any] = [
@@ -162,13 +163,13 @@ def test_the_agents_sdk_keeps_its_session_here(stage: Any) -> None:
 
 def told_of(client: openai.OpenAI, response: str) -> Any:
     """The summary that a job stores with a response."""
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        extra = client.responses.retrieve(response).model_extra or {}
-        if "conversation_summary" in extra["extensions"]:
-            return extra["extensions"]["conversation_summary"]
-        time.sleep(0.02)
-    raise AssertionError("no summary was stored")
+
+    def extensions() -> Any:
+        return (client.responses.retrieve(response).model_extra or {})["extensions"]
+
+    return until(extensions, "a stored summary", accept=lambda found: "conversation_summary" in found)[
+        "conversation_summary"
+    ]
 
 
 @pytest.mark.slow

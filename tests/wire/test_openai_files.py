@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import Iterator
+from operator import not_
 from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
+
+from support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +118,12 @@ def test_a_client_that_hangs_up_leaves_nothing(served: Any) -> None:
     )
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(head.encode() + b"a" * 1_000_000)
-        kept = server.folder / "files"
-        until = time.monotonic() + 10
-        while not any(path.is_file() for path in kept.rglob("*")):
-            assert time.monotonic() < until
-            time.sleep(0.02)
-    while any(path.is_file() for path in kept.rglob("*")):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+
+        def kept() -> list[Path]:
+            return [path for path in (server.folder / "files").rglob("*") if path.is_file()]
+
+        until(kept, "the first bytes of the file")
+    until(kept, "nothing left of the file", accept=not_)
     assert httpx.get(f"{server.url}/v1/files").json()["data"] == []
     assert "Traceback" not in server.said()
 

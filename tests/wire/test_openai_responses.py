@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
 from pydantic import BaseModel
+
+from support.waiting import until
 
 MODEL = "scripted"
 WEATHER: Any = {
@@ -34,13 +35,13 @@ def client(stage: Any) -> Iterator[openai.OpenAI]:
         yield made
 
 
-def until(client: openai.OpenAI, id_: str, *states: str) -> Any:
-    """The response once it is in one of these states."""
-    end = time.monotonic() + 10
-    while (found := client.responses.retrieve(id_)).status not in states:
-        assert time.monotonic() < end, found
-        time.sleep(0.02)
-    return found
+def reached(client: openai.OpenAI, id_: str, state: str) -> Any:
+    """The response once it is in this state."""
+    return until(
+        lambda: client.responses.retrieve(id_),
+        f"a response that is {state}",
+        accept=lambda found: found.status == state,
+    )
 
 
 def test_an_answer(client: openai.OpenAI, stage: Any) -> None:
@@ -240,7 +241,7 @@ def test_a_background_response(client: openai.OpenAI, stage: Any) -> None:
     made = client.responses.create(model=MODEL, input="take your time", background=True)
     assert made.status in ("queued", "in_progress")
     assert made.background
-    done = until(client, made.id, "completed")
+    done = reached(client, made.id, "completed")
     assert done.output_text == "slowly but surely"
     again: list[Any] = list(client.responses.retrieve(made.id, stream=True))
     assert [event.sequence_number for event in again] == list(range(len(again)))
@@ -272,7 +273,7 @@ def test_a_background_stream_is_taken_up_again(client: openai.OpenAI, stage: Any
 def test_a_cancelled_background_response(client: openai.OpenAI, stage: Any) -> None:
     stage.says({"text": "this is", "hang": True})
     made = client.responses.create(model=MODEL, input="wait", background=True)
-    until(client, made.id, "in_progress")
+    reached(client, made.id, "in_progress")
     assert client.responses.cancel(made.id).status == "cancelled"
     assert client.responses.cancel(made.id).status == "cancelled"
     assert client.responses.retrieve(made.id).status == "cancelled"

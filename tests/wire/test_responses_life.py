@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,7 +13,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from support.waiting import until
+
 MODEL = "scripted"
+UNDER_WAY = ("queued", "in_progress")
 
 
 @pytest.fixture(scope="module")
@@ -33,23 +36,14 @@ def heard(answer: httpx.Response) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def eventually(true: Callable[[], Any]) -> Any:
-    until = time.monotonic() + 10
-    while not (found := true()):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    return found
-
-
 def ended(http: httpx.Client, id_: str) -> Any:
     """The stored response, once there is one that has ended."""
 
     def look() -> Any:
         answer = http.get(f"/responses/{id_}")
-        found = answer.json() if answer.status_code == 200 else {"status": "queued"}
-        return found if found["status"] not in ("queued", "in_progress") else None
+        return answer.json() if answer.status_code == 200 else {"status": "queued"}
 
-    return eventually(look)
+    return until(look, "the end of a response", accept=lambda found: found["status"] not in UNDER_WAY)
 
 
 def test_a_client_that_leaves_a_stream_stops_the_model(stage: Any, http: httpx.Client) -> None:
@@ -75,7 +69,7 @@ def test_a_client_that_does_not_wait_for_an_answer_stops_the_model(stage: Any, h
     stage.says({"text": "said so far", "hang": True})
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{stage.url}/v1/responses", json=body("go on"), timeout=0.5)
-    eventually(lambda: stage.model.received[-1].outcome == "left")
+    until(lambda: stage.model.received[-1].outcome == "left", "the model hears that its client left")
 
 
 def test_a_background_response_goes_on_without_its_client(stage: Any, http: httpx.Client) -> None:
@@ -138,7 +132,7 @@ def test_a_server_that_ends_waits_for_what_ends_and_tells_the_rest(stages: Any) 
         ]
         for thread in threads:
             thread.start()
-        eventually(lambda: len(stage.model.received) == 4)
+        until(lambda: len(stage.model.received) == 4, "four requests")
         time.sleep(0.1)
         assert stage.process.end() == 0
         for thread in threads:

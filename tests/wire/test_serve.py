@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from recollect.api import serve
 from recollect.client import Client
 from recollect.config import load
 from recollect.errors import ConfigError, FolderInUse
+from support.waiting import until
 
 Served = Callable[..., Any]
 
@@ -52,8 +52,12 @@ def test_what_was_begun_is_answered_before_the_end(served: Served) -> None:
         target=lambda: answers.append(httpx.post(f"{server.url}/v1/memories/batch", json=batch, timeout=60))
     )
     sender.start()
-    while "recollect_embedding_texts_total 0.0" in httpx.get(f"{server.url}/metrics").text:
-        time.sleep(0.02)
+    until(
+        lambda: httpx.get(f"{server.url}/metrics").text,
+        "the first embedding",
+        accept=lambda text: "recollect_embedding_texts_total 0.0" not in text,
+        every=0.02,
+    )
     assert server.end() == 0
     sender.join(60)
     assert answers[0].status_code == 200

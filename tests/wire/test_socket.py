@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +13,8 @@ import openai
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+
+from support.waiting import until
 
 MODEL = "scripted"
 
@@ -58,13 +59,6 @@ def text_of(response: Any) -> str:
     return "".join(
         part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"]
     )
-
-
-def eventually(true: Any) -> None:
-    until = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_the_official_client(stage: Any) -> None:
@@ -248,7 +242,7 @@ def test_a_client_that_leaves_stops_the_model(stage: Any) -> None:
         while heard["type"] != "response.output_text.delta":
             heard = talk.hear()
         id_ = heard["item_id"].replace("msg_", "resp_")[:-4]
-    eventually(lambda: stage.model.received[-1].outcome == "left")
+    until(lambda: stage.model.received[-1].outcome == "left", "the model hears that its client left")
     found = httpx.get(f"{stage.url}/v1/responses/{id_}").json()
     assert found["status"] == "cancelled"
     assert text_of(found).startswith("this")

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-import live_files
+from support import live_files
+from support.waiting import until
 
 QUOTA = 1 << 20
 SMALL = {"quotas": {"max_file_bytes": QUOTA}, "server": {"request_timeout": 1}}
@@ -50,13 +51,14 @@ def known(folder: Path, column: str = "id", table: str = "files") -> list[str]:
     return sorted(value for (value,) in rows)
 
 
-def in_step(process: Any, seconds: float = 5.0) -> list[str]:
-    """The files of a server once bytes and rows agree, which must be soon."""
-    until = time.monotonic() + seconds
-    while (bytes_of := kept(process.folder)) != (rows := known(process.folder)):
-        assert time.monotonic() < until, (bytes_of, rows)
-        time.sleep(0.01)
-    return rows
+def in_step(process: Any) -> list[str]:
+    """The files of a server once bytes and rows agree."""
+    _, rows = until(
+        lambda: (kept(process.folder), known(process.folder)),
+        "bytes and rows agree",
+        accept=lambda both: both[0] == both[1],
+    )
+    return list(rows)
 
 
 def opened(process: Any) -> socket.socket:
@@ -113,10 +115,7 @@ def test_a_client_that_goes_while_it_sends(server: Any, how: str, into: str) -> 
     door.sendall(head(server, path, f"Content-Length: {8 << 20}") + form)
     for _ in range(12):
         door.sendall(b"x" * (1 << 18))
-    until = time.monotonic() + 5
-    while kept(server.folder) == before:
-        assert time.monotonic() < until, "it was not being written when the client went"
-        time.sleep(0.01)
+    until(lambda: kept(server.folder), "the bytes being written", accept=lambda now: now != before)
     if how == "half":
         door.shutdown(socket.SHUT_WR)
         door.recv(1_000)
@@ -273,11 +272,12 @@ def test_a_file_of_no_bytes(server: Any) -> None:
         assert file["bytes"] == 0
         assert http.get(f"/v1/files/{file['id']}/content").content == b""
         store = http.post("/v1/vector_stores", json={"file_ids": [file["id"]]}).json()["id"]
-        until = time.monotonic() + 20
         path = f"/v1/vector_stores/{store}/files/{file['id']}"
-        while (held := http.get(path).json())["status"] == "in_progress":
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        held = until(
+            lambda: http.get(path).json(),
+            "the end of the indexing",
+            accept=lambda held: held["status"] != "in_progress",
+        )
         assert held["status"] == "failed"
         assert held["last_error"] == {"code": "invalid_file", "message": "is empty"}
         http.delete(f"/v1/vector_stores/{store}")
@@ -321,12 +321,14 @@ def test_attaching_twice_is_attaching_once(server: Any) -> None:
         first = [http.post(f"{path}/files", json={"file_id": file["id"]}).json() for _ in range(3)]
         assert {one["created_at"] for one in first} == {first[0]["created_at"]}
         http.post(f"{path}/file_batches", json={"file_ids": [file["id"], file["id"]]})
-        until = time.monotonic() + 20
-        while http.get(path).json()["file_counts"]["in_progress"]:
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        until(
+            lambda: http.get(path).json()["file_counts"],
+            "no file in progress",
+            accept=lambda counts: not counts["in_progress"],
+        )
         assert http.get(path).json()["file_counts"]["total"] == 1
-        assert http.post(f"{path}/files", json={"file_id": file["id"]}).json()["status"] == "completed"
+        again = http.post(f"{path}/files", json={"file_id": file["id"]}).json()
+        assert again["status"] == "completed", again["last_error"]
         assert len(known(server.folder, "seq", "chunks")) == 1
         http.delete(path)
         http.delete(f"/v1/files/{file['id']}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import httpx
 import pytest
+
+from support.waiting import until
 
 MODEL = "scripted"
 WEATHER = {
@@ -113,10 +114,14 @@ def store(caller: Caller) -> str:
     files = {"file": ("kettles.md", b"# Kettles\n\nThe green kettle holds one litre and a half.\n")}
     file = caller.ask("POST", "/files", None, files=files, data={"purpose": "assistants"})["id"]
     made: str = caller.ask("POST", "/vector_stores", None, json={"file_ids": [file]})["id"]
-    until = time.monotonic() + 20
-    while caller.ask("GET", f"/vector_stores/{made}", None)["file_counts"]["in_progress"]:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    counts = until(
+        lambda: caller.ask("GET", f"/vector_stores/{made}", None)["file_counts"],
+        "no file in progress",
+        accept=lambda counts: not counts["in_progress"],
+    )
+    assert counts["completed"] == 1, caller.ask("GET", f"/vector_stores/{made}/files/{file}", None)[
+        "last_error"
+    ]
     return made
 
 
