@@ -47,7 +47,7 @@ def serving(script: Scripted) -> Iterator[tuple[str, list[Received]]]:
 
 @contextmanager
 def playing(script: Scripted) -> Iterator[tuple[str, ScriptedApp]]:
-    """The same with the app itself, to which turns can be added: `app.play.add({"text": "more"})`."""
+    """The same with the app itself: `app.play.add({"text": "more"})` adds turns, `app.play.resume()` ends pauses."""
     app = scripted_app(script)
     with running(app) as url:
         yield f"{url}/v1", app

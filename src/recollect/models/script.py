@@ -12,8 +12,10 @@ A script in JSON:
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     It says `reasoning`, `text` or `refusal`, then `calls`. A text goes out word by word, a list piece by piece;
     `{question}` in it stands for the last user's text. `first` and `delay` are seconds before the first piece and
     before every other one. `finish` is why it ends (else `tool_calls` after calls, `stop` after anything else).
-    `usage` True counts words, False says nothing.
+    `usage` True counts words, False says nothing. With `pause_at` it waits for `Play.resume` once that many pieces are
+    out: before the first for 0, before the end for their number.
 
     Or it fails: `status` with `message` and `headers` answers nothing else. After what it says, `hang` sends nothing
     more and keeps the connection, `cut` ends it in the middle, `garbage` goes out in place of the end.
@@ -72,6 +75,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     calls: list[Call] = []
     first: float = 0.0
     delay: float = 0.0
+    pause_at: int | None = None
     finish: EndReason | None = None
     usage: TokenUsage | bool = True
     status: int | None = None
@@ -151,6 +155,12 @@ class Cue(msgspec.Struct, frozen=True):
     turn: Turn
     number: int
     asked: Asked
+    play: Play
+
+    async def reached(self, sent: int) -> None:
+        """Waits for `Play.resume` where the turn pauses once `sent` pieces are out."""
+        if sent == self.turn.pause_at:
+            await self.play.pause()
 
     def pieces(self) -> Iterator[Piece]:
         """What it says, without its end."""
@@ -183,10 +193,14 @@ class Cue(msgspec.Struct, frozen=True):
 
 
 class Play:
-    """A script as it is played: which turns are used up. Safe within one event loop."""
+    """A script as it is played: which turns are used up. Safe within one event loop, `resume` from any thread.
+
+    `paused` is how many turns wait for `resume` now."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.paused = 0
+        self._resumed: Future[None] = Future()
         self._left = list(script.turns)
         self._number = 0
 
@@ -198,11 +212,24 @@ class Play:
         if not turn.repeat:
             self._left = [other for other in self._left if other is not turn]
         self._number += 1
-        return Cue(turn, self._number, asked)
+        return Cue(turn, self._number, asked, self)
 
     def add(self, *turns: Turn | Mapping[str, Any]) -> None:
         """Puts more turns at the end."""
         self._left += script_of(list(turns)).turns
+
+    async def pause(self) -> None:
+        """Waits until `resume` was called."""
+        self.paused += 1
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._resumed))
+        finally:
+            self.paused -= 1
+
+    def resume(self) -> None:
+        """Lets the turns that are paused go on; later ones do not pause any more. Idempotent."""
+        if not self._resumed.done():
+            self._resumed.set_result(None)
 
     @property
     def left(self) -> list[Turn]:

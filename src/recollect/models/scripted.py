@@ -34,16 +34,18 @@ class ScriptedModel(Model):
         cue = self.play.next(asked)
         if cue is None:
             raise ModelRefused(unscripted(asked))
-        _refuse(cue)
-        said = False
+        sent = 0
         try:
+            await cue.reached(0)
+            _refuse(cue)
             await asyncio.sleep(cue.turn.first)
             for piece in cue.pieces():
-                if said:
+                if sent:
                     await asyncio.sleep(cue.turn.delay)
-                said = True
                 yield piece
-            await self._fail(cue, said)
+                sent += 1
+                await cue.reached(sent)
+            await self._fail(cue, bool(sent))
         except (GeneratorExit, asyncio.CancelledError):
             self.left += 1
             raise

@@ -57,7 +57,7 @@ class Received:
 
 class ScriptedApp:
     """`POST /v1/chat/completions` and `GET /v1/models`, with or without `/v1`. `received` are the requests for
-    completions so far; `play.add(...)` puts more turns at the end."""
+    completions so far; `play.add(...)` puts more turns at the end, `play.resume()` ends the pauses of turns."""
 
     def __init__(self, script: Scripted) -> None:
         self.play = Play(script_of(script))
@@ -117,6 +117,7 @@ class _Answer:
         """
         turn = self.cue.turn
         await self._wait(turn.first)
+        await self._reached(0)
         if turn.status is not None:
             headers = [(name.lower().encode(), value.encode()) for name, value in turn.headers.items()]
             await _answer(self.send, turn.status, _error(turn.message), headers)
@@ -135,6 +136,14 @@ class _Answer:
         if self.gone.done():
             raise Gone
 
+    async def _reached(self, sent: int) -> None:
+        """Pauses where the script says so."""
+        pause = asyncio.ensure_future(self.cue.reached(sent))
+        await asyncio.wait({self.gone, pause}, return_when=asyncio.FIRST_COMPLETED)
+        pause.cancel()
+        if self.gone.done():
+            raise Gone
+
     async def _stream(self) -> None:
         turn = self.cue.turn
         await _start(self.send, 200, [(b"content-type", b"text/event-stream; charset=utf-8"), _NO_STORE])
@@ -143,6 +152,7 @@ class _Answer:
             if number:
                 await self._wait(turn.delay)
             await self._chunk(delta(piece))
+            await self._reached(number + 1)
         if turn.garbage is not None:
             await self._send(turn.garbage.encode(), more=False)
         elif not turn.fails:
@@ -172,6 +182,7 @@ class _Answer:
     async def _whole(self) -> None:
         turn, pieces = self.cue.turn, list(self.cue.pieces())
         await self._wait(turn.delay * max(0, len(pieces) - 1))
+        await self._reached(turn.pause_at or -1)
         if turn.hang:
             return
         end = self.cue.end(self._model)
