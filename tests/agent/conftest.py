@@ -181,6 +181,11 @@ def tenants() -> Iterator[int]:
 
 
 @pytest.fixture
-def desk(house: BlockingRecollect, tenants: Iterator[int]) -> Desk:
-    """A tenant without anything, and a model that has nothing to say yet."""
-    return Desk(house, f"tenant{next(tenants)}")
+def desk(house: BlockingRecollect, tenants: Iterator[int]) -> Iterator[Desk]:
+    """A tenant without anything, and a model that has nothing to say yet. Responses that a failed test leaves behind
+    would take the turns of the next one."""
+    made = Desk(house, f"tenant{next(tenants)}")
+    yield made
+    live = "SELECT id FROM responses WHERE tenant_id = ? AND status IN ('queued', 'in_progress')"
+    for (id_,) in made.rows(live, made.tenant):
+        made.run(made.responses.cancel(id_))

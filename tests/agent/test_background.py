@@ -14,9 +14,9 @@ from recollect.agent.background import INTERRUPTED
 from recollect.agent.records import encoded
 from recollect.agent.runs import NOT_STORED
 from recollect.errors import InvalidInput, NotFound, StorageError
+from support.waiting import until
 
-SLOW = {"text": "one two three four five six seven eight", "delay": 0.02, "repeat": True}
-LAST = "SELECT max(last) FROM response_events WHERE tenant_id = ?"
+TEXT = "SELECT 1 FROM response_events WHERE tenant_id = ? AND events LIKE '%text.delta%'"
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -55,31 +55,32 @@ class Failing:
 
 
 def test_made_while_nobody_waits(desk: Any) -> None:
-    desk.script({"text": "one two three", "first": 0.15, "usage": {"input": 7, "output": 3}})
+    desk.script({"text": "one two three", "pause_at": 0, "usage": {"input": 7, "output": 3}})
     made = desk.create("count", background=True, metadata={"a": "b"})
     assert (made.status, made.background, made.output) == ("queued", True, [])
-    seen = {made.status}
+    seen = set()
 
-    async def poll() -> Any:
-        while (found := await desk.responses.get(made.id)).status in ("queued", "in_progress"):
-            seen.add(found.status)
-            await asyncio.sleep(0.005)
-        return found
+    def begun() -> bool:
+        seen.add(desk.run(desk.responses.get(made.id)).status)
+        return "in_progress" in seen
 
-    ended = desk.run(poll())
-    assert seen == {"queued", "in_progress"}
+    until(begun, "its start")
+    assert seen <= {"queued", "in_progress"}
+    desk.model.play.resume()
+    ended = desk.ended(made.id)
     assert (ended.status, ended.output[0]["content"][0]["text"]) == ("completed", "one two three")
     assert (ended.usage.total_tokens, ended.metadata) == (10, {"a": "b"})
     assert ended.completed_at is not None
 
 
 def test_its_job_forgets_what_was_asked(desk: Any) -> None:
-    desk.script({**SLOW, "first": 0.1})
+    desk.script({"text": "done", "pause_at": 0})
     made = desk.create("a secret of mine", instructions="tell nobody", background=True)
     assert "secret" not in payloads(desk)[0]
     assert "tell nobody" in payloads(desk)[0]
+    desk.model.play.resume()
     desk.ended(made.id)
-    desk.run(wait_for(lambda: payloads(desk) == ["{}"]))
+    until(lambda: payloads(desk), "a job without its payload", accept=lambda held: held == ["{}"])
 
 
 def test_what_is_wrong_by_then_is_its_failure(desk: Any) -> None:
@@ -179,6 +180,7 @@ def test_cancelled_with_its_job(desk: Any) -> None:
     """By an admin who sees a job, not what it is about: nothing waits for ever."""
     desk.script({"hang": True, "repeat": True})
     busy = [desk.create("wait", background=True) for _ in range(8)]
+    until(lambda: len(desk.model.asked) == len(busy), "the start of all but the last")
     made = desk.create("count", background=True)
     jobs = desk.inner.core.jobs
     (queued,) = [job for job in desk.run(jobs.list(desk.tenant)) if job.state == "queued"]
@@ -257,12 +259,12 @@ def test_cancelled_from_another_process(desk: Any, tmp_path: Path, said: str) ->
     ) as other:
         responses = other.inner.responding_as(desk.admin)
         made = desk.create("go", background=True)
-        desk.run(wait_for(lambda: desk.model.asked))
+        until(lambda: desk.model.asked, "a question of the model")
         assert other.portal.call(responses.get(made.id)).status in ("queued", "in_progress")
         if said:
-            desk.run(asyncio.sleep(0.15))
+            until(lambda: desk.rows(TEXT, desk.tenant), "the stored text")
         assert other.portal.call(responses.cancel(made.id)).status == "cancelled"
-        desk.run(wait_for(lambda: desk.model.left))
+        until(lambda: desk.model.left, "the model stops")
     found = desk.run(desk.responses.get(made.id))
     assert found.status == "cancelled"
     told = desk.followed(made.id)
@@ -271,24 +273,20 @@ def test_cancelled_from_another_process(desk: Any, tmp_path: Path, said: str) ->
     assert desk.inner.engine.background._kept == {}
 
 
-async def wait_for(true: Any, seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():
-            await asyncio.sleep(0.005)
-
-
 # --- rows that are away ----------------------------------------------------------------------------
 
 
 @pytest.mark.rows_in("sqlite")
 def test_events_wait_for_their_rows(desk: Any) -> None:
-    desk.script({**SLOW, "delay": 0.05})
+    desk.script({"text": "one two three", "pause_at": 1})
     store = desk.inner.core.store
     real = store.db
+    store.db = Failing(real, passing=1, left=1)
     try:
         made = desk.create("go", background=True)
-        desk.run(wait_for(lambda: desk.model.asked))
-        store.db = Failing(real, left=1)
+        until(lambda: desk.rows(TEXT, desk.tenant), "the stored text")
+        assert store.db.left == 0
+        desk.model.play.resume()
         heard = desk.followed(made.id)
     finally:
         store.db = real
@@ -300,21 +298,15 @@ def test_events_wait_for_their_rows(desk: Any) -> None:
 @pytest.mark.rows_in("sqlite")
 def test_an_end_that_cannot_be_stored_is_a_failure(desk: Any) -> None:
     """What was told of it stays told: it is not made again, and says why."""
-    desk.script({"text": "one two", "delay": 0.4}, {"text": "never"})
+    desk.script({"text": "one two", "pause_at": 1}, {"text": "never"})
     store, real = desk.inner.core.store, desk.inner.core.store.db
     made = desk.create("go", background=True)
-
-    async def break_after(words: int) -> None:
-        said = 0
-        async for batch in await desk.responses.events(made.id):
-            said += sum(event["type"].endswith("text.delta") for event in batch)
-            if said >= words:
-                store.db = Failing(real)
-                return
-
+    kept = desk.inner.engine.background._kept
     try:
-        desk.run(break_after(1))
-        desk.run(wait_for(lambda: store.db.left < 10**6))
+        until(lambda: desk.rows(TEXT, desk.tenant), "the stored text")
+        store.db = Failing(real)
+        desk.model.play.resume()
+        until(lambda: made.id not in kept, "the end of the run")
     finally:
         store.db = real
     ended = desk.ended(made.id)
@@ -348,9 +340,9 @@ def test_a_response_that_cannot_be_stored_says_so(desk: Any) -> None:
 
 def test_two_that_make_one_response_are_found_out(desk: Any) -> None:
     """A process that was thought dead stores nothing between what the other has stored."""
-    desk.script(SLOW)
+    desk.script({"text": "one two three", "pause_at": 1, "hang": True})
     made = desk.create("go", background=True)
-    desk.run(wait_for(lambda: desk.rows(LAST, desk.tenant) > [(1,)]))
+    until(lambda: desk.rows(TEXT, desk.tenant), "the stored text")
     event: dict[str, Any] = {"type": "response.output_item.added", "output_index": 0}
     event["item"] = {
         "id": "msg_other",
@@ -367,6 +359,7 @@ def test_two_that_make_one_response_are_found_out(desk: Any) -> None:
         return int(last)
 
     last = desk.inner.core.store.db.write(other).result()
+    desk.model.play.resume()
     ended = desk.ended(made.id)
     assert ended.status == "failed"
     assert "by another process" in ended.error["message"]
