@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from operator import not_
@@ -28,7 +27,7 @@ from recollect.models.extractive import ExtractiveModel
 from recollect.models.scripted import ScriptedModel
 from recollect.sync import BlockingRecollect
 from recollect.types import Subject
-from support.waiting import until
+from support.waiting import until, until_async
 
 # --- where a conversation may be cut -------------------------------------------------------------------
 
@@ -152,6 +151,9 @@ def test_disabled_truncation_says_how_long_it_is() -> None:
 ON = Summarization(enabled=True, token_threshold=60, window_size=2, summary_max_tokens=40)
 
 
+LIVE = ("queued", "running")
+
+
 class Shelf:
     """A tenant whose chains are written as told, and a history of it."""
 
@@ -218,6 +220,19 @@ class Shelf:
         ((summary, to),) = self.core.store.db.read(lambda c: c.select(sql, [self.tenant, id_]), self.tenant)
         return None if summary is None else {**json.loads(summary), "to": to}
 
+    def end(self) -> None:
+        """Cancels the jobs that are left: the next history would work on them, with the turns of its model."""
+
+        def left() -> list[str]:
+            jobs = [
+                job.id for job in self.rc.portal.call(self.core.jobs.list(self.tenant)) if job.state in LIVE
+            ]
+            for id_ in jobs:
+                self.rc.portal.call(self.core.jobs.cancel(self.tenant, id_))
+            return jobs
+
+        until(left, "no job left", accept=not_)
+
     def settle(self) -> None:
         """Waits until no job is under way."""
         sql = "SELECT kind, state, error FROM jobs WHERE tenant_id = ? AND state IN ('queued', 'running')"
@@ -238,8 +253,10 @@ def shelves(lasting_home: Any) -> Iterator[Callable[[], Shelf]]:
 
 
 @pytest.fixture
-def shelf(shelves: Callable[[], Shelf]) -> Shelf:
-    return shelves()
+def shelf(shelves: Callable[[], Shelf]) -> Iterator[Shelf]:
+    made = shelves()
+    yield made
+    made.end()
 
 
 def texts(past: Past) -> list[str]:
@@ -469,11 +486,12 @@ def test_a_summary_that_takes_too_long_is_not_waited_for_and_there_for_the_next(
 ) -> None:
     monkeypatch.setattr(history, "SECONDS", 0.05)
     newest = shelf.chain(6)
-    held, model = shelf.history(ON, {"text": "late", "first": 0.3})
+    held, model = shelf.history(ON, {"text": "late", "pause_at": 0})
     past = shelf.load(held, previous_response_id=newest)
     assert (past.dropped, past.notes) == (4, ["summary_failed: it took too long"])
 
     async def made() -> None:
+        model.play.resume()
         await asyncio.gather(*held._making.values())
 
     shelf.rc.portal.call(made())
@@ -505,14 +523,14 @@ def test_requests_at_once_ask_for_one_summary(shelf: Shelf) -> None:
 
 def test_a_request_that_is_given_up_does_not_stop_the_summary(shelf: Shelf) -> None:
     newest = shelf.chain(6)
-    held, model = shelf.history(ON, {"text": "kept", "first": 0.1})
+    held, model = shelf.history(ON, {"text": "kept", "pause_at": 0})
 
     async def given_up() -> None:
         task = asyncio.create_task(held.load(shelf.subject, previous_response_id=newest))
-        while not model.asked:
-            await asyncio.sleep(0.005)
+        await until_async(lambda: model.play.paused, "a question of the model")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        model.play.resume()
         await asyncio.gather(*held._making.values())
 
     shelf.rc.portal.call(given_up())
@@ -524,37 +542,34 @@ def test_a_request_that_is_given_up_does_not_stop_the_summary(shelf: Shelf) -> N
 def test_no_model_is_asked_inside_a_transaction(shelf: Shelf) -> None:
     """While the model thinks, another write of the same tenant goes through."""
     newest = shelf.chain(6)
-    held, model = shelf.history(ON, {"text": "slow", "first": 0.5})
-    passed = threading.Event()
+    held, model = shelf.history(ON, {"text": "slow", "pause_at": 0})
 
     async def meanwhile() -> None:
         task = asyncio.create_task(held.load(shelf.subject, previous_response_id=newest))
-        while not model.asked:
-            await asyncio.sleep(0.005)
+        await until_async(lambda: model.play.paused, "a question of the model")
         write = shelf.core.store.db.write(
             lambda c: c.run("drop_response", [shelf.tenant, "nope"]), tenant=shelf.tenant
         )
         await shelf.core.threads.result(write)
-        if not task.done():
-            passed.set()
+        assert not task.done()
+        model.play.resume()
         await task
 
     shelf.rc.portal.call(meanwhile())
-    assert passed.is_set()
 
 
 def test_what_was_deleted_meanwhile_is_in_no_summary_that_is_kept(shelf: Shelf) -> None:
     newest = shelf.chain(6)
-    held, model = shelf.history(ON, {"text": "of r1 too", "first": 0.1})
+    held, model = shelf.history(ON, {"text": "of r1 too", "pause_at": 0})
 
     async def delete() -> Past:
         task = asyncio.create_task(held.load(shelf.subject, previous_response_id=newest))
-        while not model.asked:
-            await asyncio.sleep(0.005)
+        await until_async(lambda: model.play.paused, "a question of the model")
         write = shelf.core.store.db.write(
             lambda c: c.run("drop_response", [shelf.tenant, "r1"]), tenant=shelf.tenant
         )
         await shelf.core.threads.result(write)
+        model.play.resume()
         return await task
 
     shelf.rc.portal.call(delete())

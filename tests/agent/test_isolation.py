@@ -668,7 +668,7 @@ def test_many_items_are_read_in_bounded_time(world: World) -> None:
 
 
 def test_jobs_show_nothing_of_what_was_asked(world: World) -> None:
-    world.desk.script({"text": SECRET, "first": 0.3, "repeat": True})
+    world.desk.script({"text": SECRET, "pause_at": 0, "repeat": True})
     body = {
         "input": SECRET,
         "instructions": SECRET,
@@ -689,6 +689,7 @@ def test_jobs_show_nothing_of_what_was_asked(world: World) -> None:
         assert made not in world.ask("sam", "GET", "/v1/jobs?limit=100").text
         for who, status in (("sam", 404), ("alice", 403), ("carol", 403)):
             assert world.ask(who, "POST", f"/v1/jobs/{job[0]}/cancel").status_code == status
+        world.desk.model.play.resume()
         until_ended(world, "alice", made)
     until(lambda: SECRET not in str(world.desk.rows("SELECT * FROM jobs")), "a job without its payload")
 

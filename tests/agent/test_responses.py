@@ -284,11 +284,12 @@ def test_conversations_that_are_not_there(desk: Any) -> None:
 def test_a_conversation_that_is_deleted_meanwhile(desk: Any) -> None:
     conversations = desk.inner.conversing_as(desk.admin)
     held = desk.run(conversations.create())
-    desk.script({"text": "one two", "delay": 0.05})
+    desk.script({"text": "one two", "pause_at": 1})
 
     async def test() -> Response:
         run = await desk.start("hi", conversation=held.id)
         await conversations.delete(held.id)
+        desk.model.play.resume()
         return await run.done()
 
     assert desk.run(test()).status == "completed"

@@ -27,7 +27,7 @@ def text(response: Response) -> str:
 
 
 def test_events_come_as_they_happen(desk: Any) -> None:
-    desk.script({"text": "one two", "delay": 0.05})
+    desk.script({"text": "one two", "pause_at": 1})
 
     async def test() -> None:
         run = await desk.start()
@@ -38,6 +38,8 @@ def test_events_come_as_they_happen(desk: Any) -> None:
                 for event in batch
                 if event["type"].endswith("text.delta")
             ]
+            if seen:
+                desk.model.play.resume()
         assert seen == [("one", False), (" two", False)]
         assert (await run.done()).status == "completed"
 
@@ -100,7 +102,7 @@ def test_a_run_that_is_queued_has_nothing_more_to_tell(desk: Any) -> None:
 @pytest.mark.parametrize("store", [True, False])
 def test_abandoned_while_the_model_speaks(desk: Any, store: bool) -> None:
     """The call of the model ends; what it had said is stored, and can be gone on from."""
-    desk.script({"text": WORDS, "delay": 0.005})
+    desk.script({"text": WORDS, "pause_at": 1})
 
     async def test() -> Run:
         run = await desk.start("go", store=store)

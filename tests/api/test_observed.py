@@ -72,6 +72,7 @@ def test_a_degraded_search_is_counted_and_ready_says_which_side(
         raise IndexUnavailable("away")
 
     store = house.recollect.core.store
+    monkeypatch.setattr(store, "refresh", lambda: None)  # the watch would repair the index
     monkeypatch.setattr(store.words, "search", away)
     house.request("POST", "/v1/memories/search", json={"query": "a"})
     assert metrics(house)['recollect_searches_degraded_total{side="words"}'] == 1

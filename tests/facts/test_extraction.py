@@ -130,7 +130,7 @@ def test_dying_between_answer_and_write_loses_and_doubles_nothing(home: Any, tmp
     """The first process is stopped while the model answers; the second takes the job up."""
     given = settings(tmp_path)
     with home.open(**given) as first:
-        script(first, {"text": LIST, "first": 30.0})
+        script(first, {"text": LIST, "pause_at": 0})
         first.sessions.observe([{"content": SAID, "speaker": "Mara"}], channel_id="c")
         until(lambda: first.inner.core.model.asked, "a question of the model")
     with home.open(**given) as second:
@@ -181,11 +181,12 @@ def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pyt
 
 @pytest.mark.rows_in("sqlite")
 def test_what_goes_while_the_model_answers_leaves_no_fact(talk: Any) -> None:
-    talk.script({"text": LIST, "first": 0.15})
+    talk.script({"text": LIST, "pause_at": 0})
     sessions = talk.rc.sessions_as(talk.admin)
     (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
     until(lambda: talk.core.model.asked, "a question of the model")
     sessions.delete_message("s", kept.message.id)
+    talk.core.model.play.resume()
     talk.settle()
     assert talk.count() == 0
 

@@ -14,6 +14,7 @@ from recollect.errors import Forbidden, InvalidInput
 from recollect.sync import BlockingRecollect
 from recollect.text.phrase import Phrase
 from recollect.types import Receipt, Subject
+from support.waiting import until_async
 
 TEXTS = """
 SELECT content FROM memories WHERE tenant_id = ? UNION ALL SELECT content FROM messages WHERE tenant_id = ?
@@ -51,7 +52,7 @@ class Talk:
 @pytest.fixture(scope="module")
 def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingRecollect]:
     script = tmp_path_factory.mktemp("script") / "script.json"
-    slow = {"when": "slowly", "text": ["one ", f"{WORD} ", "three"], "delay": 0.15, "repeat": True}
+    slow = {"when": "slowly", "text": ["one ", f"{WORD} ", "three"], "pause_at": 1, "repeat": True}
     script.write_text(json.dumps({"turns": [slow, {"text": "{question}", "repeat": True}]}))
     with lasting_home.empty(model={"url": f"scripted:{script}"}) as rc:
         yield rc
@@ -125,7 +126,7 @@ def test_a_response_under_way_is_given_up(house: BlockingRecollect, talk: Talk) 
 
     async def under_way() -> tuple[Receipt, str]:
         making = asyncio.ensure_future(responses.create(f"slowly, the {WORD}"))
-        await asyncio.sleep(0.1)
+        await until_async(lambda: house.inner.engine.model.play.paused, "the model speaks")  # type: ignore[union-attr]
         receipt = await house.inner.acting_as(talk.by("mara")).forget(scopes=["user:mara"])
         return receipt, (await making).status
 

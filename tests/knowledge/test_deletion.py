@@ -88,7 +88,9 @@ def full(lone: Any) -> tuple[Any, str, str]:
     """A store with a file of many chunks, another file beside it, and both ids."""
     store = lone.store("the kite is nobody's secret", chunking=Chunking(size=16, overlap=4)).id
     file = lone.attach(store, text_of(), f"{SECRET}.txt", attributes={"about": SECRET})
-    assert lone.admin.stores.file(store, file).chunk_count > 20
+    indexed = lone.admin.stores.file(store, file)
+    assert indexed.status == "completed", indexed.last_error
+    assert indexed.chunk_count > 20
     assert {"files", "memories", "store_files"} <= holding(lone, SECRET)
     if hasattr(lone.core.blobs, "root"):
         assert in_files(lone, SECRET) == [file]

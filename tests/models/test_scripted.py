@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from recollect.models.base import (
 )
 from recollect.models.script import Call, Script, Turn, script_of
 from recollect.models.scripted import ScriptedModel
-from support.waiting import until
+from support.waiting import until, until_async
 
 HI: list[Any] = [{"role": "user", "content": "hi there"}]
 FIND: list[Any] = [{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]
@@ -200,12 +201,48 @@ def parts(url: str) -> list[Any]:
     return list(client(url).chat.completions.create(model="m", messages=HI, stream=True))
 
 
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_a_turn_pauses_until_it_is_resumed(at: int) -> None:
+    scripted = ScriptedModel([{"text": "a b c", "pause_at": at}])
+    heard: list[Piece] = []
+
+    async def listen() -> None:
+        async for piece in scripted.answer(Ask(messages=HI)):
+            heard.append(piece)
+
+    async def test() -> None:
+        listening = asyncio.create_task(listen())
+        await until_async(lambda: scripted.play.paused, "the pause")
+        assert len(heard) == at
+        scripted.play.resume()
+        await listening
+
+    asyncio.run(test())
+    assert heard[:-1] == [TextDelta("a"), TextDelta(" b"), TextDelta(" c")]
+    assert scripted.play.paused == 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_turn_pauses_over_http(stream: bool) -> None:
+    with playing([{"text": "a b", "pause_at": 1}]) as (url, app), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(parts if stream else whole, url)
+        until(lambda: app.play.paused, "the pause")
+        assert not answer.done()
+        app.play.resume()
+        assert answer.result()
+        assert app.received[0].outcome == "done"
+
+
+def whole(url: str) -> Any:
+    return client(url).chat.completions.create(model="m", messages=HI)
+
+
 def test_a_client_that_leaves_is_noticed_before_the_next_piece() -> None:
-    with serving([{"text": "a b c", "delay": 3.0}]) as (url, received):
+    with serving([{"text": "a b c", "pause_at": 1}]) as (url, received):
         parts = client(url).chat.completions.create(model="m", messages=HI, stream=True)
         next(iter(parts))
         parts.close()
-        until(lambda: received[0].outcome, "the end of the request", 2, accept=lambda now: now != "under way")
+        until(lambda: received[0].outcome, "the end of the request", accept=lambda now: now != "under way")
         assert received[0].outcome == "left"
 
 

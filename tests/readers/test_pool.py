@@ -11,12 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from operator import not_
 from pathlib import Path
 
 import pytest
 
 from recollect.readers import Limits, Readers, Unreadable, pool
 from recollect.text.splitting import Chunking
+from support.waiting import until
 
 EXTRA = {".odd": "hostile:read"}
 Story = Callable[[Readers, Callable[[str], Path]], Awaitable[None]]

@@ -237,10 +237,11 @@ def test_a_search_streamed(client: openai.OpenAI, stage: Any, store: str) -> Non
 
 
 def test_a_background_response(client: openai.OpenAI, stage: Any) -> None:
-    stage.says({"text": "slowly but surely", "delay": 0.05})
+    stage.says({"text": "slowly but surely", "pause_at": 1})
     made = client.responses.create(model=MODEL, input="take your time", background=True)
     assert made.status in ("queued", "in_progress")
     assert made.background
+    stage.model.play.resume()
     done = reached(client, made.id, "completed")
     assert done.output_text == "slowly but surely"
     again: list[Any] = list(client.responses.retrieve(made.id, stream=True))
@@ -254,7 +255,7 @@ def test_a_background_response(client: openai.OpenAI, stage: Any) -> None:
 
 
 def test_a_background_stream_is_taken_up_again(client: openai.OpenAI, stage: Any) -> None:
-    stage.says({"text": "one two three four five six", "delay": 0.05})
+    stage.says({"text": "one two three four five six", "pause_at": 1})
     stream = client.responses.create(model=MODEL, input="count", background=True, stream=True)
     seen: list[Any] = []
     for event in stream:
@@ -262,6 +263,7 @@ def test_a_background_stream_is_taken_up_again(client: openai.OpenAI, stage: Any
         if event.type == "response.output_text.delta":
             break
     stream.close()
+    stage.model.play.resume()
     id_, number = seen[0].response.id, seen[-1].sequence_number
     rest: list[Any] = list(client.responses.retrieve(id_, stream=True, starting_after=number))
     assert [one.sequence_number for one in rest] == list(range(number + 1, number + 1 + len(rest)))

@@ -161,7 +161,7 @@ def test_input_may_come_ahead_of_its_turn(stage: Any) -> None:
 
 def test_one_stream_waits_and_two_do_not(stage: Any) -> None:
     stage.says(
-        {"when": "slow", "text": "a b c", "delay": 0.1},
+        {"when": "slow", "text": "a b c", "pause_at": 1},
         {"when": "next", "text": "d"},
         {"when": "beside", "text": "e"},
     )
@@ -172,6 +172,8 @@ def test_one_stream_waits_and_two_do_not(stage: Any) -> None:
         heard = []
         while sum(event["type"] == "response.completed" for event in heard) < 3:
             heard.append(talk.hear())
+            if (heard[-1]["stream_id"], heard[-1]["type"]) == ("two", "response.completed"):
+                stage.model.play.resume()
     ends = [(one["stream_id"], text_of(one["response"])) for one in heard if one["type"] == ENDS[0]]
     assert ends == [("two", "e"), ("one", "a b c"), ("one", "d")]
     of_one = [event for event in heard if event["stream_id"] == "one"]
