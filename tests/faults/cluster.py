@@ -25,6 +25,7 @@ from typing import Any
 import psycopg
 
 from recollect.client import Client
+from support.processes import guard
 from support.waiting import until
 
 PROGRAM = [sys.executable, "-m", "recollect"]
@@ -256,6 +257,7 @@ def connect(url: str) -> psycopg.Connection[Any]:
 def databases(standby: bool = True) -> Iterator[list[Postgres]]:
     """A primary and, if wanted, a standby that has every acknowledged write; gone at the end."""
     folder = Path(tempfile.mkdtemp(prefix="recollect-cluster-"))
+    guard().watch(folder)
     folder.chmod(0o777)  # the servers run as a user of their own
     made: list[Postgres] = []
     try:
