@@ -33,9 +33,9 @@ import numpy as np
 
 from bare import KIND, TENANT, TOP, Floats, Lance, Numpy, Pgvector, Qdrant, Side, SqliteVec, payload
 from index import make_vectors
-from recollect.db import open_database
-from recollect.filters import EVERYTHING, Compare
-from recollect.indexes import VectorBatch, open_index
+from memoranda.filters import EVERYTHING, Compare
+from memoranda.indexes.vector import VectorBatch, open_index
+from memoranda.storage.sql import open_database
 
 DIM, QUERIES, BATCH, ONE_BY_ONE = 384, 100, 1_000, 30
 SHARES = (100, 1, 10, 50)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.db.pgbinary import Binary, BinaryDumper, vector
+from memoranda.storage.sql.pgbinary import Binary, BinaryDumper, vector
 
 Floats = NDArray[np.float32]
 TOP = 10

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.text import semantic, tokens
-from recollect.text.splitting import Chunking, split
-from recollect.text.tokens import count
+from memoranda.text import semantic, tokens
+from memoranda.text.splitting import Chunking, split
+from memoranda.text.tokens import count
 
 SIZE, OVERLAP = 512, 50
 PROSE = "we met at the river market and talked about the winter trip to see her sister before school starts"

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from growth import DIM, LANGUAGE, vectors
-from recollect import Recollect
-from recollect.assemble import semantic_query
-from recollect.rows import moment
-from recollect.types import KINDS
+from memoranda import Memoranda
+from memoranda.clock import moment
+from memoranda.contexts.assembly import semantic_query
+from memoranda.types import KINDS
 
 BEGAN = 1_700_000_000_000_000
 MINUTE = 60_000_000
@@ -42,7 +42,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-async def fill(rc: Recollect, rows: int) -> str:
+async def fill(rc: Memoranda, rows: int) -> str:
     """Writes all of it; the id of the store."""
     base = vectors(rows, 7, None)
     for at in range(0, rows, 1_000):
@@ -83,7 +83,7 @@ async def fill(rc: Recollect, rows: int) -> str:
     return store.id
 
 
-async def log(rc: Recollect, rows: int) -> None:
+async def log(rc: Memoranda, rows: int) -> None:
     """The message log of those messages, for neighbours."""
     columns = [
         "tenant_id", "seq", "id", "key", "session_id", "channel_id", "role", "speaker", "content", "tokens", "metadata",
@@ -133,7 +133,7 @@ async def cost(
     return [float(np.percentile(spent, at)) for at in (50, 99)]
 
 
-async def measure(rc: Recollect, store: str, rows: int, questions: int) -> float:
+async def measure(rc: Memoranda, store: str, rows: int, questions: int) -> float:
     """Prints the table; the median of the whole context."""
     brief = [one["content"] for one in RECENT]
     core, kinds = rc.core, [kind for kind in KINDS if kind not in ("session_summary", "rollup")]
@@ -183,7 +183,7 @@ async def main() -> None:
     asked = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"embedder": {"url": f"hash:{DIM}"}, "sessions": {"summarize": False}}
-        async with await Recollect.open(asked.data or Path(folder) / "data", **settings) as rc:
+        async with await Memoranda.open(asked.data or Path(folder) / "data", **settings) as rc:
             held = (await rc.knowledge.stores.list()).data
             store = held[0].id if held else await fill(rc, asked.rows)
             spent = await measure(rc, store, asked.rows, asked.questions)

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedders import CachedEmbedder, Calibration, Task, open_embedder
-from recollect.embedders.onnx import OnnxEmbedder
-from recollect.embedders.static import StaticEmbedder
+from memoranda.providers.embeddings import CachedEmbedder, Calibration, Task, open_embedder
+from memoranda.providers.embeddings.onnx import OnnxEmbedder
+from memoranda.providers.embeddings.static import StaticEmbedder
 
 MODELS = ("local:arctic-embed-s", "local:potion-base-8m", "local:wordllama", "hash:256")
 COLUMNS = (
@@ -161,7 +161,7 @@ def load_ms(url: str) -> float:
     """CPU milliseconds from a started Python to the first vector, in a process of its own."""
     code = (
         "import asyncio, sys, time; began = time.process_time()\n"
-        "from recollect.embedders import open_embedder\n"
+        "from memoranda.providers.embeddings import open_embedder\n"
         "asyncio.run(open_embedder(sys.argv[1]).embed(['one'], 'query')); print(time.process_time() - began)"
     )
     done = subprocess.run([sys.executable, "-c", code, url], check=True, capture_output=True, text=True)

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-import recollect
-from recollect.filters import EVERYTHING, parse
-from recollect.types import Query, Subject
+import memoranda
+from memoranda.filters import EVERYTHING, parse
+from memoranda.types import Query, Subject
 
 DIM = 384
 SCOPE = 5_000
@@ -94,7 +94,7 @@ def fill(folder: Path, base: np.ndarray) -> tuple[float, float]:
     """Writes all rows in batches of 1000; (rows a second of wall time, CPU microseconds a row)."""
     rows = len(base)
     texts = [LANGUAGE.text(i) for i in range(rows)]
-    with recollect.open(folder, embedder={"url": f"hash:{DIM}"}) as rc:
+    with memoranda.open(folder, embedder={"url": f"hash:{DIM}"}) as rc:
         wall, used = time.perf_counter(), time.process_time()
         for at in range(0, rows, 1_000):
             rc.memories.add_many(
@@ -117,7 +117,7 @@ def measure(folder: Path, base: np.ndarray) -> dict[str, float]:
     rows = len(base)
     figures: dict[str, float] = {}
     began, wall = time.process_time(), time.perf_counter()
-    rc = recollect.open(folder, embedder={"url": f"hash:{DIM}"})
+    rc = memoranda.open(folder, embedder={"url": f"hash:{DIM}"})
     figures["start_cpu_ms"] = (time.process_time() - began) * 1e3
     figures["start_ms"] = (time.perf_counter() - wall) * 1e3
     recall = rc.inner.core.recall
@@ -169,9 +169,9 @@ def resident(folder: Path, rows: int) -> float:
     """Bytes of resident memory per row of a process that opened the folder and searched it, over one that
     opened an empty one."""
     code = (
-        "import sys, numpy as np, recollect\n"
-        "from recollect.types import Query, Subject\n"
-        f"rc = recollect.open(sys.argv[1], embedder={{'url': 'hash:{DIM}'}})\n"
+        "import sys, numpy as np, memoranda\n"
+        "from memoranda.types import Query, Subject\n"
+        f"rc = memoranda.open(sys.argv[1], embedder={{'url': 'hash:{DIM}'}})\n"
         "core = rc.inner.core\n"
         "rng = np.random.default_rng(5)\n"
         "for i in range(50):\n"

@@ -27,8 +27,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.filters import EVERYTHING, Compare
-from recollect.indexes import VectorBatch, open_index
+from memoranda.filters import EVERYTHING, Compare
+from memoranda.indexes.vector import VectorBatch, open_index
 
 DIM, QUERIES, TOP, BATCH = 384, 50, 10, 2_000
 SHARES = (1, 10, 50)
@@ -54,7 +54,7 @@ class Contender(ABC):
         """Whatever is done once between loading and searching."""
 
 
-class Recollect(Contender):
+class Memoranda(Contender):
     """The memory index with its cache on disk, filters as conditions on an attribute."""
 
     def __init__(self, engine: str, folder: Path, dim: int) -> None:
@@ -170,9 +170,9 @@ class Hnswlib(Contender):
 
 
 NEEDS = {
-    "recollect turbovec": "turbovec",
-    "recollect numkong": "numkong",
-    "recollect float": "",
+    "memoranda turbovec": "turbovec",
+    "memoranda numkong": "numkong",
+    "memoranda float": "",
     "numpy float32": "",
     "faiss Flat": "faiss",
     "faiss SQ8": "faiss",
@@ -188,8 +188,8 @@ GRAPH_ROWS = 100_000
 def contender(name: str, folder: Path, dim: int, rows: int) -> Contender:
     """The contender of that name, empty."""
     family, _, rest = name.partition(" ")
-    if family == "recollect":
-        return Recollect(rest, folder, dim)
+    if family == "memoranda":
+        return Memoranda(rest, folder, dim)
     if family == "faiss":
         return Faiss(rest, dim)
     if family == "usearch":
@@ -247,7 +247,7 @@ def measure(name: str, path: Path, folder: Path) -> str:
         made.add(start, some)
         spent += time.process_time() - clock
     clock = time.process_time()
-    if not isinstance(made, Recollect):
+    if not isinstance(made, Memoranda):
         made.settle()
         spent += time.process_time() - clock
     else:

@@ -41,14 +41,14 @@ from typing import Any
 
 import numpy as np
 
-import recollect
+import memoranda
 from growth import LANGUAGE
+from memoranda import Memoranda
+from memoranda.client import Client
+from memoranda.knowledge.values import NewStoreFile
+from memoranda.providers.embeddings import open_embedder
+from memoranda.text.splitting import Chunking
 from reading import made_pdf
-from recollect import Recollect
-from recollect.client import Client
-from recollect.embedders import open_embedder
-from recollect.knowledge.values import NewStoreFile
-from recollect.text.splitting import Chunking
 
 WARM = 30
 LINES = 206
@@ -177,11 +177,11 @@ def ms(seconds: Sequence[float], percentile: float) -> float:
 
 
 class Served:
-    """`recollect serve` on a folder, in a process of its own."""
+    """`memoranda serve` on a folder, in a process of its own."""
 
     def __init__(self, folder: Path, embedder: str) -> None:
         self.log = folder.with_suffix(".log")
-        command = [sys.executable, "-m", "recollect", "serve", "--port", "0", "--data", str(folder)]
+        command = [sys.executable, "-m", "memoranda", "serve", "--port", "0", "--data", str(folder)]
         sets = {"embedder.url": embedder, **{f"quotas.{name}": value for name, value in ROOM.items()}}
         command += [word for name, value in sets.items() for word in ("--set", f"{name}={value}")]
         with self.log.open("wb") as log:
@@ -191,7 +191,7 @@ class Served:
     def _url(self) -> str:
         while self.process.poll() is None:
             said = self.log.read_text()
-            if said.startswith("Recollect serves"):
+            if said.startswith("Memoranda serves"):
                 return "http://" + said.split("\n")[0].split("http://")[1].strip()
             time.sleep(0.05)
         raise SystemExit(self.log.read_text())
@@ -251,7 +251,7 @@ class Round:
 
 async def indexed(folder: Path, paths: Sequence[Path], embedder: str) -> tuple[list[str], float, float]:
     """Indexes all files into a new folder: the texts of the chunks, seconds, CPU seconds."""
-    async with await Recollect.open(folder, embedder={"url": embedder}, quotas=ROOM) as rc:
+    async with await Memoranda.open(folder, embedder={"url": embedder}, quotas=ROOM) as rc:
         files, stores = rc.knowledge.files, rc.knowledge.stores
         await rc.core.embedder.embed(["warm"])
         first = await stores.create(name="warm")
@@ -266,7 +266,7 @@ async def indexed(folder: Path, paths: Sequence[Path], embedder: str) -> tuple[l
             await asyncio.sleep(0.05)
         spent, used = time.perf_counter() - began, cpu_seconds() - used
         assert now.file_counts.completed == len(paths), now.file_counts
-    with contextlib.closing(sqlite3.connect(folder / "recollect.db")) as db:
+    with contextlib.closing(sqlite3.connect(folder / "memoranda.db")) as db:
         rows = db.execute("SELECT content FROM memories WHERE channel_id = ? ORDER BY seq", [store.id])
         return [text for (text,) in rows], spent, used
 
@@ -318,7 +318,7 @@ def show_pipeline(given: argparse.Namespace, documents: Documents) -> None:
 def fill(folder: Path, chunks: int, embedder: str) -> tuple[str, int]:
     """A store of at least so many chunks of 100 tokens, made by indexing files of about a hundred: its id, and how many
     chunks it has. Files have a `percent`."""
-    with recollect.open(folder, embedder={"url": embedder}, quotas=ROOM) as rc:
+    with memoranda.open(folder, embedder={"url": embedder}, quotas=ROOM) as rc:
         stores = rc.knowledge.stores
         store = stores.create(chunking=Chunking(size=100, overlap=0)).id
         for i in range(-(-chunks // 100)):

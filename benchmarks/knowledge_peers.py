@@ -3,7 +3,7 @@
     python benchmarks/knowledge_peers.py [--embedder URL] [--rounds N] [--only NAME ...] FOLDER
 
 All split by 512 tokens with 50 of overlap and embed with the same model, in a process of its own each, in turns; a
-first search is part of the time, so that what a system puts off until then is counted. Recollect reads the files in its
+first search is part of the time, so that what a system puts off until then is counted. Memoranda reads the files in its
 reader processes, keeps files, rows and both indexes on disk, and cuts chunks that are longer than the model's window
 into two. chromadb is handed the chunks ready made, a file's at a time or a thousand. LlamaIndex and LangChain read,
 split and store as their documentation shows it. What is not installed is skipped and named:
@@ -28,8 +28,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recollect.embedders import open_embedder
-from recollect.text.chunking import fixed
+from memoranda.providers.embeddings import open_embedder
+from memoranda.text.chunking import fixed
 
 SIZE, OVERLAP = 512, 50
 AT_ONCE = 1_000
@@ -69,11 +69,11 @@ def files_in(folder: Path) -> list[Path]:
 # --- the systems: each indexes the folder into `data`, searches once, and tells how many chunks it has --------
 
 
-def with_recollect(folder: Path, data: Path, url: str, clock: Clock) -> int:
-    from recollect import Recollect
+def with_memoranda(folder: Path, data: Path, url: str, clock: Clock) -> int:
+    from memoranda import Memoranda
 
     async def run() -> int:
-        async with await Recollect.open(data, embedder={"url": url}) as rc:
+        async with await Memoranda.open(data, embedder={"url": url}) as rc:
             stores = rc.knowledge.stores
             await rc.core.embedder.embed(["warm"])
             clock.start()
@@ -204,7 +204,7 @@ def with_langchain_chroma(folder: Path, data: Path, url: str, clock: Clock) -> i
 
 System = Callable[[Path, Path, str, Clock], int]
 SYSTEMS: dict[str, tuple[System, tuple[str, ...], tuple[str, ...]]] = {
-    "recollect": (with_recollect, ("recollect",), ()),
+    "memoranda": (with_memoranda, ("memoranda",), ()),
     "chromadb by the file": (partial(with_chromadb, at_once=0), ("chromadb",), ("chromadb",)),
     "chromadb by the thousand": (with_chromadb, ("chromadb",), ("chromadb",)),
     "llamaindex": (with_llamaindex, ("llama_index.core",), ("llama-index-core",)),
@@ -254,15 +254,15 @@ def compare(folder: Path, url: str, rounds: int, names: Sequence[str]) -> None:
             taken[name].append(elsewhere(name, folder, url))
     files = len(files_in(folder))
     print(
-        f"\n| {url}, {files} files | chunks | documents/s | documents per CPU s | recollect is, wall | CPU |"
+        f"\n| {url}, {files} files | chunks | documents/s | documents per CPU s | memoranda is, wall | CPU |"
     )
     print("|---|--:|--:|--:|--:|--:|")
     for name in there:
         wall = statistics.median(files / run["wall"] for run in taken[name])
         cpu = statistics.median(files / run["cpu"] for run in taken[name])
         times = ["-", "-"]
-        if "recollect" in taken and name != "recollect":
-            pairs = list(zip(taken[name], taken["recollect"], strict=True))
+        if "memoranda" in taken and name != "memoranda":
+            pairs = list(zip(taken[name], taken["memoranda"], strict=True))
             times = [f"x{statistics.median(a[of] / b[of] for a, b in pairs):.2f}" for of in ("wall", "cpu")]
         versions = " ".join(version(package) for package in SYSTEMS[name][2])
         label = f"{name} {versions}".strip()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import recollect
+import memoranda
 from growth import LANGUAGE, cpu
 
 SCOPE = 5_000
@@ -44,7 +44,7 @@ def fill(folder: Path, rows: int) -> float:
     """Observes all messages, a thousand at a time, and waits for their vectors; CPU microseconds a message."""
     quiet = {"summarize": False, "rollups": False, "batch_size": 1_000}
     began = time.process_time()
-    with recollect.open(folder, embedder=EMBEDDER, sessions=quiet) as rc:
+    with memoranda.open(folder, embedder=EMBEDDER, sessions=quiet) as rc:
         for channel in range(rows // SCOPE):
             for at in range(channel * SCOPE, (channel + 1) * SCOPE, 1_000):
                 rc.observe(
@@ -56,7 +56,7 @@ def fill(folder: Path, rows: int) -> float:
     return (time.process_time() - began) / rows * 1e6
 
 
-def counted(rc: recollect.sync.BlockingRecollect) -> Callable[[], int]:
+def counted(rc: memoranda.app.blocking.BlockingMemoranda) -> Callable[[], int]:
     """How many transactions have been committed so far."""
     transaction = rc.inner.core.store.db._group._transaction
     commits, real = [0], transaction.commit
@@ -74,7 +74,7 @@ def measure(folder: Path, rows: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     channels = rows // SCOPE
     quiet = {"summarize": False, "rollups": False}
-    with recollect.open(folder, embedder=EMBEDDER, sessions=quiet, jobs={"workers": 0}) as rc:
+    with memoranda.open(folder, embedder=EMBEDDER, sessions=quiet, jobs={"workers": 0}) as rc:
 
         def ask(i: int) -> None:
             rc.memories.search(LANGUAGE.question(i * 7919 % rows), scopes=[f"channel:c{i % channels}"])

@@ -21,9 +21,9 @@ from multiprocessing.connection import Connection
 
 import uvicorn
 
-from recollect import Recollect
-from recollect.api import create_app
-from recollect.api.serve import listening, url_of
+from memoranda import Memoranda
+from memoranda.server import create_app
+from memoranda.server.serve import listening, url_of
 
 WORDS = (
     "kettle",
@@ -63,7 +63,7 @@ def caller(url: str, pipe: Connection) -> None:
 
 async def measure(memories: int, searches: int, embedder: str) -> dict[str, list[float]]:
     """Seconds of each search, by way."""
-    async with await Recollect.open(":memory:", embedder={"url": embedder}) as rc:
+    async with await Memoranda.open(":memory:", embedder={"url": embedder}) as rc:
         held = texts(memories, 1)
         for at in range(0, memories, 5_000):
             await rc.memories.add_many(held[at : at + 5_000])
@@ -83,7 +83,7 @@ async def measure(memories: int, searches: int, embedder: str) -> dict[str, list
     return taken
 
 
-async def both(rc: Recollect, pipe: Connection, asked: list[str], searches: int) -> dict[str, list[float]]:
+async def both(rc: Memoranda, pipe: Connection, asked: list[str], searches: int) -> dict[str, list[float]]:
     """The questions in turns: library, HTTP, library, ..."""
     loop = asyncio.get_running_loop()
 

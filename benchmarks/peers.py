@@ -1,6 +1,6 @@
-"""Recollect beside what people use today, on the same vectors, one after another in one run.
+"""Memoranda beside what people use today, on the same vectors, one after another in one run.
 
-    python benchmarks/peers.py [--rows 10000] [--only recollect,floor,...]
+    python benchmarks/peers.py [--rows 10000] [--only memoranda,floor,...]
 
 Every system stores the same short texts of 50 users with the same given vectors (384 dimensions, unit length), in a
 folder on disk, and answers the same questions; no embedding model runs. Figures are CPU milliseconds of the process
@@ -56,13 +56,13 @@ def user_of(i: int) -> str:
     return f"user{i % USERS}"
 
 
-class Recollect:
+class Memoranda:
     mode = "hybrid"
 
     def __init__(self, folder: Path) -> None:
-        import recollect
+        import memoranda
 
-        self.rc = recollect.open(folder, embedder={"url": f"hash:{DIM}"})
+        self.rc = memoranda.open(folder, embedder={"url": f"hash:{DIM}"})
         self.memories = self.rc.memories
 
     def batch(self, ids: range, texts: list[str], vectors: np.ndarray) -> None:
@@ -88,7 +88,7 @@ class Recollect:
         self.rc.close()
 
 
-class RecollectDense(Recollect):
+class MemorandaDense(Memoranda):
     mode = "dense"
 
 
@@ -311,8 +311,8 @@ class LangGraph:
 
 PEERS: dict[str, type[Any]] = {
     "floor": Floor,
-    "recollect": Recollect,
-    "recollect dense": RecollectDense,
+    "memoranda": Memoranda,
+    "memoranda dense": MemorandaDense,
     "langgraph SqliteStore": LangGraph,
     "chromadb": Chroma,
     "lancedb": Lance,

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import pypdfium2
 
-from recollect.readers import Readers, pdf
-from recollect.readers.base import Document, Limits, Unreadable
+from memoranda.readers import Readers, pdf
+from memoranda.readers.base import Document, Limits, Unreadable
 
 PAGE = 3_000
 ROUNDS = 7
@@ -218,8 +218,8 @@ def good_pdfs(folder: Path) -> list[Path]:
 def peak(path: Path) -> tuple[float, float]:
     """MB of a process that has imported the reader, and of one that has read the file as well."""
     code = (
-        "import re, sys; from pathlib import Path; from recollect.readers import pdf;"
-        "from recollect.readers.base import Limits;"
+        "import re, sys; from pathlib import Path; from memoranda.readers import pdf;"
+        "from memoranda.readers.base import Limits;"
         "status = Path('/proc/self/status');"
         "top = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', status.read_text())[1]) / 1024; idle = top();"
         "pdf.read(Path(sys.argv[1]), Limits()); print(idle, top())"

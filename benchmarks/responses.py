@@ -2,9 +2,9 @@
 
     python benchmarks/responses.py [--rounds N] [--streams N] [--deltas N] [--turns N]
 
-A chat-completions server that plays a script stands for the model, in a process of its own; Recollect serves in
-another. Each question goes straight to the model's server and through Recollect, in turns, so that the difference is
-what Recollect adds. The machine should be quiet; the load is printed.
+A chat-completions server that plays a script stands for the model, in a process of its own; Memoranda serves in
+another. Each question goes straight to the model's server and through Memoranda, in turns, so that the difference is
+what Memoranda adds. The machine should be quiet; the load is printed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any
 import httpx
 import uvicorn
 
-from recollect import Recollect, Subject
-from recollect.agent.history import History
-from recollect.models.scripted_app import scripted_app
+from memoranda import Memoranda, Subject
+from memoranda.providers.chat.scripted_app import scripted_app
+from memoranda.responses.history import History
 
 WORDS = [
     "The",
@@ -189,7 +189,7 @@ class Bench:
             if i >= 0:
                 straight.append(one)
                 through.append(other)
-        print(f"\nfirst token: model alone {p50(straight):.2f} ms, through Recollect {p50(through):.2f} ms,")
+        print(f"\nfirst token: model alone {p50(straight):.2f} ms, through Memoranda {p50(through):.2f} ms,")
         print(f"  added {p50(through) - p50(straight):.2f} ms (p50)")
 
     def deltas(self, pid: int, count: int) -> None:
@@ -243,7 +243,7 @@ async def chain(turns: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "script.json"
         place.write_text(json.dumps(script))
-        async with await Recollect.open(
+        async with await Memoranda.open(
             Path(folder) / "data", embedder={"url": "hash:256"}, model={"url": f"scripted:{place}"}
         ) as r:
             last: str | None = None
@@ -275,11 +275,11 @@ def main() -> None:
         return
     print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
-        port, log = Path(folder) / "port", Path(folder) / "data" / "recollect.lock"
+        port, log = Path(folder) / "port", Path(folder) / "data" / "memoranda.lock"
         me = [sys.executable, __file__, "--model-server", str(port), "--deltas", str(asked.deltas)]
         with process(me, lambda: port.read_text() or None if port.exists() else None) as (found, _):
             model = f"http://127.0.0.1:{found}/v1"
-            serve = [sys.executable, "-m", "recollect", "serve", "--port", "0", "--data", str(log.parent)]
+            serve = [sys.executable, "-m", "memoranda", "serve", "--port", "0", "--data", str(log.parent)]
             sets = ["--set", f"model.url={model}", "--set", "model.name=scripted"]
             with process([*serve, *sets], lambda: _address(log)) as (house, pid):
                 bench = Bench(model, house, asked.rounds)

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import psycopg
 
-import recollect
+import memoranda
 
 PERIOD = 0.1
 CALLERS = 4
@@ -64,7 +64,7 @@ class Held:
 
     def __init__(self, folder: Path, name: str, url: str, share: float, more: list[str]) -> None:
         self.log = folder / f"{name}.log"
-        command = [sys.executable, "-m", "recollect", "serve", "--port", "0", "--data", ":memory:"]
+        command = [sys.executable, "-m", "memoranda", "serve", "--port", "0", "--data", ":memory:"]
         sets = ["--set", f"database.url={url}", "--set", "embedder.url=hash:384"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([*command, *sets, *more], stdout=log, stderr=log)
@@ -77,7 +77,7 @@ class Held:
     def _address(self) -> str:
         while self.process.poll() is None:
             said = self.log.read_text()
-            if said.startswith("Recollect serves"):
+            if said.startswith("Memoranda serves"):
                 return said.split("\n")[0].split("http://")[1].strip()
             time.sleep(0.05)
         raise SystemExit(self.log.read_text())
@@ -176,7 +176,7 @@ def main() -> None:
     given = parser.parse_args()
     with database(given.url) as url, tempfile.TemporaryDirectory() as folder:
         draw = random.Random(1)
-        with recollect.open(":memory:", database={"url": url}, embedder={"url": "hash:384"}) as opened:
+        with memoranda.open(":memory:", database={"url": url}, embedder={"url": "hash:384"}) as opened:
             for at in range(0, given.memories, 1_000):
                 opened.memories.add_many(
                     f"{' '.join(draw.choices(WORDS, k=12))} {at + i}" for i in range(1_000)

@@ -20,10 +20,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from growth import LANGUAGE, vectors
-from recollect import Recollect
-from recollect.jobs import MEMORY_LANE
-from recollect.rows import moment
-from recollect.sessions import keeping
+from memoranda import Memoranda
+from memoranda.clock import moment
+from memoranda.sessions import keeping
+from memoranda.store.jobs import MEMORY_LANE
 
 BEGAN = 1_700_000_000_000_000
 MINUTE = 60_000_000
@@ -40,7 +40,7 @@ def message(i: int) -> dict[str, Any]:
     return {"content": LANGUAGE.text(i), "speaker": SPEAKERS[i % 3], "occurred_at": moment(at)}
 
 
-async def fill(rc: Recollect, start: int, stop: int) -> None:
+async def fill(rc: Memoranda, start: int, stop: int) -> None:
     """Observes messages up to a number, in all channels alike."""
     for at in range(start // CHANNELS, stop // CHANNELS, 1_000):
         until = min(stop // CHANNELS, at + 1_000)
@@ -59,7 +59,7 @@ async def cpu(act: Callable[[int], Awaitable[Any]]) -> float:
     return statistics.median(spent) * 1_000
 
 
-async def beside(rc: Recollect, size: int) -> tuple[float, float]:
+async def beside(rc: Memoranda, size: int) -> tuple[float, float]:
     """CPU milliseconds of a plain write that brings its vector, and of observing one message."""
     held = vectors(TIMES, size, None)[:, :DIM]
 
@@ -89,7 +89,7 @@ async def growing(sizes: list[int]) -> list[tuple[int, float, float]]:
     """Costs at each size."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        async with await Recollect.open(**settings(folder)) as rc:
+        async with await Memoranda.open(**settings(folder)) as rc:
             held = 0
             for size in sizes:
                 await fill(rc, held, size)
@@ -105,10 +105,10 @@ async def summarizing(sessions: int) -> float:
     keeping.QUIET = 0
     with tempfile.TemporaryDirectory() as folder:
         given = settings(folder) | {"sessions": {"summarize": False, "batch_size": 1_000}}
-        async with await Recollect.open(**given) as rc:
+        async with await Memoranda.open(**given) as rc:
             await fill(rc, 0, sessions * SESSION)
         given["sessions"] = {"summarize": True}
-        async with await Recollect.open(**given) as rc:
+        async with await Memoranda.open(**given) as rc:
             core = rc.core
 
             def reopen(c: Any) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import recollect
+import memoranda
 from growth import LANGUAGE
 from index import make_vectors
-from recollect.types import Query, Subject
+from memoranda.types import Query, Subject
 
 DIM, BATCH, QUERIES, ROUNDS = 384, 1_000, 100, 2
 WITHOUT = "none"
@@ -133,7 +133,7 @@ def one_round(name: str, count: int) -> dict[str, float]:
 def filled(folder: Path, config: dict[str, Any], count: int, indexed: bool) -> dict[str, float]:
     """The figures of one configuration."""
     texts, vectors = rows_of(count)
-    with recollect.open(folder, **config) as rc:
+    with memoranda.open(folder, **config) as rc:
         if not indexed:
             derived = rc.inner.core.store.derived
             derived.inside = lambda c, applied: None  # type: ignore[method-assign]

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.filters import EVERYTHING, Compare, Filter
-from recollect.text.terms import query_terms, terms
-from recollect.words import WORDS, WordDoc, Words, open_words
+from memoranda.filters import EVERYTHING, Compare, Filter
+from memoranda.indexes.keyword import WORDS, WordDoc, Words, open_words
+from memoranda.text.terms import query_terms, terms
 
 SCOPE = 5_000
 BATCH = 500

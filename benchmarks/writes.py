@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-import recollect
-from recollect.embedders import open_embedder
+import memoranda
+from memoranda.providers.embeddings import open_embedder
 
 WORDS = [
     "we",
@@ -62,7 +62,7 @@ def main() -> None:
     asyncio.run(embedder.embed(["warm"]))
     with (
         tempfile.TemporaryDirectory() as folder,
-        recollect.open(Path(folder) / "data", embedder={"url": args.embedder}) as rc,
+        memoranda.open(Path(folder) / "data", embedder={"url": args.embedder}) as rc,
     ):
         rc.memories.add("warm")
         for round_ in range(3):

@@ -27,12 +27,12 @@ def get_weather(city: str) -> str:
 
 async def main(store: str, question: str) -> None:
     set_tracing_disabled(True)  # traces go to OpenAI
-    url = os.environ.get("RECOLLECT_URL", "http://127.0.0.1:8377")
+    url = os.environ.get("MEMORANDA_URL", "http://127.0.0.1:8377")
     client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none")
     agent = Agent(
         name="helper",
         instructions="Use the manuals.",
-        model=OpenAIResponsesModel(os.environ.get("RECOLLECT_MODEL", "extractive"), client),
+        model=OpenAIResponsesModel(os.environ.get("MEMORANDA_MODEL", "extractive"), client),
         tools=[FileSearchTool([store], include_search_results=True), get_weather],
     )
     session = OpenAIConversationsSession(openai_client=client)

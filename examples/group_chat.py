@@ -5,9 +5,9 @@ printf 'Ana: I live in Porto now.\nBen: @bot where does Ana live?\n' | python ex
 
 import sys
 
-import recollect
+import memoranda
 
-with recollect.open(sys.argv[1], facts={"capture_rules": True}) as r:
+with memoranda.open(sys.argv[1], facts={"capture_rules": True}) as r:
     for line in sys.stdin:
         speaker, _, text = line.strip().partition(": ")
         said = r.observe(

@@ -10,9 +10,9 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 
 store, question = sys.argv[1:]
-url = os.environ.get("RECOLLECT_URL", "http://127.0.0.1:8377")
+url = os.environ.get("MEMORANDA_URL", "http://127.0.0.1:8377")
 chat = ChatOpenAI(
-    model=os.environ.get("RECOLLECT_MODEL", "extractive"),
+    model=os.environ.get("MEMORANDA_MODEL", "extractive"),
     base_url=f"{url}/v1",
     api_key="none",
     use_responses_api=True,

@@ -6,8 +6,8 @@ import { createReadStream } from 'node:fs';
 import OpenAI from 'openai';
 
 const [path, question] = process.argv.slice(-2);
-const url = process.env.RECOLLECT_URL ?? 'http://127.0.0.1:8377';
-const model = process.env.RECOLLECT_MODEL ?? 'extractive';
+const url = process.env.MEMORANDA_URL ?? 'http://127.0.0.1:8377';
+const model = process.env.MEMORANDA_MODEL ?? 'extractive';
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none' });
 
 const store = await client.vectorStores.create({ name: 'manuals' });

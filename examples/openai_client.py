@@ -9,8 +9,8 @@ import sys
 from openai import OpenAI
 
 path, question = sys.argv[1:]
-url = os.environ.get("RECOLLECT_URL", "http://127.0.0.1:8377")
-model = os.environ.get("RECOLLECT_MODEL", "extractive")
+url = os.environ.get("MEMORANDA_URL", "http://127.0.0.1:8377")
+model = os.environ.get("MEMORANDA_MODEL", "extractive")
 client = OpenAI(base_url=f"{url}/v1", api_key="none")
 
 store = client.vector_stores.create(name="manuals")

@@ -7,14 +7,14 @@ import { stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
 
 const [store, question] = process.argv.slice(-2);
-const url = process.env.RECOLLECT_URL ?? 'http://127.0.0.1:8377';
-const recollect = createOpenAI({ baseURL: `${url}/v1`, apiKey: 'none' });
+const url = process.env.MEMORANDA_URL ?? 'http://127.0.0.1:8377';
+const memoranda = createOpenAI({ baseURL: `${url}/v1`, apiKey: 'none' });
 
 const answer = streamText({
-  model: recollect(process.env.RECOLLECT_MODEL ?? 'extractive'),
+  model: memoranda(process.env.MEMORANDA_MODEL ?? 'extractive'),
   prompt: question,
   tools: {
-    file_search: recollect.tools.fileSearch({ vectorStoreIds: [store] }),
+    file_search: memoranda.tools.fileSearch({ vectorStoreIds: [store] }),
     get_weather: tool({
       description: 'The weather of a city',
       inputSchema: z.object({ city: z.string() }),

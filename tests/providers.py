@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from recollect.embedders.hash import HashEmbedder
-from recollect.text import tokens
+from memoranda.providers.embeddings.hash import HashEmbedder
+from memoranda.text import tokens
 
 
 @dataclass

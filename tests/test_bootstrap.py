@@ -26,7 +26,7 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     places = {"ROOT": tmp_path, "VENV": tmp_path / ".venv", "PINS": tmp_path / "requirements"}
     for name, place in places.items():
         monkeypatch.setattr(module, name, place)
-    monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / ".recollect.json")
+    monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / ".memoranda.json")
     for folder in ("requirements", ".venv"):
         (tmp_path / folder).mkdir()
     (tmp_path / "requirements" / "runtime.txt").write_text("numpy==2\n")

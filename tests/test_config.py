@@ -14,8 +14,7 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.agent.profiles import NewProfile, configured_profiles
-from recollect.config import (
+from memoranda.config import (
     Config,
     Embedder,
     Model,
@@ -26,10 +25,11 @@ from recollect.config import (
     load,
     sources,
 )
-from recollect.config.layers import RESERVED, nested, variable
-from recollect.config.sections import ServerKey, field_types, own_types, value_of
-from recollect.embedders import open_embedder
-from recollect.errors import ConfigError
+from memoranda.config.layers import RESERVED, nested, variable
+from memoranda.config.sections import ServerKey, field_types, own_types, value_of
+from memoranda.errors import ConfigError
+from memoranda.providers.embeddings import open_embedder
+from memoranda.responses.profiles import NewProfile, configured_profiles
 
 DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
 OWN = own_types()
@@ -44,7 +44,7 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def from_file(text: str, env: Mapping[str, str] | None = None, **overrides: object) -> Config:
-    path = Path("recollect.yaml")
+    path = Path("memoranda.yaml")
     path.write_text(text)
     return load(env=env or {}, overrides=overrides)
 
@@ -77,22 +77,22 @@ def test_every_default_may_be_written_in_file_and_environment(key: str) -> None:
     value = value_of(Config(), key)
     text = yaml.safe_dump(nested({key: value}))
     assert value_of(from_file(text), key) == value
-    Path("recollect.yaml").unlink()
+    Path("memoranda.yaml").unlink()
     told = "null" if value is None else str(value)
     assert value_of(load(env={variable(key): told}), key) == value
 
 
 def test_overrides_before_environment_before_file_before_default() -> None:
     text = "server: {port: 1, host: file, log_level: error}"
-    env = {"RECOLLECT_SERVER__PORT": "2", "RECOLLECT_SERVER__HOST": "environment"}
+    env = {"MEMORANDA_SERVER__PORT": "2", "MEMORANDA_SERVER__HOST": "environment"}
     config = from_file(text, env, **{"server.port": 3})
     assert (config.server.port, config.server.host, config.server.log_level) == (3, "environment", "error")
     assert config.server.request_timeout == 30.0
     origins = {name: setting(config, f"server.{name}").origin for name in ("port", "host", "log_level")}
     assert origins == {
         "port": "override",
-        "host": "environment RECOLLECT_SERVER__HOST",
-        "log_level": "recollect.yaml",
+        "host": "environment MEMORANDA_SERVER__HOST",
+        "log_level": "memoranda.yaml",
     }
     assert setting(config, "server.request_timeout").origin == "default"
 
@@ -105,12 +105,12 @@ def test_overrides_are_dotted_or_nested_and_take_paths(tmp_path: Path) -> None:
 
 
 def test_the_file_is_the_argument_then_the_variable_then_the_usual_name() -> None:
-    for name in ("argument", "variable", "recollect"):
+    for name in ("argument", "variable", "memoranda"):
         Path(f"{name}.yaml").write_text(f"data: {name}")
-    env = {"RECOLLECT_CONFIG": "variable.yaml"}
+    env = {"MEMORANDA_CONFIG": "variable.yaml"}
     assert load(Path("argument.yaml"), env).data == "argument"
     assert load(env=env).data == "variable"
-    assert load(env={}).data == "recollect"
+    assert load(env={}).data == "memoranda"
 
 
 def test_one_scope_weight_leaves_the_others() -> None:
@@ -126,7 +126,7 @@ def test_a_home_folder_is_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_variable_is_not_set() -> None:
-    assert load(env={"RECOLLECT_SERVER__PORT": "", "RECOLLECT_CONFIG": ""}) == Config()
+    assert load(env={"MEMORANDA_SERVER__PORT": "", "MEMORANDA_CONFIG": ""}) == Config()
 
 
 def test_reserved_variables_are_left_alone() -> None:
@@ -136,8 +136,8 @@ def test_reserved_variables_are_left_alone() -> None:
 
 
 def test_values_are_filled_from_the_environment() -> None:
-    env = {"PORT": "99", "FOLDER": "/srv", "RECOLLECT_PART": "x"}
-    config = from_file("data: ${FOLDER}/memory-${RECOLLECT_PART}\nserver: {port: '${PORT}'}", env)
+    env = {"PORT": "99", "FOLDER": "/srv", "MEMORANDA_PART": "x"}
+    config = from_file("data: ${FOLDER}/memory-${MEMORANDA_PART}\nserver: {port: '${PORT}'}", env)
     assert (config.data, config.server.port) == ("/srv/memory-x", 99)
     assert from_file("data: a$${FOLDER}$").data == "a${FOLDER}$"
 
@@ -149,16 +149,16 @@ def test_server_keys_take_the_secret_from_one_of_three_places() -> None:
     Path("secret").write_text("from-file\n")
     text = """keys:
       - {name: a, role: admin, key: written}
-      - {name: b, role: service, key_env: RECOLLECT_KEY_B, tenant: acme}
+      - {name: b, role: service, key_env: MEMORANDA_KEY_B, tenant: acme}
       - {name: c, role: member, key_file: secret, user: ada}
       - {name: d, role: reader, key: "${D}"}"""
-    config = from_file(text, {"RECOLLECT_KEY_B": "from-environment", "D": "filled"})
+    config = from_file(text, {"MEMORANDA_KEY_B": "from-environment", "D": "filled"})
     assert [key.key for key in config.keys] == ["written", "from-environment", "from-file", "filled"]
     assert [(key.tenant, key.user) for key in config.keys[1:3]] == [("acme", None), ("default", "ada")]
 
 
 def test_server_keys_from_a_variable() -> None:
-    config = load(env={"RECOLLECT_KEYS": "[{name: ci, role: reader, key: s}]"})
+    config = load(env={"MEMORANDA_KEYS": "[{name: ci, role: reader, key: s}]"})
     assert config.keys == (ServerKey(name="ci", role="reader", key="s"),)
 
 
@@ -261,10 +261,10 @@ def test_secrets_are_shown_nowhere() -> None:
         ("agents: {}", "agents", "must be a list of agent profiles"),
         ("embedder: {url: minilm}", "embedder.url", "must be a URL such as `memory:`, not 'minilm'"),
         ("keys: {}", "keys", "must be a list of keys"),
-        ("- a", "recollect.yaml", "must hold `key: value` lines"),
-        ("data: [", "recollect.yaml", "is not valid YAML: line 1"),
-        ("data: a\nserver: {}\ndata: b", "recollect.yaml", "line 3: `data` is written twice; keep one"),
-        ("server:\n  port: 1\n  port: 2", "recollect.yaml", "line 3: `port` is written twice"),
+        ("- a", "memoranda.yaml", "must hold `key: value` lines"),
+        ("data: [", "memoranda.yaml", "is not valid YAML: line 1"),
+        ("data: a\nserver: {}\ndata: b", "memoranda.yaml", "line 3: `data` is written twice; keep one"),
+        ("server:\n  port: 1\n  port: 2", "memoranda.yaml", "line 3: `port` is written twice"),
         ("summarization: {strategy: sometimes}", "summarization.strategy", "one of eager, lazy, not 'sometimes'"),
         ("memory: {consolidation: {interval: daily}}", "memory.consolidation.interval", "a duration such as 24h"),
         ("uploadask: {memory: {topKMem: 3}}", "uploadask.memory.topKMem", "did you mean `uploadask.memory.topKMems`?"),
@@ -282,14 +282,14 @@ def test_a_wrong_file_names_the_key_and_the_fix(text: str, field: str, says: str
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("RECOLLECT_SERVER__PORT", "many", "must be a whole number between 0 and 65535, not 'many'"),
-        ("RECOLLECT_SERVER_PORT", "1", "did you mean `RECOLLECT_SERVER__PORT`?"),
-        ("RECOLLECT_SERVR__PORT", "1", "did you mean `RECOLLECT_SERVER__PORT`?"),
-        ("RECOLLECT_PORT", "1", "did you mean `RECOLLECT_SERVER__PORT`?"),
-        ("RECOLLECT_DATTA", "1", "did you mean `RECOLLECT_DATA`?"),
-        ("RECOLLECT_QQ", "1", "see `docs/configuration.md`"),
-        ("RECOLLECT_KEYS", "[", "is not valid YAML"),
-        ("RECOLLECT_KEYS", "word", "must be a list of keys"),
+        ("MEMORANDA_SERVER__PORT", "many", "must be a whole number between 0 and 65535, not 'many'"),
+        ("MEMORANDA_SERVER_PORT", "1", "did you mean `MEMORANDA_SERVER__PORT`?"),
+        ("MEMORANDA_SERVR__PORT", "1", "did you mean `MEMORANDA_SERVER__PORT`?"),
+        ("MEMORANDA_PORT", "1", "did you mean `MEMORANDA_SERVER__PORT`?"),
+        ("MEMORANDA_DATTA", "1", "did you mean `MEMORANDA_DATA`?"),
+        ("MEMORANDA_QQ", "1", "see `docs/configuration.md`"),
+        ("MEMORANDA_KEYS", "[", "is not valid YAML"),
+        ("MEMORANDA_KEYS", "word", "must be a list of keys"),
         ("CONTEXT_SESSION_GAP_MINUTE", "1", "did you mean `CONTEXT_SESSION_GAP_MINUTES`?"),
         ("ANTWORT_FILESEARCH_MAX_RESULT", "1", "did you mean `ANTWORT_FILESEARCH_MAX_RESULTS`?"),
         ("CONTEXT_SESSION_GAP_MINUTES", "0", "must be a number above 0, not '0'"),
@@ -312,18 +312,18 @@ def test_a_file_that_cannot_be_read_is_named(name: str) -> None:
     with pytest.raises(ConfigError, match=f"^{re.escape(name)}: cannot be read: "):
         load(Path(name), {})
     with pytest.raises(ConfigError, match="cannot be read"):
-        load(env={"RECOLLECT_CONFIG": name})
+        load(env={"MEMORANDA_CONFIG": name})
 
 
 def test_all_mistakes_are_told_at_once_one_line_each() -> None:
-    wrong = refusal("server: {port: x}\nembeder: {}\ndata: ${NOPE}", {"RECOLLECT_QQ": "1"})
+    wrong = refusal("server: {port: x}\nembeder: {}\ndata: ${NOPE}", {"MEMORANDA_QQ": "1"})
     first, *lines = str(wrong).splitlines()
     assert first == "4 mistakes in the configuration"
     assert [line.split(":")[0].strip() for line in lines] == [
         "server.port",
         "embeder",
         "data",
-        "RECOLLECT_QQ",
+        "MEMORANDA_QQ",
     ]
 
 
@@ -357,7 +357,7 @@ def test_a_slip_in_any_key_is_refused_and_named(data: Any, key: str) -> None:
 
 @given(data=st.data(), name=st.sampled_from(sorted([*map(variable, OWN), *sources.ENVIRONMENT])))
 def test_a_slip_in_any_variable_is_refused_and_named(data: Any, name: str) -> None:
-    prefix = next(each for each in ("RECOLLECT_", *sources.PREFIXES) if name.startswith(each))
+    prefix = next(each for each in ("MEMORANDA_", *sources.PREFIXES) if name.startswith(each))
     wrong_name = prefix + data.draw(slips(name.removeprefix(prefix))).upper()
     known = {*map(variable, OWN), *sources.ENVIRONMENT} | RESERVED
     assume(wrong_name not in known and wrong_name != prefix)
@@ -417,7 +417,7 @@ def test_vector_memory_sets_search_index_and_embedder(block: str) -> None:
     assert setting(config, f"{block}.search.default_limit").note == "in force as search.default_limit"
     assert setting(config, f"{block}.dimension").note == "in force as embedder.url"
     assert setting(config, f"{block}.embeddings.model").note == "accepted, no effect yet"
-    assert setting(config, "search.default_limit").origin == f"recollect.yaml ({block}.search.default_limit)"
+    assert setting(config, "search.default_limit").origin == f"memoranda.yaml ({block}.search.default_limit)"
 
 
 def test_providers_make_embedder_urls() -> None:
@@ -504,9 +504,9 @@ def test_two_systems_that_name_two_embedders_are_told_apart() -> None:
 
 
 def test_a_key_of_the_embedder_may_be_in_a_variable_of_any_name() -> None:
-    env = {"RECOLLECT_MY_EMBEDDING_KEY": "k"}
-    assert from_file("embedder: {api_key_env: RECOLLECT_MY_EMBEDDING_KEY}", env).embedder.api_key is None
-    with pytest.raises(ConfigError, match="RECOLLECT_MY_EMBEDDING_KEY"):
+    env = {"MEMORANDA_MY_EMBEDDING_KEY": "k"}
+    assert from_file("embedder: {api_key_env: MEMORANDA_MY_EMBEDDING_KEY}", env).embedder.api_key is None
+    with pytest.raises(ConfigError, match="MEMORANDA_MY_EMBEDDING_KEY"):
         from_file("", env)
 
 
@@ -558,11 +558,11 @@ def test_a_source_key_and_ours_that_disagree_are_both_named() -> None:
 
 
 def test_a_later_layer_overrules_a_source_key() -> None:
-    env = {"RECOLLECT_SEARCH__DEFAULT_LIMIT": "9"}
+    env = {"MEMORANDA_SEARCH__DEFAULT_LIMIT": "9"}
     config = from_file("vector_memory: {search: {default_limit: 4}}", env)
     assert config.search.default_limit == 9
     note = setting(config, "vector_memory.search.default_limit").note
-    assert note.startswith("overruled by RECOLLECT_SEARCH__DEFAULT_LIMIT")
+    assert note.startswith("overruled by MEMORANDA_SEARCH__DEFAULT_LIMIT")
 
 
 def test_keys_for_later_are_kept_and_said_to_do_nothing() -> None:
@@ -582,29 +582,29 @@ def test_keys_for_later_are_kept_and_said_to_do_nothing() -> None:
 
 def test_the_short_variables_name_the_model() -> None:
     env = {
-        "RECOLLECT_MODEL_URL": "http://gpu:8000/v1",
-        "RECOLLECT_MODEL": "qwen3",
-        "RECOLLECT_MODEL_API_KEY": "hush",
+        "MEMORANDA_MODEL_URL": "http://gpu:8000/v1",
+        "MEMORANDA_MODEL": "qwen3",
+        "MEMORANDA_MODEL_API_KEY": "hush",
     }
     config = load(env=env)
     assert config.model == Model(url="http://gpu:8000/v1", name="qwen3", api_key="hush")
-    assert setting(config, "model.url").origin == "environment RECOLLECT_MODEL_URL"
+    assert setting(config, "model.url").origin == "environment MEMORANDA_MODEL_URL"
     assert "hush" not in repr(explain(config)) + repr(config) + repr(config.model)
-    assert load(env=env | {"RECOLLECT_MODEL__NAME": "qwen3"}).model == config.model
+    assert load(env=env | {"MEMORANDA_MODEL__NAME": "qwen3"}).model == config.model
     assert from_file("model: {name: other}", env).model.name == "qwen3"
 
 
 @pytest.mark.parametrize(
     ("env", "field", "says"),
     [
-        ({"RECOLLECT_MODEL": "a", "RECOLLECT_MODEL__NAME": "b"}, "RECOLLECT_MODEL",
-         "says 'a', but `RECOLLECT_MODEL__NAME` says 'b'; keep one of the two"),
-        ({"RECOLLECT_MODEL_API_KEY": "hush", "RECOLLECT_MODEL__API_KEY": "hush too"}, "RECOLLECT_MODEL_API_KEY",
-         "says '***', but `RECOLLECT_MODEL__API_KEY` says '***'"),
-        ({"RECOLLECT_MODEL_API_KEY": "hush", "RECOLLECT_MODEL__API_KEY_FILE": "/key"}, "RECOLLECT_MODEL__API_KEY_FILE",
-         "is there beside `RECOLLECT_MODEL_API_KEY`; keep one of the two"),
-        ({"RECOLLECT_MODEL_URL": "gpu"}, "RECOLLECT_MODEL_URL", "must be a URL such as"),
-        ({"RECOLLECT_MODEL_NAME": "a"}, "RECOLLECT_MODEL_NAME", "did you mean `RECOLLECT_MODEL__NAME`?"),
+        ({"MEMORANDA_MODEL": "a", "MEMORANDA_MODEL__NAME": "b"}, "MEMORANDA_MODEL",
+         "says 'a', but `MEMORANDA_MODEL__NAME` says 'b'; keep one of the two"),
+        ({"MEMORANDA_MODEL_API_KEY": "hush", "MEMORANDA_MODEL__API_KEY": "hush too"}, "MEMORANDA_MODEL_API_KEY",
+         "says '***', but `MEMORANDA_MODEL__API_KEY` says '***'"),
+        ({"MEMORANDA_MODEL_API_KEY": "hush", "MEMORANDA_MODEL__API_KEY_FILE": "/key"}, "MEMORANDA_MODEL__API_KEY_FILE",
+         "is there beside `MEMORANDA_MODEL_API_KEY`; keep one of the two"),
+        ({"MEMORANDA_MODEL_URL": "gpu"}, "MEMORANDA_MODEL_URL", "must be a URL such as"),
+        ({"MEMORANDA_MODEL_NAME": "a"}, "MEMORANDA_MODEL_NAME", "did you mean `MEMORANDA_MODEL__NAME`?"),
     ],
 )  # fmt: skip
 def test_variables_of_the_model_that_disagree_are_refused(env: dict[str, str], field: str, says: str) -> None:
@@ -615,8 +615,8 @@ def test_variables_of_the_model_that_disagree_are_refused(env: dict[str, str], f
 
 
 def test_a_variable_that_holds_the_models_key_may_have_any_name() -> None:
-    env = {"RECOLLECT_MY_MODEL_KEY": "k"}
-    assert from_file("model: {api_key_env: RECOLLECT_MY_MODEL_KEY}", env).model.api_key is None
+    env = {"MEMORANDA_MY_MODEL_KEY": "k"}
+    assert from_file("model: {api_key_env: MEMORANDA_MY_MODEL_KEY}", env).model.api_key is None
 
 
 def test_file_search_sets_what_a_response_takes_from_files() -> None:
@@ -698,7 +698,7 @@ def test_agents_are_profiles_with_an_id() -> None:
     assert profile.tools[1]["authorization"] == "hush-2"
     assert setting(config, "agents").value == ["agent_support: Support"]
     assert "hush" not in repr(explain(config)) + repr(config)
-    env = {"RECOLLECT_AGENTS": "[{id: agent_a, name: A}]"}
+    env = {"MEMORANDA_AGENTS": "[{id: agent_a, name: A}]"}
     assert [each["name"] for each in from_file("", env).agents] == ["A"]
 
 
@@ -731,7 +731,7 @@ def test_a_wrong_agent_says_which_and_why(entry: str, field: str, says: str) -> 
 
 
 def test_a_list_in_a_variable_is_yaml() -> None:
-    env = {"RECOLLECT_RESPONSES__MCP_HOSTS": "[mcp.example.com, localhost]"}
+    env = {"MEMORANDA_RESPONSES__MCP_HOSTS": "[mcp.example.com, localhost]"}
     assert load(env=env).responses.mcp_hosts == ["mcp.example.com", "localhost"]
 
 
@@ -810,7 +810,7 @@ def test_the_example_of_the_page_loads() -> None:
             text,
             {
                 name: name.lower()
-                for name in ("RECOLLECT_CI_KEY", "ACME_KEY", "TICKETS_TOKEN")
+                for name in ("MEMORANDA_CI_KEY", "ACME_KEY", "TICKETS_TOKEN")
                 if name in text
             },
         )
@@ -819,10 +819,10 @@ def test_the_example_of_the_page_loads() -> None:
 def test_reading_no_file_needs_neither_yaml_nor_numpy() -> None:
     program = """
 import sys, types, pathlib
-package = types.ModuleType("recollect")
+package = types.ModuleType("memoranda")
 package.__path__ = [sys.argv[1]]
-sys.modules["recollect"] = package
-from recollect.config import load
+sys.modules["memoranda"] = package
+from memoranda.config import load
 load(env={})
 print(*sorted({"yaml", "numpy", "pydantic", "onnxruntime"} & set(sys.modules)))
 """

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.filters import (
+from memoranda.errors import InvalidInput
+from memoranda.filters import (
     EVERYTHING,
     NOTHING,
     OPS,

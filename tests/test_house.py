@@ -6,65 +6,21 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "recollect"
+SOURCE = Path(__file__).parent.parent / "src" / "memoranda"
 
 FLOORS = [
-    {"__main__", "cli"},
-    {
-        "api",
-        "client",
-        "client_facts",
-        "client_knowledge",
-        "client_sessions",
-        "client_wire",
-        "evals",
-        "__init__",
-    },
-    {"sync", "sync_agents", "sync_facts", "sync_knowledge", "sync_sessions", "sync_upload_ask"},
-    {"recollect"},
-    {"agent", "uploadask", "backfills"},
-    {
-        "wiring",
-        "moves",
-        "upkeep",
-        "indexing",
-        "telemetry",
-        "knowledge",
-        "filing",
-        "costs",
-        "contexts",
-        "facts",
-        "sessions",
-    },
-    {"memories"},
-    {"transfer", "duplicates"},
-    {"ingest", "recall", "forgetting", "enrich"},
-    {"jobs", "listing", "ledger"},
+    {"__main__"},
+    {"cli"},
+    {"__init__", "client", "evals", "server"},
+    {"app"},
+    {"document_qa", "responses"},
+    {"contexts", "facts"},
+    {"knowledge", "memories", "sessions"},
     {"store"},
-    {"writing"},
-    {"rescore"},
-    {"derived", "candidates", "features"},
-    {"replay"},
-    {"changes", "visibility"},
-    {"drafts"},
-    {"rows"},
-    {
-        "db",
-        "indexes",
-        "words",
-        "embedders",
-        "folder",
-        "threads",
-        "portal",
-        "reading",
-        "readers",
-        "blobs",
-        "models",
-    },
-    {"provider", "assemble"},
-    {"text", "config", "rank", "rerank", "shapes", "prompts"},
-    {"filters", "types"},
-    {"errors"},
+    {"indexes"},
+    {"providers", "readers", "storage"},
+    {"concurrency", "config", "filters", "text", "validation"},
+    {"clock", "errors", "types"},
 ]
 """Rooms by floor, the highest first. A room imports from its own floor or below, never from above."""
 
@@ -79,7 +35,7 @@ def room(module: str) -> str:
 def modules() -> dict[str, ast.Module]:
     found = {}
     for path in SOURCE.rglob("*.py"):
-        name = ".".join(("recollect", *path.relative_to(SOURCE).with_suffix("").parts))
+        name = ".".join(("memoranda", *path.relative_to(SOURCE).with_suffix("").parts))
         found[name.removesuffix(".__init__")] = ast.parse(path.read_text("utf-8"))
     return found
 
@@ -89,8 +45,8 @@ def imports(tree: ast.Module, known: set[str]) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "recollect"}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "recollect":
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "memoranda"}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "memoranda":
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found.add(full if full in known else node.module)

@@ -87,7 +87,7 @@ def test_the_answer_that_is_shown_is_the_answer(tmp_path: Path) -> None:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """A server on the folder, as its address."""
-    command = [sys.executable, "-m", "recollect", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "memoranda", "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         yield server.stderr.readline().split()[-1]
@@ -97,12 +97,12 @@ def served(folder: Path) -> Iterator[str]:
 
 def program(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "recollect", *words], cwd=cwd, capture_output=True, text=True
+        [sys.executable, "-m", "memoranda", *words], cwd=cwd, capture_output=True, text=True
     )
 
 
 def shell(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the lines with this Python's `recollect` first on the path, and stops at the first that fails."""
+    """Runs the lines with this Python's `memoranda` first on the path, and stops at the first that fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path}
     return subprocess.run(["sh", "-e", "-c", script], cwd=cwd, env=env, capture_output=True, text=True)

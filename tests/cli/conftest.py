@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from recollect.cli import app
-from recollect.client import Client
+from memoranda.cli import app
+from memoranda.client import Client
 from support.waiting import until
 
 
@@ -23,7 +23,7 @@ class Calls:
     """`run("add", "text")` calls a command; `json` also reads its answer and fails when it failed."""
 
     def __call__(self, *words: str, given: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(app, list(words), input=given, prog_name="recollect")
+        return CliRunner().invoke(app, list(words), input=given, prog_name="memoranda")
 
     def json(self, *words: str, given: str | bytes | None = None) -> Any:
         result = self(*words, "--json", given=given)
@@ -34,7 +34,7 @@ class Calls:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RECOLLECT_EMBEDDER__URL", "hash:64")
+    monkeypatch.setenv("MEMORANDA_EMBEDDER__URL", "hash:64")
     return Calls()
 
 
@@ -44,8 +44,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     folder = tmp_path_factory.mktemp("served") / "data"
     log = folder.with_suffix(".log")  # a pipe that nobody reads would fill, and stop the server
     with log.open("wb") as said, subprocess.Popen(
-        [sys.executable, "-m", "recollect", "serve", "--port", "0", "--data", str(folder)],
-        env={**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}, stderr=said,
+        [sys.executable, "-m", "memoranda", "serve", "--port", "0", "--data", str(folder)],
+        env={**os.environ, "MEMORANDA_EMBEDDER__URL": "hash:64"}, stderr=said,
     ) as process:  # fmt: skip
         until(log.read_text, "the first line of the server", accept=lambda text: "\n" in text)
         yield log.read_text().splitlines()[0].split()[-1], folder
@@ -57,7 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 def served(run: Calls, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
     """Calls of commands that go through a server, which holds nothing before and after."""
     url, folder = server
-    monkeypatch.setenv("RECOLLECT_DATA", str(folder))
+    monkeypatch.setenv("MEMORANDA_DATA", str(folder))
     yield run
     with Client(url) as client:
         for store in client.knowledge.stores.list(limit=100).data:

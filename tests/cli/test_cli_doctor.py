@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.models.server import serving
 
-from recollect import sync
-from recollect.cli import checks
-from recollect.embedders.local import WEIGHTS
-from recollect.indexes import VectorBatch
-from recollect.rows import attributes, fetch
+from memoranda.app import blocking
+from memoranda.cli import checks
+from memoranda.indexes.vector import VectorBatch
+from memoranda.providers.embeddings.local import WEIGHTS
+from memoranda.store.rows import attributes, fetch
 
 
 def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:
@@ -27,12 +27,12 @@ def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dic
 
 def test_a_healthy_folder_is_ok(run: Any, tmp_path: Path) -> None:
     run.json("add", "one")
-    (tmp_path / "recollect-data").chmod(0o700)
+    (tmp_path / "memoranda-data").chmod(0o700)
     result = run("doctor")
     assert result.exit_code == 0
     assert result.stdout.endswith("\nOK\n")
     assert "embedder.url" in result.stdout
-    assert "environment RECOLLECT_EMBEDDER__URL" in result.stdout
+    assert "environment MEMORANDA_EMBEDDER__URL" in result.stdout
     _, found, _ = findings(run)
     assert {one["state"] for one in found.values()} == {"ok"}
     assert found["memories"]["found"] == "1, with 1 vectors, all in both indexes"
@@ -51,12 +51,12 @@ def test_a_folder_that_is_not_there_is_not_made(run: Any, tmp_path: Path) -> Non
     code, found, _ = findings(run)
     assert code == 0
     assert "the first write makes it" in found["folder"]["found"]
-    assert not (tmp_path / "recollect-data").exists()
+    assert not (tmp_path / "memoranda-data").exists()
 
 
 def test_a_folder_that_others_can_read_is_noted(run: Any, tmp_path: Path) -> None:
     run.json("add", "one")
-    (tmp_path / "recollect-data").chmod(0o755)
+    (tmp_path / "memoranda-data").chmod(0o755)
     code, found, _ = findings(run)
     assert (code, found["folder"]["state"]) == (0, "note")
     assert "chmod o-rwx" in found["folder"]["fix"]
@@ -64,7 +64,7 @@ def test_a_folder_that_others_can_read_is_noted(run: Any, tmp_path: Path) -> Non
 
 def test_a_broken_database_is_found(run: Any, tmp_path: Path) -> None:
     run.json("add", "one")
-    path = tmp_path / "recollect-data" / "recollect.db"
+    path = tmp_path / "memoranda-data" / "memoranda.db"
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     code, found, _ = findings(run)
     assert code == 1
@@ -94,7 +94,7 @@ def test_counts_that_disagree_are_found() -> None:
 
 
 def test_vectors_that_differ_are_found(tmp_path: Path) -> None:
-    with sync.open(tmp_path / "recollect-data", embedder={"url": "hash:64"}) as opened:
+    with blocking.open(tmp_path / "memoranda-data", embedder={"url": "hash:64"}) as opened:
         opened.memories.add_many([f"text {n}" for n in range(40)])
         store = opened.inner.core.store
         assert list(checks.rows(store))[-1].state == "ok"
@@ -111,7 +111,7 @@ def test_vectors_that_differ_are_found(tmp_path: Path) -> None:
 
 
 def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "recollect.yaml").write_text("serfer:\n  port: 1\nsearch:\n  default_limit: none\n")
+    (tmp_path / "memoranda.yaml").write_text("serfer:\n  port: 1\nsearch:\n  default_limit: none\n")
     code, found, _ = findings(run)
     assert (code, found["configuration"]["state"]) == (1, "broken")
     assert "server" in found["configuration"]["found"]
@@ -119,7 +119,7 @@ def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) ->
 
 
 def test_keys_without_effect_are_told(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "recollect.yaml").write_text("uploadask:\n  memory:\n    memoryVectorDim: 7\n")
+    (tmp_path / "memoranda.yaml").write_text("uploadask:\n  memory:\n    memoryVectorDim: 7\n")
     code, found, told = findings(run)
     assert (code, found["configuration"]["state"]) == (0, "note")
     assert "uploadask.memory.memoryVectorDim" in found["configuration"]["found"]
@@ -131,7 +131,7 @@ def test_the_language_model_is_asked(run: Any, tmp_path: Path) -> None:
     assert found["language model"]["state"] == "ok"
     assert "quoted" in found["language model"]["found"]
     with serving([{"text": "Yes."}]) as (url, received):
-        (tmp_path / "recollect.yaml").write_text(f"model:\n  url: {url}\n  name: some\n")
+        (tmp_path / "memoranda.yaml").write_text(f"model:\n  url: {url}\n  name: some\n")
         _, found, _ = findings(run)
     assert found["language model"] == {
         "name": "language model",
@@ -146,7 +146,7 @@ def test_the_language_model_is_asked(run: Any, tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_told(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "recollect.yaml").write_text("keys:\n  - {name: ops, role: admin, key: s3cr3t-value}\n")
+    (tmp_path / "memoranda.yaml").write_text("keys:\n  - {name: ops, role: admin, key: s3cr3t-value}\n")
     assert "s3cr3t-value" not in run("doctor").stdout
     assert "s3cr3t-value" not in run("doctor", "--json").stdout
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from recollect.cli.app import COMMANDS, app
+from memoranda.cli.app import COMMANDS, app
 
 TEXT = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
 GROUP = typer.main.get_command(app)
@@ -26,7 +26,7 @@ def section(name: str) -> str:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_listed(name: str) -> None:
-    assert f"| `recollect {name}" in TEXT
+    assert f"| `memoranda {name}" in TEXT
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -192,7 +192,7 @@ def test_stores_by_id_and_name_are_apart(run: Any, write: Write) -> None:
     assert run.json("stores", "delete", "one")["files_deleted"] == 1
     assert [one["name"] for one in run.json("stores")] == ["two"]
     assert run.json("stores", "delete", "two", "--keep-files")["files_deleted"] == 0
-    assert "recollect index makes one" in run("stores").stderr
+    assert "memoranda index makes one" in run("stores").stderr
     assert run.json("stores") == []
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from pysqlite3 import dbapi2 as sqlite
 
-import recollect
-from recollect.errors import InvalidInput
+import memoranda
+from memoranda.errors import InvalidInput
 
 Write = Callable[[str, "str | bytes"], Path]
 EMBEDDER = {"url": "hash:64"}
@@ -23,11 +23,11 @@ AUDITED = """
 import json, os, sys, traceback
 from pathlib import Path
 
-import recollect
-from recollect.cli import app
+import memoranda
+from memoranda.cli import app
 from typer.testing import CliRunner
 
-READERS = ("reading.py", "filing.py", "indexing.py", "sources.py", "paths.py", "detect.py")
+READERS = ("scan.py", "document_sync.py", "memory_sync.py", "sources.py", "paths.py", "detect.py")
 here, words = Path.cwd(), sys.argv[1:]
 opened, watching = [], False
 
@@ -42,7 +42,7 @@ def record(event, arguments):
 
 
 sys.addaudithook(record)
-with recollect.open("other/data", embedder={"url": "hash:64"}) as beside:
+with memoranda.open("other/data", embedder={"url": "hash:64"}) as beside:
     beside.memories.add("a memory of the other folder")
     watching = True
     result = CliRunner().invoke(app, ["index", ".", *words, "--json"])
@@ -69,16 +69,16 @@ def test_no_file_of_a_data_folder_is_opened(
     run.json("add", "a memory of the default folder")
     with in_use(tmp_path / "notes.sqlite"):
         command = [sys.executable, "-c", AUDITED, *words]
-        environment = {**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}
+        environment = {**os.environ, "MEMORANDA_EMBEDDER__URL": "hash:64"}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     told, opened = json.loads(done.stdout)
-    stored = "recollect-data/files/"  # the bytes that the store keeps of what it read
+    stored = "memoranda-data/files/"  # the bytes that the store keeps of what it read
     assert {name for name, reading in opened if reading and not name.startswith(stored)} == {"note.md"}
-    assert [name for name, _ in opened if "recollect.db" in name or ".sqlite" in name] == []
+    assert [name for name, _ in opened if "memoranda.db" in name or ".sqlite" in name] == []
     reasons = {str(Path(one["path"]).relative_to(tmp_path)): one["reason"] for one in told["skipped"]}
     assert reasons == {
-        "recollect-data": "a data folder", "other/data": "a data folder",
+        "memoranda-data": "a data folder", "other/data": "a data folder",
         **dict.fromkeys(["notes.sqlite", "notes.sqlite-shm", "notes.sqlite-wal"], "an SQLite database in use"),
     }  # fmt: skip
     assert (told["files"], told["added"], told["chunks"]) == (1, 1, 1)
@@ -86,14 +86,14 @@ def test_no_file_of_a_data_folder_is_opened(
 
 def test_a_data_folder_named_is_an_error(run: Any, write: Write, tmp_path: Path) -> None:
     run.json("add", "a memory")
-    write("recollect-data/mine.txt", "a text that somebody put there")
-    for name in ("", "recollect.db", "recollect.lock", "words-tantivy", "words-tantivy/checkpoint"):
-        result = run("index", f"recollect-data/{name}")
+    write("memoranda-data/mine.txt", "a text that somebody put there")
+    for name in ("", "memoranda.db", "memoranda.lock", "words-tantivy", "words-tantivy/checkpoint"):
+        result = run("index", f"memoranda-data/{name}")
         assert result.exit_code == 2, name
         place = "part of the data folder " if name else "a data folder; "
-        assert f"{tmp_path / 'recollect-data' / name} is {place}" in " ".join(result.stderr.split()), name
+        assert f"{tmp_path / 'memoranda-data' / name} is {place}" in " ".join(result.stderr.split()), name
         assert "name the files and folders that hold the documents" in " ".join(result.stderr.split())
-    assert run.json("index", "recollect-data/mine.txt")["added"] == 1
+    assert run.json("index", "memoranda-data/mine.txt")["added"] == 1
 
 
 def test_a_database_in_use_that_is_named_is_an_error(run: Any, write: Write, tmp_path: Path) -> None:
@@ -107,11 +107,11 @@ def test_a_database_in_use_that_is_named_is_an_error(run: Any, write: Write, tmp
             )
         assert run("import", "notes.sqlite").exit_code == 2
         with (
-            recollect.open(":memory:", embedder=EMBEDDER) as opened,
+            memoranda.open(":memory:", embedder=EMBEDDER) as opened,
             pytest.raises(InvalidInput, match=r"source: .*notes\.sqlite is an SQLite database in use"),
         ):
             opened.knowledge.files.upload(path)
-    with recollect.open(":memory:", embedder=EMBEDDER) as opened:
+    with memoranda.open(":memory:", embedder=EMBEDDER) as opened:
         opened.knowledge.files.upload(path)  # closed, it is a file like any other
     write("orphan.txt-wal", "a text with a strange name")
     assert run.json("index", "orphan.txt-wal")["files"] == 1

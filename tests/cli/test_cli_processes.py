@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.client import Client
+import memoranda
+from memoranda.client import Client
 from support.waiting import until
 
-PROGRAM = [sys.executable, "-m", "recollect"]
-ENVIRONMENT = {**os.environ, "RECOLLECT_EMBEDDER__URL": "hash:64"}
+PROGRAM = [sys.executable, "-m", "memoranda"]
+ENVIRONMENT = {**os.environ, "MEMORANDA_EMBEDDER__URL": "hash:64"}
 
 
 def call(*words: str, folder: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -36,13 +36,13 @@ def call(*words: str, folder: Path, given: str | None = None) -> subprocess.Comp
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    """A server of ./recollect-data on a free port; its URL."""
+    """A server of ./memoranda-data on a free port; its URL."""
     with subprocess.Popen(
         [*PROGRAM, "serve", "--port", "0"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         first = process.stderr.readline()
-        assert first.startswith("Recollect serves"), first
+        assert first.startswith("Memoranda serves"), first
         yield first.split()[-1]
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
@@ -51,7 +51,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_second_process_is_told_who_has_the_folder(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "data", embedder={"url": "hash:64"}):
+    with memoranda.open(tmp_path / "data", embedder={"url": "hash:64"}):
         told = call("add", "one", "--data", "data", folder=tmp_path)
         looked = call("doctor", "--data", "data", "--json", folder=tmp_path)
     assert told.returncode == 1
@@ -122,18 +122,18 @@ def test_a_store_is_filled_and_searched_through_the_server(server: str, tmp_path
 
 @pytest.mark.slow
 def test_killed_while_indexing_the_next_run_goes_on(tmp_path: Path) -> None:
-    folder, data = tmp_path / "notes", tmp_path / "recollect-data"
+    folder, data = tmp_path / "notes", tmp_path / "memoranda-data"
     folder.mkdir()
     for number in range(60):
         (folder / f"{number}.txt").write_text(f"note {number}. " + "word " * (number * 20))
     for seconds in (0.0, 0.1, 0.3):
         with subprocess.Popen([*PROGRAM, "index", "notes"], cwd=tmp_path, env=ENVIRONMENT) as process:
-            until((data / "recollect.db").exists, "the database", every=0.02)
+            until((data / "memoranda.db").exists, "the database", every=0.02)
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
     done = call("index", "notes", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    with recollect.open(data, embedder={"url": "hash:64"}) as opened:
+    with memoranda.open(data, embedder={"url": "hash:64"}) as opened:
         (store,) = opened.knowledge.stores.list().data
         files = opened.knowledge.stores.files(store.id, limit=100).data
         usage = opened.knowledge.admin.usage()
@@ -152,7 +152,7 @@ def test_ctrl_c_while_indexing_says_how_to_go_on(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*PROGRAM, "index", "notes"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     ) as process:
-        files = tmp_path / "recollect-data" / "files"
+        files = tmp_path / "memoranda-data" / "files"
         until(lambda: list(files.rglob("file-*")), "the first file", every=0.02)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
@@ -170,7 +170,7 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        until((tmp_path / "recollect-data" / "recollect.lock").exists, "the lock")
+        until((tmp_path / "memoranda-data" / "memoranda.lock").exists, "the lock")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -192,13 +192,13 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
 
 
 def test_help_and_stats_do_not_load_what_they_do_not_need(tmp_path: Path) -> None:
-    look = "import sys; sys.argv[1:] = {words!r}; from recollect.cli import main\n"
+    look = "import sys; sys.argv[1:] = {words!r}; from memoranda.cli import main\n"
     look += "try: main()\nfinally: print(sorted({{m.split('.')[0] for m in sys.modules}}), file=sys.stderr)"
 
     def loaded(*words: str) -> str:
         told = subprocess.run(
             [sys.executable, "-c", look.format(words=list(words))],
-            cwd=tmp_path, env={**os.environ, "RECOLLECT_EMBEDDER__URL": ""}, capture_output=True, text=True,
+            cwd=tmp_path, env={**os.environ, "MEMORANDA_EMBEDDER__URL": ""}, capture_output=True, text=True,
         )  # fmt: skip
         assert told.returncode == 0, told.stderr
         return told.stderr

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from recollect.contexts import Context
-from recollect.sync import BlockingRecollect
-from recollect.types import Subject
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.contexts import Context
+from memoranda.types import Subject
 
 MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
 class Garden:
     """One tenant: whoever asks in it, and short ways to fill it."""
 
-    def __init__(self, rc: BlockingRecollect, tenant: str) -> None:
+    def __init__(self, rc: BlockingMemoranda, tenant: str) -> None:
         self.rc = rc
         self.tenant = tenant
         self.core = rc.inner.core
@@ -73,7 +73,7 @@ class Garden:
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any) -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any) -> Iterator[BlockingMemoranda]:
     """One product for a file of tests."""
     settings = {"embedder": {"url": "hash:256"}, "sessions": {"summarize": False}}
     with lasting_home.empty(**settings) as opened:
@@ -87,7 +87,7 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def gardens(house: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Garden]:
+def gardens(house: BlockingMemoranda, numbers: Iterator[int]) -> Callable[[], Garden]:
     """Tenants without anything, one each call."""
     return lambda: Garden(house, f"tenant{next(numbers)}")
 

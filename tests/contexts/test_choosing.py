@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.contexts import choosing
-from recollect.contexts.choosing import Chosen
-from recollect.text.terms import terms
-from recollect.types import Hit, Memory
+from memoranda.contexts import choosing
+from memoranda.contexts.choosing import Chosen
+from memoranda.text.terms import terms
+from memoranda.types import Hit, Memory
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LONG = "The lavender by the wall is cut back after it has flowered, in late summer"

@@ -8,16 +8,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import prompts
-from recollect.assemble import PARTS
-from recollect.contexts import ContextQuery, Said, choosing
-from recollect.contexts.composing import composed
-from recollect.contexts.finding import Found
-from recollect.contexts.neighbours import Window
-from recollect.knowledge.values import Passage
-from recollect.text import tokens
-from recollect.text.highlights import is_boundary
-from recollect.types import Hit, Memory
+from memoranda.contexts import ContextQuery, Said, choosing
+from memoranda.contexts.assembly import PARTS
+from memoranda.contexts.composing import composed
+from memoranda.contexts.finding import Found
+from memoranda.contexts.neighbours import Window
+from memoranda.knowledge.values import Passage
+from memoranda.text import prompts, tokens
+from memoranda.text.highlights import is_boundary
+from memoranda.types import Hit, Memory
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEXTS = st.lists(

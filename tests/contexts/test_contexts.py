@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect import prompts
-from recollect.contexts import Context, ContextQuery
-from recollect.embedders.base import Embedded, Embedder, Task
-from recollect.errors import EmbedderUnavailable, Forbidden, IndexUnavailable, InvalidInput, NotFound
+from memoranda.contexts import Context, ContextQuery
+from memoranda.errors import EmbedderUnavailable, Forbidden, IndexUnavailable, InvalidInput, NotFound
+from memoranda.providers.embeddings.base import Embedded, Embedder, Task
+from memoranda.text import prompts
 
 MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
 SAID = (

@@ -12,16 +12,16 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli import app
-from recollect.client import Client
-from recollect.contexts import ContextQuery
-from recollect.errors import InvalidInput
+from memoranda.cli import app
+from memoranda.client import Client
+from memoranda.contexts import ContextQuery
+from memoranda.errors import InvalidInput
 
 pytestmark = pytest.mark.rows_in("sqlite")
 START = """
 import sys
-from recollect.api import serve
-from recollect.config import load
+from memoranda.server import serve
+from memoranda.config import load
 given = {"data": sys.argv[1], "embedder": {"url": "hash:256"}, "server": {"port": 0}}
 serve(load(env={}, overrides=given), started=lambda url: print(url, flush=True))
 """

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from recollect.blobs import Blobs, open_blobs
-from recollect.blobs.disk import folder_names
-from recollect.db import Database, open_database
-from recollect.errors import ConfigError, Conflict, InvalidInput, NotFound, StorageError
+from memoranda.errors import ConfigError, Conflict, InvalidInput, NotFound, StorageError
+from memoranda.storage.blobs import Blobs, open_blobs
+from memoranda.storage.blobs.disk import folder_names
+from memoranda.storage.sql import Database, open_database
 
 PLACES = ("folder", "database-sqlite", "database-postgresql")
 ODD_TENANTS = (
@@ -57,7 +57,7 @@ class Place:
     def leftovers(self) -> list[str]:
         """Every byte of files that is left, by whatever name."""
         files = [
-            path for path in self.folder.rglob("*") if path.is_file() and "recollect.db" not in path.name
+            path for path in self.folder.rglob("*") if path.is_file() and "memoranda.db" not in path.name
         ]
         rows = [] if self.rows is None else self.rows.read(lambda c: c.select("SELECT id FROM blobs"))
         if self.rows is not None:
@@ -365,9 +365,9 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
 FULL = """
 import errno, resource, sys
 from pathlib import Path
-from recollect.blobs import open_blobs
-from recollect.db import open_database
-from recollect.errors import StorageError
+from memoranda.storage.blobs import open_blobs
+from memoranda.storage.sql import open_database
+from memoranda.errors import StorageError
 folder = Path(sys.argv[2])
 rows = open_database("sqlite:", folder) if sys.argv[1] == "database:" else None
 blobs = open_blobs(sys.argv[1], folder, rows)

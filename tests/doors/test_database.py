@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recollect.db import Connection, Database, open_database
-from recollect.errors import ConfigError, StorageError
+from memoranda.errors import ConfigError, StorageError
+from memoranda.storage.sql import Connection, Database, open_database
 
 ROW = (
     "seq", "rev", "id", "kind", "content", "content_hash", "dedup_key", "occurred_at", "created_at", "updated_at",

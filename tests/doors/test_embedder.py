@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recollect.embedders import DEFAULT_EMBEDDER, Embedder, Task, open_embedder
-from recollect.errors import ConfigError, EmbedderUnavailable
+from memoranda.errors import ConfigError, EmbedderUnavailable
+from memoranda.providers.embeddings import DEFAULT_EMBEDDER, Embedder, Task, open_embedder
 
 ESTIMATING = [
     "gemini:gemini-embedding-001?dimension=256&max_input_tokens=512&base_url={server}/v1beta",
@@ -46,7 +46,7 @@ ODD = [
 def server() -> str:
     """The address of a server that answers as the providers do, for as long as the tests run."""
     spec = importlib.util.spec_from_file_location(
-        "recollect_tests_providers", Path(__file__).parent.parent / "providers.py"
+        "memoranda_tests_providers", Path(__file__).parent.parent / "providers.py"
     )
     assert spec is not None
     assert spec.loader is not None
@@ -94,7 +94,7 @@ def test_a_text_has_the_same_vector_whatever_shares_its_batch(embedder: Embedder
 
 def test_another_process_makes_the_same_vectors(embedder: Embedder, request: pytest.FixtureRequest) -> None:
     code = (
-        "import asyncio, sys; from recollect.embedders import open_embedder\n"
+        "import asyncio, sys; from memoranda.providers.embeddings import open_embedder\n"
         "made = asyncio.run(open_embedder(sys.argv[1]).embed([sys.argv[2]])).vectors\n"
         "sys.stdout.buffer.write(made.tobytes())"
     )

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from recollect.db import open_database
-from recollect.errors import ConfigError, DimensionMismatch, IndexUnavailable, InvalidInput
-from recollect.filters import EVERYTHING, NOTHING, AllOf, AnyOf, Compare, Filter, matches
-from recollect.indexes import Index, VectorBatch, open_index
+from memoranda.errors import ConfigError, DimensionMismatch, IndexUnavailable, InvalidInput
+from memoranda.filters import EVERYTHING, NOTHING, AllOf, AnyOf, Compare, Filter, matches
+from memoranda.indexes.vector import Index, VectorBatch, open_index
+from memoranda.storage.sql import open_database
 
 DIM = 24
 Rows = Sequence[dict[str, Any]]

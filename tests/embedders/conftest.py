@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 _spec = importlib.util.spec_from_file_location(
-    "recollect_tests_providers", Path(__file__).parent.parent / "providers.py"
+    "memoranda_tests_providers", Path(__file__).parent.parent / "providers.py"
 )
 assert _spec is not None
 assert _spec.loader is not None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embedders.base import Calibration, Embedded, Span, Task
-from recollect.embedders.batching import ThreadedEmbedder, slices, unit
+from memoranda.providers.embeddings.base import Calibration, Embedded, Span, Task
+from memoranda.providers.embeddings.batching import ThreadedEmbedder, slices, unit
 
 
 class Gated(ThreadedEmbedder):

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recollect.embedders import CachedEmbedder, open_embedder
+from memoranda.providers.embeddings import CachedEmbedder, open_embedder
 
 
 def ask(embedder: CachedEmbedder, texts: Sequence[str]) -> tuple[np.ndarray, int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedders.base import Calibration
+from memoranda.providers.embeddings.base import Calibration
 
 calibrations = st.builds(Calibration, st.floats(-0.5, 0.4), st.floats(0.41, 0.95))
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.config import Embedder as Settings
-from recollect.embedders import CachedEmbedder, Embedded, open_embedder
-from recollect.embedders.local import WEIGHTS
-from recollect.errors import EmbedderUnavailable
+from memoranda.config import Embedder as Settings
+from memoranda.errors import EmbedderUnavailable
+from memoranda.providers.embeddings import CachedEmbedder, Embedded, open_embedder
+from memoranda.providers.embeddings.local import WEIGHTS
 from support.waiting import until
 
 pytestmark = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embedders import open_embedder
-from recollect.embedders.hash import place
-from recollect.text.hashing import digest, hash64
+from memoranda.providers.embeddings import open_embedder
+from memoranda.providers.embeddings.hash import place
+from memoranda.text.hashing import digest, hash64
 
 WORDS = [f"word{i}" for i in range(20_000)]
 
@@ -36,8 +36,8 @@ def test_texts_without_a_common_word_have_cosine_zero_on_average() -> None:
 
 
 def test_hashes_never_change() -> None:
-    assert hash64("recollect") == 3921211541710398163
-    assert place("recollect", 256) == (211, -1)
+    assert hash64("memoranda") == 16765045793701803378
+    assert place("memoranda", 256) == (114, 1)
     assert digest("") == "c804ce198ec337e3dc762bdd1a09aece"
 
 

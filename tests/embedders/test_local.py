@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.embedders import open_embedder
-from recollect.embedders.local import WEIGHTS, known_models
-from recollect.embedders.manifest import described, open_folder
-from recollect.errors import ConfigError, EmbedderUnavailable
+from memoranda.errors import ConfigError, EmbedderUnavailable
+from memoranda.providers.embeddings import open_embedder
+from memoranda.providers.embeddings.local import WEIGHTS, known_models
+from memoranda.providers.embeddings.manifest import described, open_folder
 
 POTION = WEIGHTS / "potion-base-8m"
 

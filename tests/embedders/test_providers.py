@@ -20,14 +20,14 @@ import httpx
 import numpy as np
 import pytest
 
-import recollect
-from recollect.config import Embedder as Settings
-from recollect.config import load
-from recollect.embedders import Embedded, Embedder, Task, open_embedder
-from recollect.embedders.known import KNOWN
-from recollect.embedders.remote import same_model
-from recollect.errors import ConfigError, EmbedderUnavailable
-from recollect.provider import told_wait
+import memoranda
+from memoranda.config import Embedder as Settings
+from memoranda.config import load
+from memoranda.errors import ConfigError, EmbedderUnavailable
+from memoranda.providers.embeddings import Embedded, Embedder, Task, open_embedder
+from memoranda.providers.embeddings.known import KNOWN
+from memoranda.providers.embeddings.remote import same_model
+from memoranda.providers.http import told_wait
 from support.waiting import until
 
 KEY = "sk-hush-0123456789"
@@ -790,8 +790,8 @@ def test_the_examples_of_the_page_open(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "token").write_text(KEY)
     opened_as = []
     for text in examples:
-        (tmp_path / "recollect.yaml").write_text(text.replace("/run/token", str(tmp_path / "token")))
-        config = load(tmp_path / "recollect.yaml", {})
+        (tmp_path / "memoranda.yaml").write_text(text.replace("/run/token", str(tmp_path / "token")))
+        config = load(tmp_path / "memoranda.yaml", {})
         made = open_embedder(config.embedder.url, settings=config.embedder)
         opened_as.append((made.model, made.dim))
     assert opened_as == [
@@ -811,7 +811,7 @@ def test_a_write_is_kept_while_the_provider_is_away_and_found_by_meaning_when_it
 ) -> None:
     failing(providers, provider, status=401, body={"error": {"message": "no", "code": "invalid_api_key"}})
     settings = {"url": "ollama:mine?dimension=256", "base_url": provider.url, "api_key": KEY}
-    with recollect.open(tmp_path / "data", embedder=settings) as house:
+    with memoranda.open(tmp_path / "data", embedder=settings) as house:
         house.memories.add("Biscuit is a beagle.")
         away = house.memories.search("beagle")
         assert [hit.memory.content for hit in away.results] == ["Biscuit is a beagle."]
@@ -827,7 +827,7 @@ def test_a_write_is_kept_while_the_provider_is_away_and_found_by_meaning_when_it
 def test_a_house_opens_and_answers_by_words_while_the_provider_is_away(provider: Any, tmp_path: Path) -> None:
     provider.close()
     settings = {"url": "ollama:mine?dimension=256&query_timeout=0.5&timeout=0.5", "base_url": provider.url}
-    with recollect.open(tmp_path / "data", embedder=settings) as house:
+    with memoranda.open(tmp_path / "data", embedder=settings) as house:
         house.memories.add("Biscuit is a beagle.")
         found = house.memories.search("beagle")
         assert [hit.memory.content for hit in found.results] == ["Biscuit is a beagle."]

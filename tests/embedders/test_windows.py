@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embedders.base import Span
-from recollect.embedders.windows import windows
+from memoranda.providers.embeddings.base import Span
+from memoranda.providers.embeddings.windows import windows
 
 
 @st.composite

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from recollect.evals.cli import app
-from recollect.evals.report import MEASURES
+from memoranda.evals.cli import app
+from memoranda.evals.report import MEASURES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
 
@@ -17,7 +17,7 @@ def test_every_command_and_option_is_documented() -> None:
     commands = group.commands  # type: ignore[attr-defined]
     assert set(commands) == {"synthetic", "assistant", "locomo", "beir", "fit"}
     for name, command in commands.items():
-        assert f"recollect eval {name}" in TEXT
+        assert f"memoranda eval {name}" in TEXT
         for parameter in command.params:
             for flag in parameter.opts if parameter.param_type_name == "option" else []:
                 assert f"`{flag}" in TEXT, f"{flag} of {name}"

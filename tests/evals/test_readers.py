@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.evals import beir, locomo, synthetic
+from memoranda.errors import InvalidInput
+from memoranda.evals import beir, locomo, synthetic
 
-DATA = Path(os.environ.get("RECOLLECT_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("MEMORANDA_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def need(*parts: str) -> Path:
     """A path in the folder of evaluation data, or the test is skipped."""
     path = DATA.joinpath(*parts)
     if not path.exists():
-        pytest.skip(f"{path} is not there; RECOLLECT_EVAL_DATA names the folder of evaluation data")
+        pytest.skip(f"{path} is not there; MEMORANDA_EVAL_DATA names the folder of evaluation data")
     return path
 
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli import app
-from recollect.evals.dataset import Question
-from recollect.evals.fit import Example, fitted, left_out, ranked
-from recollect.rerank import FEATURES, Weights, load
+from memoranda.cli import app
+from memoranda.evals.dataset import Question
+from memoranda.evals.fit import Example, fitted, left_out, ranked
+from memoranda.store.retrieval.rerank_weights import FEATURES, Weights, load
 
 WANTED = {"recall@5", "recall@10", "hit@10", "ndcg@10", "mrr"}
 
 
 def evaluated(*words: str) -> dict[str, Any]:
-    """The one JSON object that `recollect eval` prints, with the hash embedder."""
+    """The one JSON object that `memoranda eval` prints, with the hash embedder."""
     done = CliRunner().invoke(app, ["eval", *words, "--embedder", "hash:256", "--json"])
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from recollect.models.script import Play, script_of
-from recollect.models.scripted import ScriptedModel
-from recollect.sync import BlockingMemories, BlockingRecollect
-from recollect.sync_facts import BlockingFacts
-from recollect.types import Memory, Subject
+from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.app.blocking.facts import BlockingFacts
+from memoranda.providers.chat.script import Play, script_of
+from memoranda.providers.chat.scripted import ScriptedModel
+from memoranda.types import Memory, Subject
 from support.waiting import until
 
 UNDER_WAY = (
@@ -30,7 +30,7 @@ def on(text: str) -> datetime:
 class Talk:
     """One tenant: what is said in it, and the facts that come of it."""
 
-    def __init__(self, rc: BlockingRecollect, tenant: str) -> None:
+    def __init__(self, rc: BlockingMemoranda, tenant: str) -> None:
         self.rc = rc
         self.core = rc.inner.core
         self.tenant = tenant
@@ -102,7 +102,7 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any) -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any) -> Iterator[BlockingMemoranda]:
     """A product that captures by rules, for a file of tests; each takes a tenant of its own."""
     with lasting_home.empty(embedder={"url": "hash:256"}, facts={"capture_rules": True}) as opened:
         yield opened
@@ -114,12 +114,12 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def talk(house: BlockingRecollect, numbers: Iterator[int]) -> Talk:
+def talk(house: BlockingMemoranda, numbers: Iterator[int]) -> Talk:
     """A tenant in which nothing was said yet."""
     return Talk(house, f"tenant{next(numbers)}")
 
 
 @pytest.fixture
-def another(house: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Talk]:
+def another(house: BlockingMemoranda, numbers: Iterator[int]) -> Callable[[], Talk]:
     """More such tenants."""
     return lambda: Talk(house, f"tenant{next(numbers)}")

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import ModelUnavailable, NotFound, StorageError
-from recollect.facts import extraction
-from recollect.facts.parsing import MOST
-from recollect.models.script import Play, script_of
-from recollect.sync import BlockingRecollect
-from recollect.types import Subject
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.errors import ModelUnavailable, NotFound, StorageError
+from memoranda.facts import extraction
+from memoranda.facts.parsing import MOST
+from memoranda.providers.chat.script import Play, script_of
+from memoranda.types import Subject
 from support.waiting import until
 
 TEA = {"fact": "Mara prefers green tea", "confidence": 0.9, "tags": ["food"], "messages": [1]}
@@ -37,7 +37,7 @@ def settings(folder: Path, **facts: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
     """A product whose model says what a test tells it to."""
     with lasting_home.empty(**settings(tmp_path_factory.mktemp("script"))) as opened:
         yield opened
@@ -151,7 +151,7 @@ def test_dying_between_answer_and_write_loses_and_doubles_nothing(home: Any, tmp
         assert third.memories.count(kinds=["fact"]) == 2
 
 
-def script(rc: BlockingRecollect, *turns: dict[str, Any]) -> None:
+def script(rc: BlockingMemoranda, *turns: dict[str, Any]) -> None:
     """What the model of a product says from here on."""
     model: Any = rc.inner.core.model
     model.play = Play(script_of(list(turns)))
@@ -168,7 +168,7 @@ def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pyt
 
     monkeypatch.setattr(extraction, "learn", broken)
     with monkeypatch.context() as m:
-        m.setattr("recollect.jobs.backoff", lambda attempt: 0.05)
+        m.setattr("memoranda.store.jobs.backoff", lambda attempt: 0.05)
         subject = talk.rc.sessions_as(talk.admin)
         subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
         until(lambda: talk.core.model.asked, "a question of the model")
@@ -242,7 +242,7 @@ def test_a_second_question_tells_what_rules_cannot(home: Any, tmp_path: Path) ->
         )
 
 
-def facts(rc: BlockingRecollect) -> list[str]:
+def facts(rc: BlockingMemoranda) -> list[str]:
     return [row.content for row in rc.memories.list(kinds=["fact"], order="asc").data]
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.facts.decay import DAY, days_unused, freshness, value
-from recollect.facts.grounding import grounded
-from recollect.facts.judging import verdicts
-from recollect.facts.merging import Known, Relation, place, relation
+from memoranda.facts.decay import DAY, days_unused, freshness, value
+from memoranda.facts.grounding import grounded
+from memoranda.facts.judging import verdicts
+from memoranda.facts.merging import Known, Relation, place, relation
 
 AGAINST = Relation.CONTRADICTS
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.facts.parsing import LOOSE, MOST, UNSAID, Candidate, parsed
-from recollect.rows import moment
+from memoranda.clock import moment
+from memoranda.facts.parsing import LOOSE, MOST, UNSAID, Candidate, parsed
 
 TEA = {"fact": "Mara prefers green tea", "confidence": 0.9, "tags": ["Food", "tea"], "messages": [2, 3]}
 BEES = {"fact": "Mara is allergic to bees", "confidence": 0.8, "tags": [], "messages": [4]}

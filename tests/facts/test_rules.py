@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.facts.parsing import UNSAID
-from recollect.facts.rules import captured
+from memoranda.facts.parsing import UNSAID
+from memoranda.facts.rules import captured
 
 
 @pytest.mark.parametrize(

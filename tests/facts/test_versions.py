@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import Forbidden, NotFound
-from recollect.facts import cut
-from recollect.rows import now_micros
+from memoranda.clock import now_micros
+from memoranda.errors import Forbidden, NotFound
+from memoranda.facts import cut
 
 
 def on(text: str) -> datetime:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import recollect
+import memoranda
 
 BEGAN = datetime(2026, 1, 5, 8, tzinfo=UTC)
 LAST = 5
@@ -61,7 +61,7 @@ def talk_for_ever(opened: Any, acks: int, seed: int, writer: int) -> None:
 
 def talk(settings: dict[str, Any], path: str, seed: int) -> None:
     acks = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    opened = recollect.open(**settings)
+    opened = memoranda.open(**settings)
     os.write(acks, b'{"kind": "open"}\n')
     threads = [
         threading.Thread(target=talk_for_ever, args=[opened, acks, seed, writer], daemon=True)
@@ -74,7 +74,7 @@ def talk(settings: dict[str, Any], path: str, seed: int) -> None:
 
 
 def half(settings: dict[str, Any], plan: str) -> None:
-    opened = recollect.open(**settings)
+    opened = memoranda.open(**settings)
     print("ready", flush=True)
     sys.stdin.readline()
     for message in json.loads(Path(plan).read_text()):

@@ -14,8 +14,8 @@ import threading
 import time
 from typing import Any
 
-import recollect
-from recollect.sync import BlockingMemories
+import memoranda
+from memoranda.app.blocking import BlockingMemories
 
 QUICK = {"url": "hash:64"}
 
@@ -75,7 +75,7 @@ def slow_down(part: Any, rng: random.Random) -> None:
 def main() -> None:
     folder, path, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
     acks = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    opened = recollect.open(folder, embedder=QUICK)
+    opened = memoranda.open(folder, embedder=QUICK)
     if "slow" in sys.argv[4:]:
         store = opened.inner.core.store
         slow_down(store.index, random.Random(seed))

@@ -24,11 +24,11 @@ from typing import Any
 
 import psycopg
 
-from recollect.client import Client
+from memoranda.client import Client
 from support.processes import guard
 from support.waiting import until
 
-PROGRAM = [sys.executable, "-m", "recollect"]
+PROGRAM = [sys.executable, "-m", "memoranda"]
 LOCAL = ("memory:", "tantivy:")
 INSIDE = ("pgvector:", "tsvector:")
 MIXED = ("pgvector:", "tantivy:")
@@ -43,7 +43,7 @@ wal_keep_size = '256MB'
 wal_receiver_status_interval = 1
 wal_retrieve_retry_interval = '200ms'
 """
-OWNER = "recollect_owner"
+OWNER = "memoranda_owner"
 
 
 def free_port() -> int:
@@ -57,7 +57,7 @@ def free_port() -> int:
 
 
 class Program:
-    """`recollect serve` or `recollect worker`, or this file, as a process with its messages in a file."""
+    """`memoranda serve` or `memoranda worker`, or this file, as a process with its messages in a file."""
 
     _numbers = itertools.count()
 
@@ -97,11 +97,11 @@ class Program:
 
 
 class Server(Program):
-    """A `recollect serve` on a free port."""
+    """A `memoranda serve` on a free port."""
 
     def __init__(self, folder: Path, url: str, *settings: str, data: str = ":memory:") -> None:
         command = [*PROGRAM, "serve", "--port", "0", "--data", data, *sets(url, *settings)]
-        super().__init__(folder, command, "Recollect serves")
+        super().__init__(folder, command, "Memoranda serves")
         self.url = ""
         self.client: Client = None  # type: ignore[assignment]
 
@@ -112,7 +112,7 @@ class Server(Program):
 
 
 class Worker(Program):
-    """A `recollect worker`."""
+    """A `memoranda worker`."""
 
     def __init__(self, folder: Path, url: str, *settings: str) -> None:
         command = [*PROGRAM, "worker", "--data", ":memory:", *sets(url, *settings)]
@@ -246,17 +246,17 @@ class Postgres:
 
 def connect(url: str) -> psycopg.Connection[Any]:
     """A connection that sees the tables of the product with this URL whole."""
-    from recollect.db.pglink import address
+    from memoranda.storage.sql.pglink import address
 
     where = address(url, "url")
-    options = f"-c search_path={where.schema},public -c recollect.house=on"
+    options = f"-c search_path={where.schema},public -c memoranda.house=on"
     return psycopg.connect(where.conninfo, options=options, autocommit=True)
 
 
 @contextlib.contextmanager
 def databases(standby: bool = True) -> Iterator[list[Postgres]]:
     """A primary and, if wanted, a standby that has every acknowledged write; gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-cluster-"))
+    folder = Path(tempfile.mkdtemp(prefix="memoranda-cluster-"))
     guard().watch(folder)
     folder.chmod(0o777)  # the servers run as a user of their own
     made: list[Postgres] = []
@@ -289,8 +289,8 @@ def either(first: Postgres, second: Postgres) -> str:
 
 async def do_jobs(url: str, lease: int, table: str) -> None:
     """Works on jobs of kind `test.tick`: waits as long as the payload says, then leaves a line in `table`."""
-    from recollect import Recollect
-    from recollect.jobs import Run
+    from memoranda import Memoranda
+    from memoranda.store.jobs import Run
 
     lines = connect(url)
 
@@ -303,7 +303,7 @@ async def do_jobs(url: str, lease: int, table: str) -> None:
         return {"pid": os.getpid()}
 
     settings: dict[str, Any] = {"jobs": {"workers": 0, "lease_seconds": lease}, **local(url)}
-    async with await Recollect.open(":memory:", **settings) as opened:
+    async with await Memoranda.open(":memory:", **settings) as opened:
         opened.core.jobs.handlers["test.tick"] = tick
         await opened.core.jobs.start(4)
         print(f"ready {opened.core.jobs.owner}", flush=True)
@@ -315,10 +315,10 @@ def write_slowly(url: str, index: str, words: str) -> None:
     sys.path.insert(0, str(Path(__file__).parent))
     from child import slow_down
 
-    import recollect
+    import memoranda
 
     settings = {**local(url), "index": {"url": index}, "words": {"url": words}}
-    opened = recollect.open(":memory:", **settings)
+    opened = memoranda.open(":memory:", **settings)
     store = opened.inner.core.store
     for number, door in enumerate((store.index, store.words)):
         if not door.inside:

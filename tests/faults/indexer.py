@@ -2,7 +2,7 @@
 
 `python indexer.py fill DATA SOURCES SEED SETTINGS [DATABASE_URL]` opens DATA, says `ready`, and puts every file of
 SOURCES into the store `library`, each by its name once, while it makes, fills and deletes other stores. `python
-indexer.py work ...` only does the jobs. `python indexer.py serve SETTINGS` is `recollect serve` with the slow model.
+indexer.py work ...` only does the jobs. `python indexer.py serve SETTINGS` is `memoranda serve` with the slow model.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import recollect
-from recollect.api import serve
-from recollect.config import load
-from recollect.embedders.base import Embedded, Task
-from recollect.embedders.hash import HashEmbedder
-from recollect.filters import Compare
-from recollect.knowledge import pipeline
-from recollect.sync import BlockingRecollect
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.config import load
+from memoranda.filters import Compare
+from memoranda.knowledge import pipeline
+from memoranda.providers.embeddings.base import Embedded, Task
+from memoranda.providers.embeddings.hash import HashEmbedder
+from memoranda.server import serve
 from support.waiting import until
 
 TESTS = str(Path(__file__).parents[1])
@@ -75,7 +75,7 @@ def write_sources(folder: Path, docs: Path) -> None:
     for n in range(16):
         sections = "".join(f"# Part {at}\n\n{words(60)}\n\n## Below\n\n{words(40)}\n\n" for at in range(3))
         (folder / f"marked{n}.md").write_text(f"{sections}Grüße № {n} 語\n")
-    for n in range(10 if (Path(recollect.__file__).parent / "readers/html.py").exists() else 0):
+    for n in range(10 if (Path(memoranda.__file__).parent / "readers/html.py").exists() else 0):
         body = "".join(f"<h2>Head {at}</h2><p>{words(50)}</p>" for at in range(4))
         (folder / f"page{n}.html").write_text(f"<html><title>Page {n}</title><body>{body}</body></html>")
     (folder / LARGE).write_text("\n".join(words(14) for _ in range(1_000)))
@@ -89,7 +89,7 @@ def write_sources(folder: Path, docs: Path) -> None:
             (folder / path.name).write_bytes(path.read_bytes())
 
 
-def fill(opened: BlockingRecollect, sources: Path, rng: random.Random) -> str:
+def fill(opened: BlockingMemoranda, sources: Path, rng: random.Random) -> str:
     """Puts the files that are not there yet into the library, whose id is returned; some in one step, some in two."""
     knowledge = opened.knowledge
     stores = {one.name: one.id for one in knowledge.stores.list(limit=100).data}
@@ -111,7 +111,7 @@ def fill(opened: BlockingRecollect, sources: Path, rng: random.Random) -> str:
     return library
 
 
-def pass_by(opened: BlockingRecollect, rng: random.Random) -> None:
+def pass_by(opened: BlockingMemoranda, rng: random.Random) -> None:
     """A store of some files that goes again while they are indexed."""
     knowledge = opened.knowledge
     ids = [one.id for one in knowledge.files.list(limit=50).data]
@@ -122,7 +122,7 @@ def pass_by(opened: BlockingRecollect, rng: random.Random) -> None:
     knowledge.stores.delete(store)
 
 
-def every_file(opened: BlockingRecollect, store: str) -> Iterator[Any]:
+def every_file(opened: BlockingMemoranda, store: str) -> Iterator[Any]:
     """The files of a store, page by page."""
     after = None
     while True:
@@ -146,17 +146,17 @@ class Held(NamedTuple):
     chunks: list[tuple[Any, ...]]
 
 
-def rows(opened: BlockingRecollect, sql: str, *params: Any) -> list[tuple[Any, ...]]:
+def rows(opened: BlockingMemoranda, sql: str, *params: Any) -> list[tuple[Any, ...]]:
     """Rows of the database."""
     return opened.inner.core.store.db.read(lambda c: c.select(sql, list(params)))
 
 
-def settle(opened: BlockingRecollect) -> None:
+def settle(opened: BlockingMemoranda) -> None:
     """Waits until no work is under way."""
     until(lambda: rows(opened, UNDER_WAY), "no work under way", accept=not_)
 
 
-def held(opened: BlockingRecollect, library: str) -> dict[str, Held]:
+def held(opened: BlockingMemoranda, library: str) -> dict[str, Held]:
     """The files of the library by name; a name that is there twice is an error."""
     found: dict[str, Held] = {}
     for one in every_file(opened, library):
@@ -187,7 +187,7 @@ def check_whole(found: dict[str, Held], sources: Path) -> None:
             assert all(at in covered or text[at].isspace() for at in range(len(text))), name
 
 
-def check_nothing_else(opened: BlockingRecollect, library: str) -> None:
+def check_nothing_else(opened: BlockingMemoranda, library: str) -> None:
     """Rows, vectors, words and bytes are those of the library's files and no others."""
     core = opened.inner.core
     opened.portal.call(opened.inner._librarian.expiry.sweep(-10.0))
@@ -217,7 +217,7 @@ def check_vectors(index: Any, stored: list[tuple[Any, ...]], vectors: dict[int, 
         assert abs(near.scores[0] - 1.0) < 1e-3
 
 
-def check(opened: BlockingRecollect, sources: Path, rng: random.Random) -> dict[str, Held]:
+def check(opened: BlockingMemoranda, sources: Path, rng: random.Random) -> dict[str, Held]:
     """Lets what was begun come to its end, then holds the folder against its sources."""
     library = fill(opened, sources, rng)
     for one in opened.knowledge.stores.list(limit=100).data:
@@ -250,7 +250,7 @@ class Life:
                     "PYTHONPATH": TESTS,
                     **environment,
                     MARK: self.mark,
-                    "RECOLLECT_CONFIG": "",
+                    "MEMORANDA_CONFIG": "",
                 },
             )
         self.log = log
@@ -316,7 +316,7 @@ def living(log: Path, *words: str, **more: Any) -> Iterator[Life]:
 @contextmanager
 def connected(folder: Path) -> Iterator[Any]:
     """The rows of a folder that nobody has open."""
-    with closing(sqlite3.connect(folder / "recollect.db")) as raw:
+    with closing(sqlite3.connect(folder / "memoranda.db")) as raw:
         yield raw
 
 
@@ -375,7 +375,7 @@ def main() -> None:
     slow_model(random.Random(int(seed) + 1))
     beside = {"database": {"url": url[0]}} if url else {}
     settings = {**SETTINGS, "jobs": {**SETTINGS["jobs"], "lease_seconds": 2}, **beside, **json.loads(given)}
-    opened = recollect.open(data, **settings)
+    opened = memoranda.open(data, **settings)
     pipeline.BATCH = 60
     tell_steps(opened.inner.core, rng)
     print("ready", flush=True)

@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
-import recollect
-from recollect.errors import IndexUnavailable, StorageError
+import memoranda
+from memoranda.errors import IndexUnavailable, StorageError
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_cluster_failover", Path(__file__).with_name("cluster.py"))
+_spec = spec_from_file_location("memoranda_tests_cluster_failover", Path(__file__).with_name("cluster.py"))
 assert _spec is not None
 assert _spec.loader is not None
 cluster = module_from_spec(_spec)
@@ -146,7 +146,7 @@ class Load:
     def check(self, primary: Any, products: list[Any]) -> None:
         """Nothing acknowledged is lost, nothing is there twice, the indexes have what the rows have."""
         with primary.admin() as raw:
-            rows = raw.execute("SELECT content, id FROM recollect.memories").fetchall()
+            rows = raw.execute("SELECT content, id FROM memoranda.memories").fetchall()
         held = dict(rows)
         assert len(held) == len(rows), "a text is there twice"
         lost = {text for text, id_ in self.acknowledged.items() if held.get(text) != id_}
@@ -163,7 +163,7 @@ def loaded(url: str, placement: tuple[str, str], folder: Path) -> Iterator[tuple
     words = cluster.placed(placement)
     server = cluster.Server(folder, url, *words, f"database.retry_seconds={PATIENCE}")
     settings = cluster.local(url) | {"index": {"url": placement[0]}, "words": {"url": placement[1]}}
-    with cluster.running(server), recollect.open(":memory:", **settings) as opened:
+    with cluster.running(server), memoranda.open(":memory:", **settings) as opened:
         load = Load()
         with load.running(opened.memories, Http(server.url)):
             yield load, [opened.memories, server.client]
@@ -216,7 +216,7 @@ def test_the_server_comes_back(tmp_path: Path) -> None:
 
 SCANS = (
     "SELECT sum(coalesce(idx_scan, 0) + coalesce(seq_scan, 0)) FROM pg_stat_user_tables"
-    " WHERE schemaname = 'recollect'"
+    " WHERE schemaname = 'memoranda'"
 )
 
 
@@ -224,7 +224,7 @@ SCANS = (
 def test_a_replica_answers_searches_when_it_has_what_was_written(tmp_path: Path) -> None:
     with cluster.databases() as (primary, replica):
         database = {"url": primary.url, "replica_url": replica.url}
-        with recollect.open(":memory:", embedder={"url": "hash:64"}, database=database) as opened:
+        with memoranda.open(":memory:", embedder={"url": "hash:64"}, database=database) as opened:
             memories = opened.memories
             memories.add("the kettle is green")
 

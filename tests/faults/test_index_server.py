@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import upkeep
+import memoranda
+from memoranda.app import maintenance
 from support.waiting import until
 
 
 @pytest.mark.slow
 def test_an_index_server_that_was_away_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    server: Any = sys.modules["recollect_tests_postgres"].Server()
-    monkeypatch.setattr(upkeep, "RETRY_AFTER", 0.3)
+    server: Any = sys.modules["memoranda_tests_postgres"].Server()
+    monkeypatch.setattr(maintenance, "RETRY_AFTER", 0.3)
     url = f"pgvector:{server.fresh_url()}"
     settings = {"index": {"url": url}, "embedder": {"url": "hash:64"}, "database": {"retry_seconds": 0.5}}
-    with recollect.open(tmp_path, **settings) as rc:
+    with memoranda.open(tmp_path, **settings) as rc:
         gone = rc.memories.add("amber one").memory.id
         rewritten = rc.memories.add("basalt two").memory.id
         assert rc.memories.search("amber", mode="dense", limit=1).results[0].memory.id == gone

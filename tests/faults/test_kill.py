@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import recollect
-from recollect.embedders.hash import HashEmbedder
-from recollect.filters import Compare
-from recollect.sync import BlockingRecollect
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.filters import Compare
+from memoranda.providers.embeddings.hash import HashEmbedder
 from support.waiting import until
 
 CHILD = Path(__file__).with_name("child.py")
@@ -66,7 +66,7 @@ def live_and_die(folder: Path, acks: Path, seed: int, seconds: float, *slow: str
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def check(opened: BlockingRecollect, ledger: Ledger) -> None:
+def check(opened: BlockingMemoranda, ledger: Ledger) -> None:
     """Holds the folder against the ledger, then makes what was under way part of it."""
     held = held_rows(opened)
     for id_, ways in ledger.under_way.items():
@@ -81,7 +81,7 @@ def check(opened: BlockingRecollect, ledger: Ledger) -> None:
     check_indexes(opened)
 
 
-def held_rows(opened: BlockingRecollect) -> dict[str, str]:
+def held_rows(opened: BlockingMemoranda) -> dict[str, str]:
     """Every row's text, by id."""
     held: dict[str, str] = {}
     after = None
@@ -93,7 +93,7 @@ def held_rows(opened: BlockingRecollect) -> dict[str, str]:
         after = page.last_id
 
 
-def check_indexes(opened: BlockingRecollect) -> None:
+def check_indexes(opened: BlockingMemoranda) -> None:
     """Each index holds the rows of SQL, by seq, with the vectors of their present texts."""
     store = opened.inner.core.store
     rows = store.db.read(lambda c: c.select("SELECT seq, id, content FROM memories ORDER BY seq"))
@@ -137,7 +137,7 @@ def run(tmp_path: Path, lives: int, seed: int, *slow: str) -> None:
             folder, acks, seed * 1_000 + life, rng.choice([0.0, 0.05, 0.2, 0.5]) * rng.random() * 2, *slow
         )
         ledger.read(acks)
-        with recollect.open(folder, embedder=QUICK) as opened:
+        with memoranda.open(folder, embedder=QUICK) as opened:
             check(opened, ledger)
         count = files_of(folder)
         most = max(most, count) if life < 5 else most
@@ -164,7 +164,7 @@ def test_killed_again_and_again_without_a_clean_close(tmp_path: Path) -> None:
         acks = tmp_path / f"acks-{life}"
         live_and_die(folder, acks, seed * 1_000 + life, 0.2)
         ledger.read(acks)
-    with recollect.open(folder, embedder=QUICK) as opened:
+    with memoranda.open(folder, embedder=QUICK) as opened:
         check(opened, ledger)
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-import recollect
-from recollect.knowledge import pipeline
+import memoranda
+from memoranda.knowledge import pipeline
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
+_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
 assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)
@@ -135,7 +135,7 @@ def test_a_disk_that_fills_while_files_are_indexed(
     assert http.get(path).json()["file_counts"]["completed"] == len(ids)
     assert life.end(15) == 0
     subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
-    with recollect.open(small_disk / "data", **indexer.SETTINGS) as opened:
+    with memoranda.open(small_disk / "data", **indexer.SETTINGS) as opened:
         indexer.settle(opened)
         indexer.check_nothing_else(opened, store)
 
@@ -146,7 +146,7 @@ def test_no_room_to_put_a_file_for_its_reader(
     """Bytes that are kept in the database are put on a disk to be read: the file waits for room there."""
     monkeypatch.setattr(pipeline, "RETRY_AFTER", 0.05)
     settings = {**indexer.SETTINGS, "files": {"url": "database:"}, "jobs": {"max_attempts": 1}}
-    with recollect.open(tmp_path / "data", **settings) as opened:
+    with memoranda.open(tmp_path / "data", **settings) as opened:
         (tmp_path / "data" / "reading").symlink_to(small_disk)
         ballast = fill(small_disk)
         store = opened.knowledge.stores.create().id

@@ -17,10 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-import recollect
+import memoranda
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
+_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
 assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)
@@ -89,7 +89,7 @@ def test_ends_within_seconds_and_goes_on_after(tmp_path: Path) -> None:
             assert "running" not in states
             tried = rows.execute("SELECT max(attempts) FROM jobs WHERE state = 'queued'").fetchone()[0]
             assert tried == 0 or everybody  # a reader may be ended before it knows that this is not for it
-    with recollect.open(folder, **indexer.SETTINGS) as opened:
+    with memoranda.open(folder, **indexer.SETTINGS) as opened:
         held = opened.knowledge.stores.wait(store)
         assert held.file_counts.completed == FILES
         indexer.settle(opened)
@@ -118,7 +118,7 @@ def test_a_reader_ends_with_its_server(tmp_path: Path) -> None:
     source = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from recollect.readers import Limits, Readers\n"
+        "from memoranda.readers import Limits, Readers\n"
         "async def main():\n"
         "    readers = Readers(1, Limits(seconds=60), extra={'.odd': 'hostile:read'})\n"
         "    print('ready', flush=True)\n"

@@ -20,7 +20,7 @@ import pytest
 
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
+_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
 assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)

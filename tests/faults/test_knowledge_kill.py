@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import recollect
+import memoranda
 
-_spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
+_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
 assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)
@@ -35,7 +35,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a run that nobody kills makes of it."""
-    with recollect.open(tmp_path_factory.mktemp("undisturbed"), **indexer.SETTINGS) as opened:
+    with memoranda.open(tmp_path_factory.mktemp("undisturbed"), **indexer.SETTINGS) as opened:
         found: dict[str, Any] = indexer.check(opened, sources, random.Random(1))
     assert {name for name, one in found.items() if one.status == "failed"} >= {
         "empty.txt", "blank.md", "damaged.pdf", "noise.bin", "cut.docx",
@@ -67,7 +67,7 @@ def kill_again_and_again(tmp_path: Path, sources: Path, lives: int, seed: int, s
 def test_killed_at_any_step(tmp_path: Path, sources: Path, undisturbed: dict[str, Any]) -> None:
     seed = random.randrange(1_000_000)
     assert kill_again_and_again(tmp_path, sources, 5, seed) > 10
-    with recollect.open(tmp_path / "data", **indexer.SETTINGS) as opened:
+    with memoranda.open(tmp_path / "data", **indexer.SETTINGS) as opened:
         assert indexer.check(opened, sources, random.Random(seed)) == undisturbed
 
 
@@ -78,7 +78,7 @@ def test_a_hundred_kills(tmp_path: Path, sources: Path, undisturbed: dict[str, A
     seed = random.randrange(1_000_000)
     settings = json.dumps({"jobs": {"max_attempts": attempts}})
     kill_again_and_again(tmp_path, sources, 100, seed, settings)
-    with recollect.open(tmp_path / "data", **indexer.SETTINGS) as opened:
+    with memoranda.open(tmp_path / "data", **indexer.SETTINGS) as opened:
         found = indexer.check(opened, sources, random.Random(seed))
     given_up = {name for name, one in found.items() if one.error and one.error[0] == "server_error"}
     assert given_up == set() or attempts == 5
@@ -120,6 +120,6 @@ def test_killed_while_another_process_works_beside_it(
             one.end()
     settings = {**indexer.SETTINGS, "database": {"url": postgres_url}}
     settings["jobs"] = {**settings["jobs"], "lease_seconds": 2}
-    with recollect.open(tmp_path / "data", **settings) as opened:
+    with memoranda.open(tmp_path / "data", **settings) as opened:
         found = indexer.check(opened, few, rng)
     assert found == {name: undisturbed[name] for name in found}

@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
-import recollect
+import memoranda
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
+_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
 assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             yield Slow(http, folder)
         assert life.end(15) == 0
     assert "Traceback" not in log.read_text()
-    with recollect.open(folder, **indexer.SETTINGS) as opened:
+    with memoranda.open(folder, **indexer.SETTINGS) as opened:
         indexer.settle(opened)
         indexer.check_nothing_else(opened, "none")
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.sync import BlockingRecollect
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
 from support.waiting import until
 
 CHATTER = Path(__file__).with_name("chatter.py")
@@ -30,7 +30,7 @@ CHATTER = Path(__file__).with_name("chatter.py")
 def beside(path: str) -> Any:
     """A module of the tests, by its path from here."""
     where = Path(__file__).parent / path
-    spec = spec_from_file_location(f"recollect_tests_faults_{where.stem}", where)
+    spec = spec_from_file_location(f"memoranda_tests_faults_{where.stem}", where)
     assert spec is not None
     assert spec.loader is not None
     made = sys.modules[spec.name] = module_from_spec(spec)
@@ -50,7 +50,7 @@ SETTINGS: dict[str, Any] = {"embedder": {"url": "hash:64"}, "facts": {"capture_r
 # --- what must hold --------------------------------------------------------------------------------
 
 
-def settled(opened: BlockingRecollect) -> None:
+def settled(opened: BlockingMemoranda) -> None:
     """Closes what is open, as the clock would, and waits until nothing is left to do."""
     for one in every(opened.sessions.list, status="open"):
         opened.sessions.close(one.id)
@@ -61,7 +61,7 @@ def settled(opened: BlockingRecollect) -> None:
     until(lambda: [row for sql in left for row in rows(opened, sql)], "nothing left to do", accept=not_)
 
 
-def rows(opened: BlockingRecollect, sql: str) -> list[tuple[Any, ...]]:
+def rows(opened: BlockingMemoranda, sql: str) -> list[tuple[Any, ...]]:
     return opened.inner.core.store.db.read(lambda c: c.select(sql, []))
 
 
@@ -76,7 +76,7 @@ def every(verb: Callable[..., Any], *args: Any, **fields: Any) -> list[Any]:
             return held
 
 
-def log_of(opened: BlockingRecollect) -> list[Any]:
+def log_of(opened: BlockingMemoranda) -> list[Any]:
     """Every message, session by session."""
     return [one for s in every(opened.sessions.list) for one in every(opened.sessions.messages, s.id)]
 
@@ -97,7 +97,7 @@ def cut(messages: Sequence[Any]) -> list[tuple[Any, ...]]:
     return sorted((s[0].channel_id, s[0].occurred_at, s[-1].occurred_at, len(s)) for s in found)
 
 
-def check(opened: BlockingRecollect, acknowledged: set[str], begun: set[str]) -> int:
+def check(opened: BlockingMemoranda, acknowledged: set[str], begun: set[str]) -> int:
     """Holds what is kept against what was said; how many messages there are."""
     log = log_of(opened)
     ids = [one.id for one in log]
@@ -157,7 +157,7 @@ def die_again_and_again(tmp_path: Path, lives: int) -> None:
         acks = tmp_path / f"acks-{life}"
         live_and_die(tmp_path / "data", acks, life, 0.3 + 0.6 * rng.random())
         said.read(acks)
-    with recollect.open(tmp_path / "data", **SETTINGS) as opened:
+    with memoranda.open(tmp_path / "data", **SETTINGS) as opened:
         settled(opened)
         assert check(opened, said.acknowledged, said.begun) >= lives
 
@@ -178,7 +178,7 @@ def test_killed_thirty_times(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_processes_hear_one_channel(tmp_path: Path) -> None:
     """Each hears two thirds of what is said, out of order; a third of it both."""
-    url = sys.modules["recollect_tests_postgres"].fresh_url()
+    url = sys.modules["memoranda_tests_postgres"].fresh_url()
     local = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}, "database": {"url": url}}
     settings: dict[str, Any] = {"data": ":memory:", **local, **SETTINGS}
     said = [{**chatter.said(0, 0, number), "channel": "hall"} for number in range(45)]
@@ -209,7 +209,7 @@ def test_two_processes_hear_one_channel(tmp_path: Path) -> None:
             half.kill()
             half.communicate()
     ids = {one["id"] for one in said}
-    with recollect.open(**settings) as opened:
+    with memoranda.open(**settings) as opened:
         settled(opened)
         assert check(opened, ids, ids) == 45
 
@@ -217,7 +217,7 @@ def test_two_processes_hear_one_channel(tmp_path: Path) -> None:
 # --- clocks ----------------------------------------------------------------------------------------
 
 
-def test_a_clock_that_jumps_cuts_by_what_it_says_and_holds_nothing_open(rc: BlockingRecollect) -> None:
+def test_a_clock_that_jumps_cuts_by_what_it_says_and_holds_nothing_open(rc: BlockingMemoranda) -> None:
     now = datetime.now(UTC)
     hours = {"now": 0.0, "ahead": 24 * 800, "and on": 0.1, "behind": -24 * 9000, "back": 0.2, "1970": None}
     for text, shift in hours.items():
@@ -243,7 +243,7 @@ TALK = (
 
 
 @contextmanager
-def with_model(home: Any) -> Iterator[tuple[BlockingRecollect, Any]]:
+def with_model(home: Any) -> Iterator[tuple[BlockingMemoranda, Any]]:
     """A product that has heard `TALK` in a session, and the model that is to read it."""
     with living.thinking(servers.running) as (url, thinker):
         model = {"url": url, "name": "thinker", "timeout": 5.0, "retries": 0}
@@ -257,7 +257,7 @@ def with_model(home: Any) -> Iterator[tuple[BlockingRecollect, Any]]:
             yield opened, thinker
 
 
-def told(opened: BlockingRecollect) -> list[str]:
+def told(opened: BlockingMemoranda) -> list[str]:
     """The facts that hold, and the summaries."""
     return sorted(one.content for one in every(opened.memories.list, kinds=["fact", "session_summary"]))
 
@@ -290,7 +290,7 @@ def test_a_model_that_is_away_for_a_day_is_waited_for(home: Any) -> None:
         assert len(every(opened.memories.list, kinds=["session_summary"])) == 1
 
 
-async def woken(opened: BlockingRecollect, kind: str) -> None:
+async def woken(opened: BlockingMemoranda, kind: str) -> None:
     opened.inner.core.jobs.wake(kind)
 
 

@@ -20,14 +20,15 @@ from typing import Any
 import psycopg
 import pytest
 
-import recollect
-from recollect import derived, upkeep
-from recollect.errors import NotFound
-from recollect.recollect import Recollect
+import memoranda
+from memoranda.app import maintenance
+from memoranda.app.memoranda import Memoranda
+from memoranda.errors import NotFound
+from memoranda.store import index_sync
 from support.live_files import holding
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_cluster", Path(__file__).with_name("cluster.py"))
+_spec = spec_from_file_location("memoranda_tests_cluster", Path(__file__).with_name("cluster.py"))
 assert _spec is not None
 assert _spec.loader is not None
 cluster = module_from_spec(_spec)
@@ -39,7 +40,9 @@ PLACEMENTS = [
     pytest.param(
         cluster.INSIDE,
         id="inside",
-        marks=pytest.mark.skipif(find_spec("recollect.words.tsvector") is None, reason="not there yet"),
+        marks=pytest.mark.skipif(
+            find_spec("memoranda.indexes.keyword.tsvector") is None, reason="not there yet"
+        ),
     ),
 ]
 
@@ -53,7 +56,7 @@ def placement(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="module")
 def pair(placement: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
     """Two servers of one database, each with a folder of its own."""
-    url, folder = sys.modules["recollect_tests_postgres"].fresh_url(), tmp_path_factory.mktemp("pair")
+    url, folder = sys.modules["memoranda_tests_postgres"].fresh_url(), tmp_path_factory.mktemp("pair")
     a, b = (
         cluster.Server(folder, url, *cluster.placed(placement), data=str(folder / name))
         for name in ("a", "b")
@@ -168,12 +171,12 @@ def test_what_one_forgets_no_other_keeps(pair: tuple[Any, Any]) -> None:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products that follow others when they search, and not by the clock."""
-    monkeypatch.setattr(upkeep, "WATCH_SECONDS", 3600.0)
+    monkeypatch.setattr(maintenance, "WATCH_SECONDS", 3600.0)
 
 
 def test_every_forgetting_is_heard_of(alone: None, postgres_url: str, tmp_path: Path) -> None:
     settings = cluster.local(postgres_url)
-    with recollect.open(tmp_path / "a", **settings) as a, recollect.open(tmp_path / "b", **settings) as b:
+    with memoranda.open(tmp_path / "a", **settings) as a, memoranda.open(tmp_path / "b", **settings) as b:
         for n in range(2):  # `a` searches nothing, so it does not know all revisions
             secret, _ = b.memories.add_many([f"the zanzibarquux{n} is secret", f"the kettle{n} is not"])
             b.inner.core.store.words.compact()  # to its files
@@ -187,19 +190,19 @@ def test_a_forgetting_that_meets_another_in_the_middle_of_looking(
     alone: None, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = cluster.local(postgres_url)
-    with recollect.open(":memory:", **settings) as a, recollect.open(tmp_path / "b", **settings) as b:
+    with memoranda.open(":memory:", **settings) as a, memoranda.open(tmp_path / "b", **settings) as b:
         secret, _ = b.memories.add_many(["the zanzibarquux is secret", "the kettle is not"])
         b.inner.core.store.words.compact()  # to its files
         assert holding(tmp_path, b"zanzibarquux")
-        follow = derived.Derived.follow
+        follow = index_sync.Derived.follow
 
-        def following(self: derived.Derived) -> None:
+        def following(self: index_sync.Derived) -> None:
             follow(self)
             if self is b.inner.core.store.derived:
-                monkeypatch.setattr(derived.Derived, "follow", follow)
+                monkeypatch.setattr(index_sync.Derived, "follow", follow)
                 a.memories.forget(ids=[secret.memory.id])
 
-        monkeypatch.setattr(derived.Derived, "follow", following)
+        monkeypatch.setattr(index_sync.Derived, "follow", following)
         b.inner.core.store.refresh()
         b.inner.core.store.refresh()
         assert not holding(tmp_path, b"zanzibarquux")
@@ -209,17 +212,17 @@ def test_what_is_written_while_another_opens_is_in_both_its_indexes(
     alone: None, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = cluster.local(postgres_url)
-    open_side = derived.Derived._open_side
-    with recollect.open(":memory:", **settings) as a:
+    open_side = index_sync.Derived._open_side
+    with memoranda.open(":memory:", **settings) as a:
 
-        def opening(self: derived.Derived, side: str) -> int:
+        def opening(self: index_sync.Derived, side: str) -> int:
             if side == "words":
                 a.memories.add("written in between")
             return open_side(self, side)
 
         a.memories.add("written before")
-        monkeypatch.setattr(derived.Derived, "_open_side", opening)
-        with recollect.open(":memory:", **settings) as b:
+        monkeypatch.setattr(index_sync.Derived, "_open_side", opening)
+        with memoranda.open(":memory:", **settings) as b:
             for mode in ("words", "dense"):
                 answer = b.memories.search("written in between", mode=mode)
                 assert len(answer.results) == 2, mode
@@ -262,9 +265,9 @@ def test_what_a_dead_process_did_not_bring_to_a_shared_index_another_brings(
         writer = cluster.Child(tmp_path, "writer", postgres_url, index, "tantivy:")
         with cluster.running(writer):
             time.sleep(0.3 + random.random() * 0.3)
-    monkeypatch.setattr(derived, "SETTLED_WITHIN", 0)
+    monkeypatch.setattr(index_sync, "SETTLED_WITHIN", 0)
     settings = cluster.local(postgres_url) | {"index": {"url": index}}
-    with recollect.open(":memory:", **settings) as opened:
+    with memoranda.open(":memory:", **settings) as opened:
         opened.inner.core.store.refresh()
         stats = opened.memories.stats()
         assert stats["memories"] == stats["indexed_vectors"] == stats["indexed_words"] > 0
@@ -278,7 +281,7 @@ def test_what_a_dead_process_did_not_bring_to_a_shared_index_another_brings(
 async def enqueue(url: str, count: int, seconds: float) -> list[str]:
     """Queues `count` jobs of `seconds` each."""
     settings = cluster.local(url) | {"jobs": {"workers": 0}}
-    async with await Recollect.open(":memory:", **settings) as opened:
+    async with await Memoranda.open(":memory:", **settings) as opened:
         opened.core.jobs.handlers["test.tick"] = None  # type: ignore[assignment]
         payload = {"seconds": seconds}
         queued = [opened.core.jobs.enqueue("default", "test.tick", payload) for _ in range(count)]

@@ -18,12 +18,12 @@ import httpx
 import pytest
 import uvicorn
 
-from recollect.agent.background import INTERRUPTED
-from recollect.agent.runs import ENDING
-from recollect.models.scripted_app import ScriptedApp, scripted_app
+from memoranda.providers.chat.scripted_app import ScriptedApp, scripted_app
+from memoranda.responses.background import INTERRUPTED
+from memoranda.responses.runs import ENDING
 from support.waiting import until
 
-_spec = spec_from_file_location("recollect_tests_indexer", Path(__file__).with_name("indexer.py"))
+_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
 assert _spec is not None
 assert _spec.loader is not None
 indexer: Any = module_from_spec(_spec)

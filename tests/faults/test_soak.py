@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.sync import BlockingRecollect
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
 
 QUICK = {"url": "hash:64"}
-SECONDS = float(os.environ.pop("RECOLLECT_SOAK_SECONDS", "1800"))
+SECONDS = float(os.environ.pop("MEMORANDA_SOAK_SECONDS", "1800"))
 """Taken out of the environment: the configuration refuses variables that it does not know."""
 SHORT_SECONDS = 20.0
 WORDS = [f"word{n}" for n in range(2_000)]
@@ -25,7 +25,7 @@ class Load:
     """Writers that keep `most` rows each, and searchers that check what they get. `writes` and `searches` are
     begin and duration in turn, in seconds, as plain doubles so that the measure itself hardly grows."""
 
-    def __init__(self, opened: BlockingRecollect, most: int) -> None:
+    def __init__(self, opened: BlockingMemoranda, most: int) -> None:
         self.memories = opened.memories
         self.most = most
         self.stop = threading.Event()
@@ -89,7 +89,7 @@ class Load:
         except BaseException as exc:
             self.failures.append(exc)
 
-    def check(self, opened: BlockingRecollect) -> None:
+    def check(self, opened: BlockingMemoranda) -> None:
         """The folder holds exactly what the writers kept, in rows and in both indexes."""
         expected = {id_: text for mine in self.kept.values() for id_, text in mine.items()}
         held: dict[str, str] = {}
@@ -126,18 +126,18 @@ def p99(values: list[float]) -> float:
 
 @pytest.mark.slow
 def test_twenty_seconds_of_everything(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with memoranda.open(tmp_path, embedder=QUICK) as opened:
         load = Load(opened, most=300)
         load.run(SHORT_SECONDS)
         load.check(opened)
-    with recollect.open(tmp_path, embedder=QUICK) as again:
+    with memoranda.open(tmp_path, embedder=QUICK) as again:
         load.check(again)
 
 
 @pytest.mark.slow
 def test_half_an_hour_changes_nothing(tmp_path: Path) -> None:
     """Resident memory and the slowest searches of the last third are those of the second."""
-    with recollect.open(tmp_path, embedder=QUICK) as opened:
+    with memoranda.open(tmp_path, embedder=QUICK) as opened:
         load = Load(opened, most=2_000)
         resident = load.run(SECONDS)
         load.check(opened)

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-NAME = "recollect_tests_places"
+NAME = "memoranda_tests_places"
 if NAME not in sys.modules:
     spec = importlib.util.spec_from_file_location(NAME, Path(__file__).parent / "places.py")
     assert spec is not None

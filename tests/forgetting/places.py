@@ -11,10 +11,10 @@ from operator import not_
 from pathlib import Path
 from typing import Any
 
-from recollect.recollect import Recollect
-from recollect.sessions.closing import SUMMARIZE_JOB
-from recollect.sync import BlockingRecollect
-from recollect.types import Subject
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.app.memoranda import Memoranda
+from memoranda.sessions.closing import SUMMARIZE_JOB
+from memoranda.types import Subject
 from support import live_files
 from support.waiting import until
 
@@ -29,7 +29,7 @@ NEEDLES = (
 SCRIPT = [{"text": f"You said: {WORD}. {{question}}", "repeat": True}]
 
 
-def settled(rc: BlockingRecollect) -> None:
+def settled(rc: BlockingMemoranda) -> None:
     """Waits until no job is about to run."""
     sql = "SELECT kind, run_at FROM jobs WHERE state IN ('queued', 'running') AND run_at < ?"
 
@@ -42,9 +42,9 @@ def settled(rc: BlockingRecollect) -> None:
 class Planted:
     """Where `mara` of one tenant has said the word, and what was made of it. `dan` says other things."""
 
-    def __init__(self, rc: BlockingRecollect) -> None:
+    def __init__(self, rc: BlockingMemoranda) -> None:
         self.rc = rc
-        self.inner: Recollect = rc.inner
+        self.inner: Memoranda = rc.inner
         self.mara = Subject(user_id="mara", role="member")
         self.dan = Subject(user_id="dan", role="member")
         self.kept = rc.acting_as(self.dan).add("the garden gate is green").memory.id
@@ -211,7 +211,7 @@ class Planted:
         core = self.inner.core
         if any(WORD in text for text in core.embedder._known):  # type: ignore[attr-defined]
             return True
-        for module in [one for name, one in sys.modules.items() if name.startswith("recollect.")]:
+        for module in [one for name, one in sys.modules.items() if name.startswith("memoranda.")]:
             for cache in [one for one in vars(module).values() if isinstance(one, _lru_cache_wrapper)]:
                 held = [part for part in gc.get_referents(cache) if isinstance(part, dict)]
                 if any(WORD in str(part).lower() for part in held):

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from recollect_tests_places import SCRIPT, WORD, Planted, settled
+from memoranda_tests_places import SCRIPT, WORD, Planted, settled
 
-from recollect.sync import BlockingRecollect
+from memoranda.app.blocking import BlockingMemoranda
 from support import live_files
 
 PLACES = {
@@ -40,7 +40,7 @@ def lines_of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:
     schema = parse_qs(urlsplit(url).query)["schema"][0]
-    with sys.modules["recollect_tests_postgres"].server().admin() as raw:
+    with sys.modules["memoranda_tests_postgres"].server().admin() as raw:
         names = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
         for (name,) in names:
             for row in raw.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall():
@@ -49,7 +49,7 @@ def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:
 
 def relations(url: str) -> list[Path]:
     """The files of the schema's tables, rewritten without what was deleted."""
-    server = sys.modules["recollect_tests_postgres"].server()
+    server = sys.modules["memoranda_tests_postgres"].server()
     schema = parse_qs(urlsplit(url).query)["schema"][0]
     with server.admin() as raw:
         named = [
@@ -66,7 +66,7 @@ def relations(url: str) -> list[Path]:
     return [server.folder / "data" / path for (path,) in found if path]
 
 
-def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingRecollect:
+def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingMemoranda:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"turns": SCRIPT}))
     fields: dict[str, Any] = {
@@ -76,11 +76,11 @@ def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingRecoll
         "upload_ask": {"enabled": True},
         **settings,
     }
-    opened: BlockingRecollect = home.open(**fields)
+    opened: BlockingMemoranda = home.open(**fields)
     return opened
 
 
-FORGET: dict[str, Callable[[BlockingRecollect], Any]] = {
+FORGET: dict[str, Callable[[BlockingMemoranda], Any]] = {
     "subject": lambda rc: rc.memories.forget(scopes=["user:mara"]),
     "text": lambda rc: rc.memories.forget(text=WORD.upper()),
 }
@@ -94,12 +94,12 @@ def test_what_is_forgotten_is_nowhere(
 ) -> None:
     if backends != "default" and home.rows_in != "sqlite":
         pytest.skip("backends of SQLite")
-    caplog.set_level(logging.DEBUG, "recollect")
+    caplog.set_level(logging.DEBUG, "memoranda")
     folder = home.folder / "data"
 
     def rows() -> Iterator[tuple[str, bytes]]:
         if home.rows_in == "sqlite":
-            return lines_of_sqlite(folder / "recollect.db")
+            return lines_of_sqlite(folder / "memoranda.db")
         return lines_of_postgres(home.url())
 
     with begun(home, tmp_path, BACKENDS[backends]) as rc:
@@ -142,7 +142,7 @@ def test_what_is_forgotten_is_nowhere(
     assert [one.getMessage() for one in caplog.records if WORD in one.getMessage().lower()] == []
 
 
-def again(rc: BlockingRecollect, jobs: list[Any]) -> None:
+def again(rc: BlockingMemoranda, jobs: list[Any]) -> None:
     """Jobs that were told of it before run once more, as if their process had died."""
     core = rc.inner.core
     for kind, payload in jobs:

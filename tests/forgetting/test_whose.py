@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from recollect_tests_places import WORD, settled
+from memoranda_tests_places import WORD, settled
 
-from recollect.errors import Forbidden, InvalidInput
-from recollect.sync import BlockingRecollect
-from recollect.text.phrase import Phrase
-from recollect.types import Receipt, Subject
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.text.phrase import Phrase
+from memoranda.types import Receipt, Subject
 from support.waiting import until_async
 
 TEXTS = """
@@ -25,7 +25,7 @@ UNION ALL SELECT output FROM responses WHERE tenant_id = ? UNION ALL SELECT summ
 class Talk:
     """A tenant in which `mara`, `dan` and the admin say the same in every room."""
 
-    def __init__(self, rc: BlockingRecollect, tenant: str) -> None:
+    def __init__(self, rc: BlockingMemoranda, tenant: str) -> None:
         self.rc, self.tenant = rc, tenant
 
     def by(self, user: str | None) -> Subject:
@@ -50,7 +50,7 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
     script = tmp_path_factory.mktemp("script") / "script.json"
     slow = {"when": "slowly", "text": ["one ", f"{WORD} ", "three"], "pause_at": 1, "repeat": True}
     script.write_text(json.dumps({"turns": [slow, {"text": "{question}", "repeat": True}]}))
@@ -59,11 +59,11 @@ def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def talk(house: BlockingRecollect, request: pytest.FixtureRequest) -> Talk:
+def talk(house: BlockingMemoranda, request: pytest.FixtureRequest) -> Talk:
     return Talk(house, request.node.name)
 
 
-def test_a_member_forgets_its_own_and_a_tenant_its_own(house: BlockingRecollect, talk: Talk) -> None:
+def test_a_member_forgets_its_own_and_a_tenant_its_own(house: BlockingMemoranda, talk: Talk) -> None:
     other = Talk(house, f"{talk.tenant} other")
     for one in (talk, other):
         for user in ("mara", "dan", None):
@@ -86,7 +86,7 @@ def test_a_member_forgets_its_own_and_a_tenant_its_own(house: BlockingRecollect,
     assert other.left() == everything
 
 
-def test_a_members_phrase_reaches_nobody_else(house: BlockingRecollect, talk: Talk) -> None:
+def test_a_members_phrase_reaches_nobody_else(house: BlockingMemoranda, talk: Talk) -> None:
     talk.say("mara")
     talk.say("dan")
     settled(house)
@@ -98,7 +98,7 @@ def test_a_members_phrase_reaches_nobody_else(house: BlockingRecollect, talk: Ta
     assert left.count("dan") == 2  # "a ..." in the log, and where it is found
 
 
-def test_a_time_is_all_that_goes_of_it(house: BlockingRecollect, talk: Talk) -> None:
+def test_a_time_is_all_that_goes_of_it(house: BlockingMemoranda, talk: Talk) -> None:
     talk.say("mara", "2026-03-02T10:00:00Z")
     talk.say("dan", "2026-04-02T10:00:00Z")
     settled(house)
@@ -111,7 +111,7 @@ def test_a_time_is_all_that_goes_of_it(house: BlockingRecollect, talk: Talk) -> 
     assert any("mara said" in text for (text,) in rows)
 
 
-def test_what_only_memories_have_leaves_the_rest_alone(house: BlockingRecollect, talk: Talk) -> None:
+def test_what_only_memories_have_leaves_the_rest_alone(house: BlockingMemoranda, talk: Talk) -> None:
     talk.say("mara")
     settled(house)
     receipt = talk.forget(None, kinds=["note"])
@@ -121,7 +121,7 @@ def test_what_only_memories_have_leaves_the_rest_alone(house: BlockingRecollect,
         talk.forget(None, text=" ... ")
 
 
-def test_a_response_under_way_is_given_up(house: BlockingRecollect, talk: Talk) -> None:
+def test_a_response_under_way_is_given_up(house: BlockingMemoranda, talk: Talk) -> None:
     responses = house.inner.responding_as(talk.by("mara"))
 
     async def under_way() -> tuple[Receipt, str]:
@@ -136,7 +136,7 @@ def test_a_response_under_way_is_given_up(house: BlockingRecollect, talk: Talk) 
     assert talk.left() == []
 
 
-def test_a_summary_that_says_more_than_its_messages(house: BlockingRecollect, talk: Talk) -> None:
+def test_a_summary_that_says_more_than_its_messages(house: BlockingMemoranda, talk: Talk) -> None:
     call = house.portal.call
     said = ["nothing of the kind was said"]
     call(house.inner.sessions_as(talk.by(None)).observe(said, session_id="s"))

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.errors import IndexUnavailable
-from recollect.filters import Compare
-from recollect.indexes import Place, VectorBatch, memory
-from recollect.indexes.memory import MemoryIndex
+from memoranda.errors import IndexUnavailable
+from memoranda.filters import Compare
+from memoranda.indexes.vector import Place, VectorBatch, memory
+from memoranda.indexes.vector.memory import MemoryIndex
 
 DIM, ROWS = 16, 6000
 SECRET = "the-forgotten-word"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.filters import Compare, matches
-from recollect.indexes.bundle import pack, unpack
-from recollect.indexes.column import bound
-from recollect.indexes.columns import Columns
-from recollect.indexes.growing import Series
-from recollect.indexes.seqs import SeqColumn
+from memoranda.filters import Compare, matches
+from memoranda.indexes.vector.bundle import pack, unpack
+from memoranda.indexes.vector.column import bound
+from memoranda.indexes.vector.columns import Columns
+from memoranda.indexes.vector.growing import Series
+from memoranda.indexes.vector.seqs import SeqColumn
 
 VALUES = st.one_of(
     st.none(),

@@ -16,16 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from recollect.errors import ConfigError, IndexUnavailable
-from recollect.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, matches
-from recollect.indexes import Place, VectorBatch, open_index
+from memoranda.errors import ConfigError, IndexUnavailable
+from memoranda.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, matches
+from memoranda.indexes.vector import Place, VectorBatch, open_index
 from support import live_files
 
 pytest.importorskip("lancedb")
 
-from recollect.indexes.lance_options import parse, table_name
-from recollect.indexes.lance_table import LanceTable
-from recollect.indexes.lancedb import LanceIndex
+from memoranda.indexes.vector.lance_options import parse, table_name
+from memoranda.indexes.vector.lance_table import LanceTable
+from memoranda.indexes.vector.lancedb import LanceIndex
 
 DIM = 16
 
@@ -76,11 +76,11 @@ def test_a_wrong_option_is_named(options: str) -> None:
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("recollect.indexes.lance")]:
+    for name in [name for name in sys.modules if name.startswith("memoranda.indexes.vector.lance")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "lancedb", None)
-    with pytest.raises(ConfigError, match=r"pip install 'recollect\[lancedb\]'"):
-        importlib.import_module("recollect.indexes.lancedb")
+    with pytest.raises(ConfigError, match=r"pip install 'memoranda\[lancedb\]'"):
+        importlib.import_module("memoranda.indexes.vector.lancedb")
 
 
 def test_spaces_have_tables_of_their_own(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_largest_filter_is_answered() -> None:
 
 
 def test_the_graph_finds_the_nearest_whatever_the_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.indexes.lancedb.NARROW", 100)
+    monkeypatch.setattr("memoranda.indexes.vector.lancedb.NARROW", 100)
     centres = noise(30, seed=1)
     vectors = centres[np.arange(3_000) % 30] + 0.7 * noise(3_000)
     index = opened(None, "?train_rows=2000&batch=500")
@@ -317,7 +317,7 @@ def test_a_flush_saves_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyP
     index.put("t", batch([1], noise(1)))
     index.flush(1)
     assert index.watermark == 0
-    monkeypatch.setattr("recollect.indexes.lancedb.MARK_SECONDS", 0.0)
+    monkeypatch.setattr("memoranda.indexes.vector.lancedb.MARK_SECONDS", 0.0)
     index.flush(2)
     assert index.watermark == 2
     again = opened(tmp_path)

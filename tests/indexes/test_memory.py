@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.filters import EVERYTHING, Compare, matches
-from recollect.indexes import Place, VectorBatch, memory, open_index
-from recollect.indexes.blocks import BLOCK_ROWS, NO_BLOCKS
-from recollect.indexes.floats import FileFloats
-from recollect.indexes.memory import MemoryIndex
-from recollect.indexes.quantised import open_engine
+from memoranda.filters import EVERYTHING, Compare, matches
+from memoranda.indexes.vector import Place, VectorBatch, memory, open_index
+from memoranda.indexes.vector.blocks import BLOCK_ROWS, NO_BLOCKS
+from memoranda.indexes.vector.floats import FileFloats
+from memoranda.indexes.vector.memory import MemoryIndex
+from memoranda.indexes.vector.quantised import open_engine
 from support.waiting import until
 
 DIM = 16
@@ -79,7 +79,7 @@ def test_blocks_split_and_cover_every_row(name: str, monkeypatch: pytest.MonkeyP
     if name == "numkong":
         pytest.importorskip("numkong")
     assert BLOCK_ROWS % 8 == 0
-    monkeypatch.setattr("recollect.indexes.blocks.BLOCK_ROWS", 1000)
+    monkeypatch.setattr("memoranda.indexes.vector.blocks.BLOCK_ROWS", 1000)
     engine = open_engine(name, DIM)
     assert engine is not None
     rows = np.random.default_rng(0).standard_normal((3500, DIM), np.float32)
@@ -126,7 +126,7 @@ def test_rows_of_a_long_file_are_those_of_the_mapping(
     floats.write(5000, rows[5000:])
     slots = np.array([8999, 0, 4999, 5000, 0])
     for mapped in (2**30, 0):
-        monkeypatch.setattr("recollect.indexes.floats.MAPPED_READS", mapped)
+        monkeypatch.setattr("memoranda.indexes.vector.floats.MAPPED_READS", mapped)
         assert (floats.gather(slots) == rows[slots]).all()
         floats.drop_pages()
     assert (floats.rows()[:9000] == rows).all()

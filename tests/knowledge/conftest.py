@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from recollect.embedders.base import Embedded, Embedder, Span, Task
-from recollect.embedders.hash import HashEmbedder
-from recollect.errors import EmbedderUnavailable
-from recollect.knowledge.values import NewStoreFile, PassageQuery, Passages, StoredFile, VectorStore
-from recollect.readers import Readers
-from recollect.sync import BlockingRecollect
-from recollect.types import Subject
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.errors import EmbedderUnavailable
+from memoranda.knowledge.values import NewStoreFile, PassageQuery, Passages, StoredFile, VectorStore
+from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.providers.embeddings.hash import HashEmbedder
+from memoranda.readers import Readers
+from memoranda.types import Subject
 from support.waiting import until
 
 UNDER_WAY = "SELECT kind, state, run_at, error FROM jobs WHERE state IN ('queued', 'running')"
@@ -45,7 +45,7 @@ async def pieces(content: bytes, size: int = 100_000) -> AsyncIterator[bytes]:
 class Shelf:
     """One tenant of a product: whoever acts in it, and short ways to fill it."""
 
-    def __init__(self, rc: BlockingRecollect, tenant: str = "default") -> None:
+    def __init__(self, rc: BlockingMemoranda, tenant: str = "default") -> None:
         self.rc = rc
         self.core = rc.inner.core
         self.expiry = rc.inner._librarian.expiry
@@ -151,7 +151,7 @@ def readers() -> Iterator[Kept]:
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any, readers: Kept) -> Iterator[BlockingRecollect]:
+def house(lasting_home: Any, readers: Kept) -> Iterator[BlockingMemoranda]:
     """One product for a file of tests; each takes a tenant of its own."""
     with lasting_home.empty() as opened:
         opened.inner.core.readers = readers
@@ -165,19 +165,19 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def shelf(house: BlockingRecollect, numbers: Iterator[int]) -> Shelf:
+def shelf(house: BlockingMemoranda, numbers: Iterator[int]) -> Shelf:
     """A tenant without anything."""
     return Shelf(house, f"tenant{next(numbers)}")
 
 
 @pytest.fixture
-def shelves(house: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Shelf]:
+def shelves(house: BlockingMemoranda, numbers: Iterator[int]) -> Callable[[], Shelf]:
     """Tenants without anything, one each call."""
     return lambda: Shelf(house, f"tenant{next(numbers)}")
 
 
 @pytest.fixture
-def lone(rc: BlockingRecollect, readers: Kept) -> Shelf:
+def lone(rc: BlockingMemoranda, readers: Kept) -> Shelf:
     """The house's own tenant, in a product that no other test uses."""
     rc.inner.core.readers = readers
     return Shelf(rc)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import Forbidden, NotFound
-from recollect.knowledge.values import NewStoreFile, PassageQuery, StoreChange
+from memoranda.errors import Forbidden, NotFound
+from memoranda.knowledge.values import NewStoreFile, PassageQuery, StoreChange
 
 ACTORS: dict[str, dict[str, str]] = {
     "owner": {"user": "ann"},

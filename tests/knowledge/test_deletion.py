@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from recollect import jobs
-from recollect.errors import NotFound
-from recollect.knowledge import pipeline
-from recollect.knowledge.values import NewStoreFile
-from recollect.text.splitting import Chunking
+from memoranda.errors import NotFound
+from memoranda.knowledge import pipeline
+from memoranda.knowledge.values import NewStoreFile
+from memoranda.store import jobs
+from memoranda.text.splitting import Chunking
 from support.waiting import until
 
 SECRET = "zyzzyvacorp"

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded, StorageError
-from recollect.knowledge.values import NewStoreFile, StoredFile
-from recollect.text.splitting import Chunking
+from memoranda.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded, StorageError
+from memoranda.knowledge.values import NewStoreFile, StoredFile
+from memoranda.text.splitting import Chunking
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 

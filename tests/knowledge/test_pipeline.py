@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import jobs
-from recollect.embedders.base import Embedded, Embedder, Span, Task
-from recollect.errors import EmbedderUnavailable, InvalidInput
-from recollect.knowledge import filling, pipeline
-from recollect.knowledge.filling import Filling
-from recollect.knowledge.values import NewStoreFile
-from recollect.text.splitting import Chunking
-from recollect.types import NewMemory
+from memoranda.errors import EmbedderUnavailable, InvalidInput
+from memoranda.knowledge import filling, pipeline
+from memoranda.knowledge.filling import Filling
+from memoranda.knowledge.values import NewStoreFile
+from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.store import jobs
+from memoranda.text.splitting import Chunking
+from memoranda.types import NewMemory
 from support.waiting import until
 
 TINY = Chunking(size=3, overlap=0)
@@ -349,7 +349,7 @@ def test_a_model_that_writes_during_its_work_does_not_deadlock(lone: Any, fragil
     lone.settle()
     whole(lone, store, file, words(40))
     assert names
-    assert "recollect-writer" not in names
+    assert "memoranda-writer" not in names
 
 
 # --- one batch from several files ----------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from recollect.knowledge.values import NewStoreFile
-from recollect.text.splitting import Chunking
+from memoranda.knowledge.values import NewStoreFile
+from memoranda.text.splitting import Chunking
 from support.waiting import until
 
 ASKED = ("word3 word4", "word17", "words of file 2")

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import jobs
-from recollect.errors import EmbedderUnavailable, InvalidInput, NotFound, StorageError
-from recollect.knowledge import pipeline
-from recollect.knowledge.text import joined
-from recollect.knowledge.values import NewStoreFile, Passage, StoreChange
-from recollect.text.splitting import Chunking
-from recollect.types import KINDS, Subject
+from memoranda.errors import EmbedderUnavailable, InvalidInput, NotFound, StorageError
+from memoranda.knowledge import pipeline
+from memoranda.knowledge.text import joined
+from memoranda.knowledge.values import NewStoreFile, Passage, StoreChange
+from memoranda.store import jobs
+from memoranda.text.splitting import Chunking
+from memoranda.types import KINDS, Subject
 
 BIRDS = [
     "The heron stands in the reeds and waits for fish.",

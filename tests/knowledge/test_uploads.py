@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput, QuotaExceeded
-from recollect.knowledge import uploads
+from memoranda.errors import InvalidInput, QuotaExceeded
+from memoranda.knowledge import uploads
 
 HOUR = 3_600_000_000
 SHA = hashlib.sha256

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.api import create_app
-from recollect.sync import BlockingRecollect
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.server import create_app
 from support.waiting import until
 
 NORTH, SOUTH = "north", "south"
@@ -38,7 +38,7 @@ MULTIPART = "multipart"
 class World:
     """A product for two tenants over HTTP; `heard` is every byte that strangers were sent."""
 
-    rc: BlockingRecollect
+    rc: BlockingMemoranda
     app: Any
     heard: list[str] = field(default_factory=list)
     stock: dict[str, str] = field(default_factory=dict)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-import recollect
-from recollect.api import create_app
+import memoranda
+from memoranda.server import create_app
 
 from . import atelier, harbor, model, replay
 from .expected import ATELIER, HARBOR, Expected
@@ -27,14 +27,14 @@ from .replay import Asking, Seen, held, initials, told, week_of
 from .talk import final, moment, user_of
 
 T = TypeVar("T")
-postgres = sys.modules["recollect_tests_postgres"]
+postgres = sys.modules["memoranda_tests_postgres"]
 TALKS: dict[str, tuple[ModuleType, Expected]] = {"atelier": (atelier, ATELIER), "harbor": (harbor, HARBOR)}
 
 
 def beside(path: str) -> Any:
     """A module of the tests, by its path from here."""
     where = Path(__file__).parent / path
-    spec = spec_from_file_location(f"recollect_tests_living_{where.stem}", where)
+    spec = spec_from_file_location(f"memoranda_tests_living_{where.stem}", where)
     assert spec is not None
     assert spec.loader is not None
     made = sys.modules[spec.name] = module_from_spec(spec)
@@ -77,7 +77,7 @@ class Life:
 @contextmanager
 def serving(settings: dict[str, Any]) -> Iterator[dict[str, Asking]]:
     """A server of these settings: a client for each tenant's admin."""
-    with recollect.open(**settings) as opened, servers.running(create_app(opened.inner)) as url:
+    with memoranda.open(**settings) as opened, servers.running(create_app(opened.inner)) as url:
         yield {name: Asking(url, f"key of {name}") for name in TALKS}
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 for name in ("server", "raw"):
-    full = f"recollect_tests_model_{name}"
+    full = f"memoranda_tests_model_{name}"
     if full not in sys.modules:
         spec = importlib.util.spec_from_file_location(full, Path(__file__).parent / f"{name}.py")
         assert spec is not None

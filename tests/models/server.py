@@ -10,8 +10,8 @@ from typing import Any
 
 import uvicorn
 
-from recollect.models.script import Scripted
-from recollect.models.scripted_app import Received, ScriptedApp, scripted_app
+from memoranda.providers.chat.script import Scripted
+from memoranda.providers.chat.scripted_app import Received, ScriptedApp, scripted_app
 from support.waiting import until
 
 logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing" not in record.getMessage())

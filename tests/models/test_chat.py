@@ -17,12 +17,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from recollect_tests_model_raw import DONE, Raw, chunked, event, head, raw, stream, whole
+from memoranda_tests_model_raw import DONE, Raw, chunked, event, head, raw, stream, whole
 
-from recollect.config.sections import Model as Settings
-from recollect.errors import ConfigError, ModelBroken, ModelRefused, ModelUnavailable
-from recollect.models import Model, link, open_model
-from recollect.models.base import (
+from memoranda.config.sections import Model as Settings
+from memoranda.errors import ConfigError, ModelBroken, ModelRefused, ModelUnavailable
+from memoranda.providers.chat import Model, link, open_model
+from memoranda.providers.chat.base import (
     Ask,
     Ended,
     Piece,
@@ -43,7 +43,7 @@ ANSWER = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.provider.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("memoranda.providers.http.FIRST_WAIT", 0.01)
     for name in ("OPENAI_API_KEY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -629,7 +629,7 @@ def test_pieces_that_come_slowly_may_take_longer_than_the_timeout_together() -> 
 
 
 def test_nothing_need_follow_the_reason_why_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.models.chat.LINGER_SECONDS", 0.1)
+    monkeypatch.setattr("memoranda.providers.chat.completions.LINGER_SECONDS", 0.1)
     for rest in ([], ["hang"], ["reset"]):
         found, _ = answered([head(), event({"content": "x"}) + event({}, "stop"), *rest])
         assert found == [TextDelta("x"), Ended("stop", None, "small")]
@@ -677,10 +677,10 @@ def test_a_failure_that_the_server_tells_of_in_a_stream() -> None:
 
 
 def test_a_line_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.models.sse.MAX_EVENT_BYTES", 10_000)
+    monkeypatch.setattr("memoranda.providers.chat.sse.MAX_EVENT_BYTES", 10_000)
     with pytest.raises(ModelBroken, match="does not end"):
         answered([head(), b"data: ", *[b"x" * 5_000] * 5])
-    monkeypatch.setattr("recollect.models.stream.MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr("memoranda.providers.chat.stream.MAX_ANSWER_BYTES", 10_000)
     with pytest.raises(ModelBroken, match="does not end"):
         answered([head(kind="application/json"), b"{", *[b" " * 5_000] * 5], ask=asking(stream=False))
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from recollect.config.sections import Model as Settings
-from recollect.errors import ModelRefused
-from recollect.models import open_model
-from recollect.models.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
-from recollect.models.extractive import NOTHING, NOTHING_TO_QUOTE
-from recollect.models.quoting import MOST, best
+from memoranda.config.sections import Model as Settings
+from memoranda.errors import ModelRefused
+from memoranda.providers.chat import open_model
+from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
+from memoranda.providers.chat.extractive import NOTHING, NOTHING_TO_QUOTE
+from memoranda.providers.chat.quoting import MOST, best
 
 MANUAL = """Warranty
 

@@ -17,8 +17,8 @@ import httpx
 import openai
 import pytest
 
-from recollect import prompts
-from recollect.agent.tools import memory
+from memoranda.responses.tools import memory
+from memoranda.text import prompts
 
 
 def beside(name: str, path: str) -> Any:
@@ -32,7 +32,7 @@ def beside(name: str, path: str) -> Any:
     return made
 
 
-real = beside("recollect_tests_real", "real.py")
+real = beside("memoranda_tests_real", "real.py")
 pytestmark = pytest.mark.slow
 
 QUESTION = "How long is the warranty of the pump?"
@@ -81,7 +81,7 @@ def client(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[opena
         "model": {"url": url, "name": "copies"},
         "responses": {"file_min_score": 0.0, "memory": False},
     }
-    wire = beside("recollect_tests_real_process", "../wire/conftest.py")
+    wire = beside("memoranda_tests_real_process", "../wire/conftest.py")
     process = wire.Process(tmp_path_factory.mktemp("asking") / "data", settings)
     with openai.OpenAI(base_url=f"{process.url}/v1", api_key="none", max_retries=0, timeout=60) as made:
         yield made

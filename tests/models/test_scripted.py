@@ -10,12 +10,12 @@ from typing import Any
 
 import openai
 import pytest
-from recollect_tests_model_server import playing, serving
+from memoranda_tests_model_server import playing, serving
 
-from recollect.config.sections import Model as Settings
-from recollect.errors import ConfigError, ModelUnavailable
-from recollect.models import open_model
-from recollect.models.base import (
+from memoranda.config.sections import Model as Settings
+from memoranda.errors import ConfigError, ModelUnavailable
+from memoranda.providers.chat import open_model
+from memoranda.providers.chat.base import (
     Ask,
     Ended,
     Piece,
@@ -25,8 +25,8 @@ from recollect.models.base import (
     TokenUsage,
     ToolCallDelta,
 )
-from recollect.models.script import Call, Script, Turn, script_of
-from recollect.models.scripted import ScriptedModel
+from memoranda.providers.chat.script import Call, Script, Turn, script_of
+from memoranda.providers.chat.scripted import ScriptedModel
 from support.waiting import until, until_async
 
 HI: list[Any] = [{"role": "user", "content": "hi there"}]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.models.base import (
+from memoranda.providers.chat.base import (
     Ended,
     Piece,
     ReasoningDelta,
@@ -20,9 +20,9 @@ from recollect.models.base import (
     TokenUsage,
     ToolCallDelta,
 )
-from recollect.models.reading import Nonsense, Reading
-from recollect.models.sse import Events
-from recollect.models.stream import Failed, Stream, Whole
+from memoranda.providers.chat.reading import Nonsense, Reading
+from memoranda.providers.chat.sse import Events
+from memoranda.providers.chat.stream import Failed, Stream, Whole
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 CALL = st.fixed_dictionaries(

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from recollect.readers import Document, Limits, Unreadable
+from memoranda.readers import Document, Limits, Unreadable
 
 
 def read(path: Path, limits: Limits) -> Document:

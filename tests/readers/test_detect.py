@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers import detect, formats
-from recollect.readers.archive import LOCKED
-from recollect.readers.base import Document, Limits, Unreadable
-from recollect.text.decoding import HEAD
+from memoranda.readers import detect, formats
+from memoranda.readers.archive import LOCKED
+from memoranda.readers.base import Document, Limits, Unreadable
+from memoranda.text.decoding import HEAD
 
 DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers import docx
-from recollect.readers.base import Limits, Unreadable
+from memoranda.readers import docx
+from memoranda.readers.base import Limits, Unreadable
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"

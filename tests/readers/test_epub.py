@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers import epub
-from recollect.readers.base import Limits, Unreadable
+from memoranda.readers import epub
+from memoranda.readers.base import Limits, Unreadable
 
 CONTAINER = '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
 PACKAGE = """<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>On  Bees</dc:title></metadata>

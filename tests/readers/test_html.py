@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.readers import html
-from recollect.readers.base import Document, Limits, Unreadable
-from recollect.readers.body import Body
+from memoranda.readers import html
+from memoranda.readers.base import Document, Limits, Unreadable
+from memoranda.readers.body import Body
 
 DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
 

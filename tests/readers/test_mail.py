@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.readers import mail
-from recollect.readers.base import Document, Limits, Unreadable
+from memoranda.readers import mail
+from memoranda.readers.base import Document, Limits, Unreadable
 
 DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers import more, odt, ole, pptx, rtf, sheets
-from recollect.readers.archive import Archive
-from recollect.readers.base import Limits, Unreadable
-from recollect.readers.body import Body, tidy
+from memoranda.readers import more, odt, ole, pptx, rtf, sheets
+from memoranda.readers.archive import Archive
+from memoranda.readers.base import Limits, Unreadable
+from memoranda.readers.body import Body, tidy
 
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
 KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -256,7 +256,7 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "kreuzberg", None)
     path = tmp_path / "x.doc"
     path.write_bytes(ole.MAGIC)
-    with pytest.raises(Unreadable, match=r"pip install 'recollect\[formats\]'") as said:
+    with pytest.raises(Unreadable, match=r"pip install 'memoranda\[formats\]'") as said:
         more.read(path, Limits())
     assert said.value.code == "unsupported_file"
 

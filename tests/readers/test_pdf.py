@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers import pdf
-from recollect.readers.base import Limits, Unreadable
+from memoranda.readers import pdf
+from memoranda.readers.base import Limits, Unreadable
 
 Make = Callable[..., Path]
 

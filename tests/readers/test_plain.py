@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.readers import plain
-from recollect.readers.base import Limits, Unreadable
-from recollect.text.decoding import NotText, decoded, is_text
+from memoranda.readers import plain
+from memoranda.readers.base import Limits, Unreadable
+from memoranda.text.decoding import NotText, decoded, is_text
 
 DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
 

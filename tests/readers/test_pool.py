@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers import Limits, Readers, Unreadable, pool
-from recollect.text.splitting import Chunking
+from memoranda.readers import Limits, Readers, Unreadable, pool
+from memoranda.text.splitting import Chunking
 from support.waiting import until
 
 EXTRA = {".odd": "hostile:read"}
@@ -72,7 +72,7 @@ def _reads(path: Path) -> int:
 
 def _deaths(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the log says of readers that died."""
-    return [record.getMessage() for record in caplog.records if record.name == "recollect.readers"]
+    return [record.getMessage() for record in caplog.records if record.name == "memoranda.readers"]
 
 
 def _await_end(pids: list[int]) -> None:
@@ -156,7 +156,7 @@ def test_the_log_tells_how_each_reader_died_and_its_last_words(
             f"a reader died (signal 11, Segmentation fault), its last words: death {time} is near"
             for time in (1, 2)
         ]
-        fields = [vars(record) for record in caplog.records if record.name == "recollect.readers"]
+        fields = [vars(record) for record in caplog.records if record.name == "memoranda.readers"]
         assert [each["exit_code"] for each in fields] == [-11, -11]
         assert len({each["pid"] for each in fields}) == 2
         assert {each["levelno"] for each in fields} == {logging.WARNING}
@@ -320,7 +320,7 @@ def test_workers_end_with_a_killed_parent(said: str, tmp_path: Path) -> None:
     program = f"""
 import asyncio, subprocess
 from pathlib import Path
-from recollect.readers import Limits, Readers
+from memoranda.readers import Limits, Readers
 async def main():
     readers = Readers(2, Limits(seconds=60), extra={EXTRA!r})
     here = Path({str(tmp_path)!r})

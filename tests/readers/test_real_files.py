@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.readers.base import Document, Limits, Reader, Unreadable
+from memoranda.readers.base import Document, Limits, Reader, Unreadable
 
 DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
 FORMATS = ("pdf", "docx", "pptx", "xlsx", "xls", "odt", "rtf", "epub", "doc", "ppt", "msg")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def reader(folder: str) -> Reader:
-    found: Reader = importlib.import_module(f"recollect.readers.{MODULES.get(folder, folder)}").read
+    found: Reader = importlib.import_module(f"memoranda.readers.{MODULES.get(folder, folder)}").read
     return found
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from recollect.sessions.values import Session
-from recollect.sync import BlockingRecollect
-from recollect.sync_sessions import BlockingSessions
-from recollect.types import Memory, Subject
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.app.blocking.sessions import BlockingSessions
+from memoranda.sessions.values import Session
+from memoranda.types import Memory, Subject
 from support.waiting import until
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
@@ -33,7 +33,7 @@ TALK = (
 class Chat:
     """One tenant of a product, its sessions, and its rows."""
 
-    def __init__(self, rc: BlockingRecollect, tenant: str) -> None:
+    def __init__(self, rc: BlockingMemoranda, tenant: str) -> None:
         self.rc = rc
         self.tenant = tenant
         self.core = rc.inner.core
@@ -91,7 +91,7 @@ class Chat:
 
 
 @pytest.fixture(scope="module")
-def product(lasting_home: Any) -> Iterator[BlockingRecollect]:
+def product(lasting_home: Any) -> Iterator[BlockingMemoranda]:
     """One product for a file of tests; each takes a tenant of its own."""
     with lasting_home.empty(sessions={"min_messages": 2}) as opened:
         yield opened
@@ -104,7 +104,7 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def chats(product: BlockingRecollect, numbers: Iterator[int]) -> Callable[[], Chat]:
+def chats(product: BlockingMemoranda, numbers: Iterator[int]) -> Callable[[], Chat]:
     """Tenants without anything said."""
     return lambda: Chat(product, f"chat{next(numbers)}")
 

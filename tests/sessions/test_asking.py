@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import ModelUnavailable
-from recollect.models.script import Play, script_of
-from recollect.models.scripted import ScriptedModel
-from recollect.sessions import summarizing
-from recollect.sync import BlockingRecollect
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.errors import ModelUnavailable
+from memoranda.providers.chat.script import Play, script_of
+from memoranda.providers.chat.scripted import ScriptedModel
+from memoranda.sessions import summarizing
 from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -25,7 +25,7 @@ ANSWER = (
 class Asked:
     """A product whose model says what a test tells it to."""
 
-    rc: BlockingRecollect
+    rc: BlockingMemoranda
     model: ScriptedModel
 
     def script(self, *turns: Any) -> None:
@@ -47,7 +47,7 @@ def asked(lasting_home: Any, tmp_path_factory: Any) -> Iterator[Asked]:
 
 
 @pytest.fixture
-def product(asked: Asked) -> BlockingRecollect:
+def product(asked: Asked) -> BlockingMemoranda:
     """What `chat` speaks in."""
     return asked.rc
 

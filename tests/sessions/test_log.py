@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")
 

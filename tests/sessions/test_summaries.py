@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.sessions import keeping, summarizing
-from recollect.sessions.digests import Turn, digest_of
-from recollect.sessions.parsing import parsed
+from memoranda.sessions import keeping, summarizing
+from memoranda.sessions.digests import Turn, digest_of
+from memoranda.sessions.parsing import parsed
 from support.waiting import until
 
 ANSWER = (

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.text.chunking import Chunk, fixed
-from recollect.text.measure import measure
-from recollect.text.tokens import ENCODINGS, count, locate
+from memoranda.errors import InvalidInput
+from memoranda.text.chunking import Chunk, fixed
+from memoranda.text.measure import measure
+from memoranda.text.tokens import ENCODINGS, count, locate
 
 SCRIPTS = st.sampled_from(
     [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.cover import asks, asks_when, held, rarity, timely
-from recollect.text.terms import query_terms, terms
+from memoranda.text.cover import asks, asks_when, held, rarity, timely
+from memoranda.text.terms import query_terms, terms
 
 WORDS = [
     "running",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.highlights import highlights
-from recollect.text.terms import query_terms, terms
+from memoranda.text.highlights import highlights
+from memoranda.text.terms import query_terms, terms
 
 WORDS = [
     "run",

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.measure import measure
-from recollect.text.tokens import ENCODINGS, SLAB, count
+from memoranda.text.measure import measure
+from memoranda.text.tokens import ENCODINGS, SLAB, count
 
 WORDS = [
     "the ",

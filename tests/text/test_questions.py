@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.questions import normalise
+from memoranda.text.questions import normalise
 
 EXAMPLES = [
     ("Could you please tell me what the capital of France is?", "what the capital of France is?"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from recollect.text.recursive import pieces, recursive
-from recollect.text.tokens import count
+from memoranda.text.recursive import pieces, recursive
+from memoranda.text.tokens import count
 
 
 def texts(text: str, **options: object) -> list[str]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.text.semantic import group, peaks, turns
-from recollect.text.splitting import Chunking, ChunkPlace, split
-from recollect.text.tokens import count
+from memoranda.errors import InvalidInput
+from memoranda.text.semantic import group, peaks, turns
+from memoranda.text.splitting import Chunking, ChunkPlace, split
+from memoranda.text.tokens import count
 
 
 def sentences(topics: list[int]) -> tuple[str, list[ChunkPlace], np.ndarray]:

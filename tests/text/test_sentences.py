@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.sentences import spans
+from memoranda.text.sentences import spans
 
 PARTS = [
     "Dr. ",

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.readers.base import Heading, Page
-from recollect.text import tokens
-from recollect.text.splitting import Chunking, ChunkPlace, context_header, heading_paths, split
-from recollect.text.tokens import count
+from memoranda.errors import InvalidInput
+from memoranda.readers.base import Heading, Page
+from memoranda.text import tokens
+from memoranda.text.splitting import Chunking, ChunkPlace, context_header, heading_paths, split
+from memoranda.text.tokens import count
 
 PARTS = st.sampled_from(
     [
@@ -211,6 +211,6 @@ def test_context_header_is_one_short_line(title: str | None, heading: str | None
 
 def test_splitting_loads_nothing_heavy() -> None:
     heavy = ["tantivy", "onnxruntime", "semchunk", "pypdfium2", "lxml", "turbovec", "starlette", "httpx"]
-    script = f"import sys, recollect.text.splitting; print([m for m in {heavy} if m in sys.modules])"
+    script = f"import sys, memoranda.text.splitting; print([m for m in {heavy} if m in sys.modules])"
     asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == "[]"

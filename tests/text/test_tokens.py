@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.text import tokens
-from recollect.text.tokens import ENCODINGS, SLAB, count, locate, well_formed
+from memoranda.errors import InvalidInput
+from memoranda.text import tokens
+from memoranda.text.tokens import ENCODINGS, SLAB, count, locate, well_formed
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.text(" \n\r\t'sTaé1٣/.\u0301한👍")
 encodings = pytest.mark.parametrize("encoding", ENCODINGS)

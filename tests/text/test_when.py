@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.when import DAY, Span, Weekly, Yearly, closeness, times
+from memoranda.text.when import DAY, Span, Weekly, Yearly, closeness, times
 
 NOW = datetime(2023, 10, 20, 15, tzinfo=UTC)  # a Friday
 

@@ -19,7 +19,7 @@ import pytest
 def beside(name: str) -> Any:
     """A module of the tests, by its path from here."""
     path = Path(__file__).parent / name
-    spec = spec_from_file_location(f"recollect_tests_{path.stem}", path)
+    spec = spec_from_file_location(f"memoranda_tests_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     made = sys.modules[spec.name] = module_from_spec(spec)
@@ -31,8 +31,8 @@ models = beside("../models/server.py")
 
 START = """
 import json, sys
-from recollect.api import serve
-from recollect.config import load
+from memoranda.server import serve
+from memoranda.config import load
 serve(load(env={}, overrides=json.loads(sys.argv[1])), started=lambda url: print(url, flush=True))
 """
 
@@ -49,7 +49,7 @@ class Process:
             [sys.executable, "-c", START, json.dumps(given)],
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env={**os.environ, "RECOLLECT_CONFIG": ""},
+            env={**os.environ, "MEMORANDA_CONFIG": ""},
         )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().decode().strip()

@@ -38,7 +38,7 @@ class Kitchen(NamedTuple):
 
     def example(self, name: str, *words: str) -> str:
         """What an example prints."""
-        told = {"RECOLLECT_URL": self.url, "RECOLLECT_MODEL": "scripted"}
+        told = {"MEMORANDA_URL": self.url, "MEMORANDA_MODEL": "scripted"}
         with patch.dict(os.environ, told):
             return _python(name, words) if name.endswith(".py") else _node(name, words)
 

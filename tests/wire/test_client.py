@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import recollect.client
-from recollect import errors, sync
-from recollect.client import Client
-from recollect.types import NewMemory, Query
+import memoranda.client.client
+from memoranda import errors
+from memoranda.app import blocking
+from memoranda.client import Client
+from memoranda.types import NewMemory, Query
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def client(served: Callable[..., Any]) -> Iterator[Client]:
 
 
 @pytest.fixture
-def local() -> Iterator[sync.BlockingRecollect]:
-    with sync.open(":memory:", embedder={"url": "hash:64"}) as made:
+def local() -> Iterator[blocking.BlockingMemoranda]:
+    with blocking.open(":memory:", embedder={"url": "hash:64"}) as made:
         yield made
 
 
@@ -116,7 +117,7 @@ def test_a_server_that_is_not_there_is_said(server: Any) -> None:
 def test_a_large_import_goes_in_parts_and_names_the_line(
     client: Client, local: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recollect.client, "PART", 2_000)
+    monkeypatch.setattr(memoranda.client.client, "PART", 2_000)
     local.memories.add_many([f"memory number {i}" for i in range(40)])
     out, back = tmp_path / "out.jsonl", tmp_path / "back.jsonl"
     assert local.memories.export_to(out, vectors=True) == 40

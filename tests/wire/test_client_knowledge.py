@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from recollect import errors, sync
-from recollect.client import Client
-from recollect.knowledge.values import NewStoreFile, PassageQuery, StoreChange
-from recollect.text.splitting import Chunking
-from recollect.types import Subject
+from memoranda import errors
+from memoranda.app import blocking
+from memoranda.client import Client
+from memoranda.knowledge.values import NewStoreFile, PassageQuery, StoreChange
+from memoranda.text.splitting import Chunking
+from memoranda.types import Subject
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def client(served: Callable[..., Any]) -> Iterator[Client]:
 
 
 @pytest.fixture
-def local() -> Iterator[sync.BlockingRecollect]:
-    with sync.open(":memory:", embedder={"url": "hash:64"}) as made:
+def local() -> Iterator[blocking.BlockingMemoranda]:
+    with blocking.open(":memory:", embedder={"url": "hash:64"}) as made:
         yield made
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import openai
 import pytest
 
-from recollect.embedders import open_embedder
+from memoranda.providers.embeddings import open_embedder
 
 
 @pytest.fixture(scope="module")

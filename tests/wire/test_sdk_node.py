@@ -58,9 +58,9 @@ def played(kitchen: Any, package: str) -> dict[str, str | None]:
     """What became of each case of a package's script: its error, or None."""
     script, told = SCRIPTS[package]
     places = {
-        "RECOLLECT_URL": kitchen.url,
-        "RECOLLECT_STORE": kitchen.store,
-        "RECOLLECT_MCP": kitchen.mcp,
+        "MEMORANDA_URL": kitchen.url,
+        "MEMORANDA_STORE": kitchen.store,
+        "MEMORANDA_MCP": kitchen.mcp,
     }
     made = subprocess.run(
         ["node", script],

@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect import sync
-from recollect.api import serve
-from recollect.client import Client
-from recollect.config import load
-from recollect.errors import ConfigError, FolderInUse
+from memoranda.app import blocking
+from memoranda.client import Client
+from memoranda.config import load
+from memoranda.errors import ConfigError, FolderInUse
+from memoranda.server import serve
 from support.waiting import until
 
 Served = Callable[..., Any]
@@ -27,7 +27,7 @@ Served = Callable[..., Any]
 def test_a_folder_in_use_says_where_its_server_is(served: Served) -> None:
     server = served()
     with pytest.raises(FolderInUse) as caught:
-        sync.open(server.folder, embedder={"url": "hash:64"})
+        blocking.open(server.folder, embedder={"url": "hash:64"})
     assert caught.value.url == server.url
     with Client(caught.value.url) as client:
         assert client.add("through the server").created
@@ -40,7 +40,7 @@ def test_a_signal_ends_it_in_order(served: Served, how: int) -> None:
         client.add("before the end")
         assert server.end(how) == 0
     assert "Traceback" not in server.said()
-    with sync.open(server.folder, embedder={"url": "hash:64"}) as opened:
+    with blocking.open(server.folder, embedder={"url": "hash:64"}) as opened:
         assert opened.memories.count() == 1
 
 
@@ -55,13 +55,13 @@ def test_what_was_begun_is_answered_before_the_end(served: Served) -> None:
     until(
         lambda: httpx.get(f"{server.url}/metrics").text,
         "the first embedding",
-        accept=lambda text: "recollect_embedding_texts_total 0.0" not in text,
+        accept=lambda text: "memoranda_embedding_texts_total 0.0" not in text,
         every=0.02,
     )
     assert server.end() == 0
     sender.join(60)
     assert answers[0].status_code == 200
-    with sync.open(server.folder, embedder={"url": "hash:64"}) as opened:
+    with blocking.open(server.folder, embedder={"url": "hash:64"}) as opened:
         assert opened.memories.count() == 3000
 
 

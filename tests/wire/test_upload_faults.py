@@ -47,7 +47,7 @@ def kept(folder: Path) -> list[str]:
 
 def known(folder: Path, column: str = "id", table: str = "files") -> list[str]:
     """What the rows know."""
-    (rows,) = live_files.select(folder / "recollect.db", f"SELECT {column} FROM {table}")
+    (rows,) = live_files.select(folder / "memoranda.db", f"SELECT {column} FROM {table}")
     return sorted(value for (value,) in rows)
 
 
@@ -340,7 +340,7 @@ def test_a_file_sent_into_a_store_is_never_seen_outside_it(server: Any) -> None:
     seen, ended = set[int](), threading.Event()
 
     def look() -> None:
-        with closing(sqlite3.connect(server.folder / "recollect.db")) as raw:
+        with closing(sqlite3.connect(server.folder / "memoranda.db")) as raw:
             while not ended.is_set():
                 seen.update(raw.execute(alone).fetchone())
 

@@ -1,9 +1,9 @@
 // What the scripts of all clients share: where the server is, and the running of their cases.
 import assert from 'node:assert/strict';
 
-export const URL = process.env.RECOLLECT_URL;
-export const STORE = process.env.RECOLLECT_STORE;
-export const MCP = process.env.RECOLLECT_MCP;
+export const URL = process.env.MEMORANDA_URL;
+export const STORE = process.env.MEMORANDA_STORE;
+export const MCP = process.env.MEMORANDA_MCP;
 export const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
 

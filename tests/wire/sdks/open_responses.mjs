@@ -5,7 +5,7 @@ import { createOpenResponses } from '@ai-sdk/open-responses';
 import { z } from 'zod';
 import { PIXEL, URL, listed, play, refused } from './cases.mjs';
 
-const provider = createOpenResponses({ name: 'recollect', url: `${URL}/v1/responses` });
+const provider = createOpenResponses({ name: 'memoranda', url: `${URL}/v1/responses` });
 const common = { model: provider('scripted'), maxRetries: 0, onError() {} };
 const get_weather = tool({
   description: 'The weather of a city',

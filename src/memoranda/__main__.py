@@ -1,0 +1,5 @@
+"""`python -m memoranda`: the same as the command `memoranda`."""
+
+from memoranda.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The application: every part opened from a configuration, started and stopped."""

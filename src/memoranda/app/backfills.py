@@ -1,0 +1,161 @@
+"""Work over what is there already: vectors that are missing, summaries of sessions, memories of logged questions.
+
+Each is a job, with progress; it keeps to a pace, can be cancelled, and goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from memoranda.document_qa.asking import UploadAsk
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.memories.memories import Memories
+from memoranda.sessions.records import SessionRow
+from memoranda.sessions.summarizing import Summarizing
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.jobs import MEMORY_LANE, Run
+from memoranda.types import Job, Subject
+
+Kind = Literal["embeddings", "summaries", "query_logs"]
+KINDS: tuple[str, ...] = get_args(Kind)
+SUMMARIES_JOB = "backfill.summaries"
+STEP = 64
+"""Sessions that are summarized between two reports, when no pace is asked for."""
+
+
+class Missing(msgspec.Struct, kw_only=True):
+    """What backfills would make: rows without a vector of the model that answers, sessions without a summary of this
+    version, logged answers that became no memory."""
+
+    unembedded: int
+    summaries: int
+    query_logs: int
+
+
+class Backfills:
+    """Backfills of one tenant, for its admins."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def start(
+        self, what: str, *, everything: bool = False, rows_per_second: float | None = None
+    ) -> Job:
+        """Starts one: the same as the verb of that name.
+
+        Raises:
+            InvalidInput: there is none of that name, or a field is wrong.
+            Forbidden: the subject is no admin.
+        """
+        if what not in KINDS:
+            raise InvalidInput("what", f"is no backfill; use {', '.join(KINDS)}")
+        if what == "embeddings":
+            return await self.embeddings(everything=everything, rows_per_second=rows_per_second)
+        if everything:
+            raise InvalidInput("everything", "goes with embeddings alone")
+        verb = self.summaries if what == "summaries" else self.query_logs
+        return await verb(rows_per_second=rows_per_second)
+
+    async def embeddings(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """Makes the vectors that are missing, or all of them anew; see `Memories.reembed`."""
+        self._check(rows_per_second)
+        memories = Memories(self._core, self.subject)
+        return await memories.reembed(everything=everything, rows_per_second=rows_per_second)
+
+    async def summaries(self, *, rows_per_second: float | None = None) -> Job:
+        """Summarizes closed sessions that have no summary, or one of an earlier `sessions.summary_version`.
+
+        Raises:
+            InvalidInput: sessions are not summarized here, or the pace is wrong.
+            Forbidden: the subject is no admin.
+        """
+        self._check(rows_per_second)
+        if not self._core.config.sessions.summarize:
+            raise InvalidInput("sessions.summarize", "is off: nothing is summarized here; set it to true")
+        payload = {"rows_per_second": rows_per_second}
+        tenant, jobs = self.subject.tenant_id, self._core.jobs
+        id_ = await jobs.enqueue(tenant, SUMMARIES_JOB, payload, dedup_key="backfill")
+        return await jobs.get(tenant, id_)
+
+    async def query_logs(self, *, rows_per_second: float | None = None) -> Job:
+        """Makes memories of logged answers that became none; see `UploadAsk.derive`."""
+        self._check(rows_per_second)
+        return await UploadAsk(self._core, self.subject).derive(rows_per_second=rows_per_second)
+
+    async def missing(self) -> Missing:
+        """How much is missing.
+
+        Raises:
+            Forbidden: the subject is no admin.
+        """
+        self._check(None)
+        tenant, store, settings = self.subject.tenant_id, self._core.store, self._core.config.sessions
+        summaries = [tenant, settings.summary_version, settings.min_messages]
+
+        def read(c: Connection) -> Missing:
+            counted = [c.one("count_unsummarized", summaries), c.one("count_underived", [tenant])]
+            owed = sum(number for whose, number in c.all("count_owed", [store.space]) if whose == tenant)
+            left, underived = (int(row[0]) if row else 0 for row in counted)
+            return Missing(unembedded=owed, summaries=left, query_logs=underived)
+
+        return await self._core.threads.run(store.db.read, read, tenant)
+
+    def _check(self, rows_per_second: float | None) -> None:
+        if self.subject.role != "admin":
+            raise Forbidden("backfill: needs the admin role")
+        if rows_per_second is not None and not rows_per_second > 0:
+            raise InvalidInput("rows_per_second", "must be above 0; leave it out for no limit")
+
+
+class Summaries:
+    """The job that goes through a tenant's sessions, oldest first."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._summarizing = Summarizing(core)
+
+    async def work(self, run: Run) -> dict[str, Any]:
+        """Summarizes what is closed and has no summary of this version; how many it made, failed at and skipped. One
+        that was made is no candidate any more: nothing is made twice, and a second run finds nothing to do."""
+        rate = run.payload.get("rows_per_second")
+        step = max(1, min(STEP, int(rate))) if rate else STEP
+        total = run.total if run.total is not None else await self.core.threads.run(self._left, run.tenant)
+        counts: Counter[str] = Counter()
+        loop, after, done = asyncio.get_running_loop(), int(run.cursor or 0), run.done
+        while rows := await self.core.threads.run(self._rows, run.tenant, after, step):
+            began = loop.time()
+            counts.update(await self._summarizing.several(run.tenant, rows))
+            after, done = rows[-1].seq, done + len(rows)
+            await run.report(done, max(total, done), str(after))
+            if rate:
+                await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
+        return {"looked_at": done, **counts}
+
+    def _candidates(self, tenant: str) -> list[Any]:
+        settings = self.core.config.sessions
+        return [tenant, settings.summary_version, settings.min_messages]
+
+    def _left(self, tenant: str) -> int:
+        values = self._candidates(tenant)
+        row = self.core.store.db.read(lambda c: c.one("count_unsummarized", values), tenant)
+        return int(row[0]) if row else 0
+
+    def _rows(self, tenant: str, after: int, step: int) -> list[SessionRow]:
+        values = [*self._candidates(tenant), after, step]
+
+        def read(c: Connection) -> list[SessionRow]:
+            return [SessionRow._make(row) for row in c.all("unsummarized", values)]
+
+        return self.core.store.db.read(read, tenant)
+
+
+def begin(core: Core) -> None:
+    """Registers the job; to be called before jobs are worked on."""
+    core.jobs.handlers[SUMMARIES_JOB] = Summaries(core).work
+    core.jobs.lanes[SUMMARIES_JOB] = MEMORY_LANE

@@ -1,0 +1,70 @@
+"""Responses, conversations and agents for callers without an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from typing_extensions import Unpack
+
+from memoranda.concurrency.portal import Portal, blocking, following
+from memoranda.responses.conversations import Conversations
+from memoranda.responses.events import Event
+from memoranda.responses.profiles import Agents
+from memoranda.responses.responses import Responses
+from memoranda.responses.values import RequestFields, ResponseRequest
+
+
+class BlockingResponses:
+    """`responses.responses.Responses`, verb for verb."""
+
+    def __init__(self, inner: Responses, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    create = blocking(Responses.create)
+    get = blocking(Responses.get)
+    delete = blocking(Responses.delete)
+    cancel = blocking(Responses.cancel)
+    input_items = blocking(Responses.input_items)
+    input_tokens = blocking(Responses.input_tokens)
+    compact = blocking(Responses.compact)
+
+    def stream(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Iterator[Event]:
+        """Answers, event by event, see `Responses.stream`."""
+        yield from following(self.inner.stream(request, **fields), self.portal)
+
+    def events(self, id: str, after: int = -1) -> Iterator[Event]:
+        """The events of a background response, see `Responses.events`."""
+        for batch in following(self.portal.call(self.inner.events(id, after)), self.portal):
+            yield from batch
+
+
+class BlockingConversations:
+    """`responses.conversations.Conversations`, verb for verb."""
+
+    def __init__(self, inner: Conversations, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    create = blocking(Conversations.create)
+    get = blocking(Conversations.get)
+    update = blocking(Conversations.update)
+    delete = blocking(Conversations.delete)
+    items = blocking(Conversations.items)
+    add_items = blocking(Conversations.add_items)
+    get_item = blocking(Conversations.get_item)
+    delete_item = blocking(Conversations.delete_item)
+
+
+class BlockingAgents:
+    """`responses.profiles.Agents`, verb for verb."""
+
+    def __init__(self, inner: Agents, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    create = blocking(Agents.create)
+    get = blocking(Agents.get)
+    list = blocking(Agents.list)
+    update = blocking(Agents.update)
+    delete = blocking(Agents.delete)

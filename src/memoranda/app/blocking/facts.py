@@ -1,0 +1,20 @@
+"""Facts for callers without an event loop."""
+
+from __future__ import annotations
+
+from memoranda.concurrency.portal import Portal, blocking
+from memoranda.facts.facts import Facts
+
+
+class BlockingFacts:
+    """`facts.Facts`, verb for verb."""
+
+    def __init__(self, inner: Facts, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    extract = blocking(Facts.extract)
+    consolidate = blocking(Facts.consolidate)
+    history = blocking(Facts.history)
+    undo = blocking(Facts.undo)
+    sweep = blocking(Facts.sweep)

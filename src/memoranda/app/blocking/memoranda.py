@@ -1,0 +1,183 @@
+"""The library for callers without an event loop: the same verbs, the same results, blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Unpack
+
+from memoranda.app.backfills import Missing
+from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
+from memoranda.app.blocking.document_qa import BlockingUploadAsk
+from memoranda.app.blocking.facts import BlockingFacts
+from memoranda.app.blocking.knowledge import BlockingKnowledge
+from memoranda.app.blocking.sessions import BlockingSessions
+from memoranda.app.costs import UsageReport
+from memoranda.app.memoranda import Memoranda
+from memoranda.concurrency.portal import Portal, blocking, following
+from memoranda.config.sections import Config, Spending
+from memoranda.contexts.contexts import Contexts
+from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.memories.memories import Memories
+from memoranda.sessions.values import Around, NewMessage, Observed
+from memoranda.types import Job, SelectionFields, Subject
+
+
+class BlockingMemories:
+    """`memories.Memories`, verb for verb."""
+
+    def __init__(self, inner: Memories, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    add = blocking(Memories.add)
+    add_many = blocking(Memories.add_many)
+    get = blocking(Memories.get)
+    list = blocking(Memories.list)
+    update = blocking(Memories.update)
+    delete = blocking(Memories.delete)
+    search = blocking(Memories.search)
+    forget = blocking(Memories.forget)
+    count = blocking(Memories.count)
+    count_access = blocking(Memories.count_access)
+    stats = blocking(Memories.stats)
+    near_duplicates = blocking(Memories.near_duplicates)
+    export_to = blocking(Memories.export_to)
+    import_from = blocking(Memories.import_from)
+    reembed = blocking(Memories.reembed)
+    move_index = blocking(Memories.move_index)
+    compact = blocking(Memories.compact)
+    job = blocking(Memories.job)
+    wait = blocking(Memories.wait)
+    cancel = blocking(Memories.cancel)
+
+    def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
+        """The selection as JSONL lines, see `Memories.export`."""
+        yield from following(self.inner.export(vectors=vectors, **fields), self.portal)
+
+
+class BlockingContexts:
+    """`contexts.Contexts`, verb for verb."""
+
+    def __init__(self, inner: Contexts, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    context = blocking(Contexts.context)
+
+
+class BlockingMemoranda:
+    """`memoranda.Memoranda` on an event loop of its own. Thread-safe; close it, or use it in a `with`."""
+
+    def __init__(self, inner: Memoranda, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+        self.config = inner.config
+        self.memories = BlockingMemories(inner.memories, portal)
+        self.knowledge = BlockingKnowledge(inner.knowledge, portal)
+        self.responses = BlockingResponses(inner.responses, portal)
+        self.conversations = BlockingConversations(inner.conversations, portal)
+        self.agents = BlockingAgents(inner.agents, portal)
+        self.sessions = BlockingSessions(inner.sessions, portal)
+        self.facts = BlockingFacts(inner.facts, portal)
+        self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
+
+    def acting_as(self, subject: Subject) -> BlockingMemories:
+        """The memories as another subject sees them."""
+        return BlockingMemories(self.inner.acting_as(subject), self.portal)
+
+    def knowing_as(self, subject: Subject) -> BlockingKnowledge:
+        """The files and vector stores as another subject sees them."""
+        return BlockingKnowledge(self.inner.knowing_as(subject), self.portal)
+
+    def responding_as(self, subject: Subject) -> BlockingResponses:
+        """The responses as another subject sees them."""
+        return BlockingResponses(self.inner.responding_as(subject), self.portal)
+
+    def conversing_as(self, subject: Subject) -> BlockingConversations:
+        """The conversations as another subject sees them."""
+        return BlockingConversations(self.inner.conversing_as(subject), self.portal)
+
+    def asking_as(self, subject: Subject) -> BlockingUploadAsk:
+        """Documents, and questions to them, as another subject sees them."""
+        return BlockingUploadAsk(self.inner.asking_as(subject), self.portal)
+
+    def facts_as(self, subject: Subject) -> BlockingFacts:
+        """The facts as another subject sees them."""
+        return BlockingFacts(self.inner.facts_as(subject), self.portal)
+
+    def sessions_as(self, subject: Subject) -> BlockingSessions:
+        """The sessions as another subject sees them."""
+        return BlockingSessions(self.inner.sessions_as(subject), self.portal)
+
+    def observe(
+        self,
+        messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
+        **place: Unpack[Around],
+    ) -> list[Observed]:
+        """Keeps what was said, see `Sessions.observe`."""
+        return self.sessions.observe(messages, **place)
+
+    def agents_as(self, subject: Subject) -> BlockingAgents:
+        """The agent profiles as another subject sees them."""
+        return BlockingAgents(self.inner.agents_as(subject), self.portal)
+
+    def contexts_as(self, subject: Subject) -> BlockingContexts:
+        """Prompts of what another subject may be told."""
+        return BlockingContexts(self.inner.contexts_as(subject), self.portal)
+
+    def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """A prompt for a question, see `Contexts.context`."""
+        return self.portal.call(self.inner.context(query, **fields))
+
+    def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """What was spent, by day and purpose, see `costs.Costs.usage`."""
+        return self.portal.call(self.inner.costs.usage(since=since, until=until, tenant=tenant))
+
+    def missing(self) -> Missing:
+        """What backfills would make, see `backfills.Backfills.missing`."""
+        return self.portal.call(self.inner.missing())
+
+    def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `backfills.Backfills`."""
+        return self.portal.call(
+            self.inner.backfill(what, everything=everything, rows_per_second=rows_per_second)
+        )
+
+    def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+        """Sets what a tenant may spend in a day, see `costs.Costs.set_limits`."""
+        return self.portal.call(self.inner.costs.set_limits(changes, tenant))
+
+    def close(self) -> None:
+        """Finishes writes, saves, lets go of the folder. Idempotent."""
+        if self.portal.alive:
+            try:
+                self.portal.call(self.inner.close())
+            finally:
+                self.portal.close()
+
+    def __enter__(self) -> BlockingMemoranda:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(
+    data: str | Path | None = None, *, config: Config | None = None, **settings: Any
+) -> BlockingMemoranda:
+    """Opens a data folder for callers without an event loop; arguments and errors as `Memoranda.open`."""
+    portal = Portal()
+    try:
+        return BlockingMemoranda(portal.call(Memoranda.open(data, config=config, **settings)), portal)
+    except BaseException:
+        portal.close()
+        raise

@@ -1,0 +1,294 @@
+"""From a configuration to the parts that work together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.concurrency.threads import Threads
+from memoranda.config.sections import Config, Model
+from memoranda.errors import ConfigError
+from memoranda.indexes.keyword import open_words
+from memoranda.indexes.vector import open_index
+from memoranda.indexes.vector.base import Index
+from memoranda.providers.chat import open_model
+from memoranda.providers.embeddings import open_embedder
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.providers.embeddings.cache import CachedEmbedder
+from memoranda.readers.base import Limits
+from memoranda.readers.pool import Readers
+from memoranda.storage.blobs import open_blobs
+from memoranda.storage.blobs.base import Blobs
+from memoranda.storage.data_lock import FolderLock, drop_other_caches
+from memoranda.storage.sql import open_database
+from memoranda.storage.sql.base import Database, Options
+from memoranda.store.core import Core
+from memoranda.store.ingest import Ingest
+from memoranda.store.jobs import Jobs
+from memoranda.store.retrieval.rerank_weights import PRESETS, load
+from memoranda.store.retrieval.reranking import How
+from memoranda.store.retrieval.search import Recall, Settings
+from memoranda.store.store import Store
+from memoranda.store.usage import Ledger
+from memoranda.store.validation import Bounds
+from memoranda.text.hashing import digest
+from memoranda.text.splitting import Chunking
+
+log = logging.getLogger("memoranda")
+IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}
+"""Schemes that keep nothing in the data folder."""
+EMBEDDER = "embedder"
+"""Where the database says which embedder's vectors answer, by its URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The parts, the lock on the folder if there is one, and a way to open another index for a model."""
+
+    core: Core
+    lock: FolderLock | None
+    open_index: Callable[[str, Embedder], Index]
+    index_url: str
+
+
+def rows_url(config: Config) -> str:
+    """The URL of the rows, out of its file if it is in one.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds no URL.
+    """
+    if config.database.url_file is None:
+        return config.database.url
+    path = Path(config.database.url_file).expanduser()
+    try:
+        url = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError("database.url_file", f"{path} cannot be read: {exc}") from exc
+    if ":" not in url or "\n" in url:
+        raise ConfigError(
+            "database.url_file", f"{path} must hold one URL such as postgresql://user:secret@host/name"
+        )
+    return url
+
+
+def derived_urls(config: Config) -> tuple[str, str]:
+    """The URLs of the vector index and of the words: those of the configuration, or what goes with the rows."""
+    beside = rows_url(config).startswith("postgres")
+    index = config.index.url or ("pgvector:" if beside else "memory:")
+    return index, config.words.url or ("tsvector:" if beside else "tantivy:")
+
+
+def files_url(config: Config) -> str:
+    """The URL of the place of uploaded files' bytes: that of the configuration, or what goes with the rows."""
+    beside = rows_url(config).startswith("postgres")
+    return config.files.url or ("database:" if beside else "folder:")
+
+
+def wire(config: Config, threads: Threads) -> Wired:
+    """Opens everything that the configuration names.
+
+    Raises:
+        ConfigError: a URL, a model or an option is wrong.
+        FolderInUse: another process has the folder.
+        StorageError: rows cannot be read or written.
+        IndexUnavailable: an index does not answer.
+    """
+    folder = folder_of(config)
+    lock = None if folder is None else FolderLock(folder)
+    try:
+        return _wire(config, folder, threads, lock)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def folder_of(config: Config) -> Path | None:
+    """The data folder; None when nothing is kept in one: everything is in a server, or `data` says so."""
+    urls = (rows_url(config), *derived_urls(config), files_url(config))
+    if config.data == ":memory:" or all(_elsewhere(url) for url in urls):
+        return None
+    return Path(config.data).expanduser()
+
+
+def _elsewhere(url: str) -> bool:
+    """Whether a backend keeps nothing in the data folder: it is in a server, or in a folder of its own."""
+    scheme, _, rest = url.partition(":")
+    return scheme in IN_SERVERS or (scheme == "folder" and bool(rest))
+
+
+def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLock | None) -> Wired:
+    with ExitStack() as opened:
+        asked = _embedder(config)
+        opened.callback(asked.close)
+        held = config.database
+        options = Options(held.pool_size, held.statement_timeout, held.retry_seconds, held.replica_url)
+        db = open_database(rows_url(config), folder, options)
+        opened.callback(db.close)
+        earlier = _earlier(config, db, asked)
+        if earlier is not None:
+            opened.callback(earlier.close)
+        embedder = earlier or asked
+        index_url, words_url = derived_urls(config)
+        caches = _index_cache(index_url, embedder), f"words-{_plain(words_url)}"
+        if folder is not None:
+            drop_other_caches(folder, caches)
+
+        def index_of(url: str, embedder: Embedder) -> Index:
+            place = None if folder is None else folder / _index_cache(url, embedder)
+            return open_index(url, embedder.dim, place, space=_plain(embedder.model), database=db)
+
+        index = index_of(index_url, embedder)
+        opened.callback(index.close)
+        words = open_words(words_url, None if folder is None else folder / caches[1], db)
+        opened.callback(words.close)
+        blobs = open_blobs(files_url(config), folder, db)
+        opened.callback(blobs.close)
+        store = Store(db, index, words, embedder.model)
+        store.open()
+        if earlier is not None:
+            store.prepare(asked.model, asked.dim)
+        else:
+            _note_embedder(db, config.embedder.url)
+        opened.pop_all()
+    return Wired(_core(config, store, embedder, asked, threads, blobs), lock, index_of, index_url)
+
+
+def _embedder(config: Config) -> Embedder:
+    asked = config.embedder
+    return open_embedder(asked.url, threads=asked.threads, cache_size=asked.cache_size, settings=asked)
+
+
+def _earlier(config: Config, db: Database, asked: Embedder) -> Embedder | None:
+    """The embedder of the vectors that are there, when it is another than the configured one, which has not made
+    all of its own yet: it goes on answering until then. None when it cannot be opened any more."""
+    url, space = (db.read(lambda c, key=key: c.one("get_meta", [key])) for key in (EMBEDDER, "space"))  # type: ignore[misc]
+    if url is None or space is None or url[0] == config.embedder.url:
+        return None
+    if not db.read(lambda c: c.one("misses_model", [int(space[0]), asked.model])):
+        return None
+    try:
+        earlier = open_embedder(
+            url[0], threads=config.embedder.threads, cache_size=config.embedder.cache_size
+        )
+    except ConfigError as exc:
+        log.warning("the vectors of %s answer no more, it cannot be opened: %s", url[0], exc)
+        return None
+    if earlier.model == asked.model:
+        earlier.close()
+        return None
+    log.warning(
+        "searches go by %s until reindex has made the vectors of %s, which is configured now",
+        earlier.model,
+        asked.model,
+    )
+    return earlier
+
+
+def _note_embedder(db: Database, url: str) -> None:
+    held = db.read(lambda c: c.one("get_meta", [EMBEDDER]))
+    if held is None or held[0] != url:
+        db.write(lambda c: c.run("set_meta", [EMBEDDER, url])).result()
+
+
+def _core(
+    config: Config, store: Store, embedder: Embedder, asked: Embedder, threads: Threads, blobs: Blobs
+) -> Core:
+    limits = config.limits
+    bounds = Bounds(limits.max_content_bytes, limits.max_tags, limits.max_metadata_bytes)
+    jobs = Jobs(
+        store.db, threads, lease_seconds=config.jobs.lease_seconds, max_attempts=config.jobs.max_attempts
+    )
+
+    def use(taken: Embedder) -> None:
+        core.embedder, core.next, core.earlier = taken, None, embedder
+        core.ingest.embedder = taken
+        core.recall.calibration = taken.calibration
+        core.recall.settings = _settings(config, taken)
+
+    model = open_model(config.model)
+    ledger = Ledger(store.db, threads, config.spending)
+    core = Core(
+        store=store,
+        embedder=embedder,
+        ingest=Ingest(store, embedder, threads, bounds, ledger),
+        recall=Recall(store, embedder.calibration, _settings(config, embedder)),
+        jobs=jobs,
+        threads=threads,
+        default_limit=config.search.default_limit,
+        max_batch=limits.max_batch,
+        max_query_chars=limits.max_query_chars,
+        use=use,
+        blobs=blobs,
+        readers=_readers(config),
+        config=config,
+        model=model,
+        fallback=open_model(Model()) if config.model.fallback and not model.quotes_only else None,
+        ledger=ledger,
+        quotas=config.quotas,
+        chunking=Chunking(
+            strategy=config.knowledge.chunking,
+            size=config.knowledge.chunk_size,
+            overlap=config.knowledge.chunk_overlap,
+            header=config.knowledge.contextual_header,
+        ),
+        next=None if embedder is asked else asked,
+        next_url=config.embedder.url,
+    )
+    store.caches.append(lambda: _forget_questions(core))
+    return core
+
+
+def _forget_questions(core: Core) -> None:
+    for one in (core.embedder, core.next, core.earlier):
+        if isinstance(one, CachedEmbedder):
+            one.forget()
+
+
+def _readers(config: Config) -> Readers:
+    told = config.readers
+    limits = Limits(
+        seconds=told.seconds,
+        memory_bytes=told.memory_bytes,
+        pages=told.pages,
+        parts=told.parts,
+        unpacked_bytes=told.unpacked_bytes,
+        characters=told.characters,
+    )
+    return Readers(told.workers, limits)
+
+
+def _settings(config: Config, embedder: Embedder) -> Settings:
+    search = config.search
+    dense = embedder.dense_weight if search.dense_weight is None else search.dense_weight
+    return Settings(
+        limit=search.default_limit,
+        threshold=search.default_threshold,
+        scope=search.default_scope,
+        dense_weight=dense,
+        words_weight=max(0.0, 1.0 - dense) if search.words_weight is None else search.words_weight,
+        scope_weights=dict(search.scope_weights),
+        candidates=search.candidates,
+        second=How(
+            rerank=search.rerank,
+            recency=search.recency,
+            times=search.times,
+            styles=PRESETS if search.rerank_weights is None else load(search.rerank_weights),
+            half_life_days=search.half_life_days,
+        ),
+    )
+
+
+def _index_cache(url: str, embedder: Embedder) -> str:
+    """The name of an index's folder: of its URL and model, so that none reads another's files."""
+    scheme, _, rest = url.partition(":")
+    parts = [] if scheme == "memory" else [scheme]
+    return "-".join(("index", *parts, *([digest(rest)[:8]] if rest else []), _plain(embedder.model)))
+
+
+def _plain(name: str) -> str:
+    """A name as a folder is called."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-")

@@ -1,0 +1,83 @@
+"""What a tenant spent, by day and purpose, and what it may spend in a day."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import msgspec
+
+from memoranda.config.sections import Spending
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.knowledge.checks import text_of
+from memoranda.knowledge.quotas import check_changes
+from memoranda.store.core import HOUSE, Core
+from memoranda.store.usage import LIMITS, Spent
+from memoranda.types import Subject
+
+DAYS = 30
+"""Days that are told when nobody says since when, today included."""
+MOST_DAYS = 3_660
+
+
+class UsageReport(msgspec.Struct, kw_only=True):
+    """What a tenant spent, and what it may spend in a day (UTC; null is as much as it likes)."""
+
+    tenant: str
+    since: date
+    until: date
+    data: list[Spent]
+    limits: Spending
+
+
+class Costs:
+    """Spending as one subject sees it: an admin its own tenant's, the operator of the house any."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """What was spent from one day to another, both included; the last 30 days unless said.
+
+        Raises:
+            InvalidInput: the days are in the wrong order, or too many.
+            Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
+        """
+        named = self._tenant(tenant)
+        last = until or self._core.ledger.today()
+        first = since or last - timedelta(days=DAYS - 1)
+        if not 0 <= (last - first).days < MOST_DAYS:
+            raise InvalidInput("since", f"must be a day before `until`, {MOST_DAYS} days at most")
+        data = await self._core.ledger.spent(named, first, last)
+        limits = await self._core.ledger.limits(named)
+        return UsageReport(tenant=named, since=first, until=last, data=data, limits=limits)
+
+    async def limits(self, tenant: str | None = None) -> Spending:
+        """What a tenant may spend in a day. Errors as `usage`."""
+        return await self._core.ledger.limits(self._tenant(tenant))
+
+    async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+        """Sets the named limits of a tenant; None goes back to the configured default. What waited for a limit goes on.
+
+        Raises:
+            InvalidInput: names the limit.
+            Forbidden: the subject is not the operator: nobody sets their own tenant's bounds.
+        """
+        named = self._tenant(tenant)
+        if self.subject.tenant_id != HOUSE:
+            raise Forbidden(f"spending: only an admin of tenant {HOUSE!r} sets limits")
+        check_changes(changes, LIMITS, "limit of spending")
+        held = await self._core.ledger.set_limits(named, changes)
+        self._core.jobs.wake_all()
+        return held
+
+    def _tenant(self, tenant: str | None) -> str:
+        if self.subject.role != "admin":
+            raise Forbidden("usage: needs the admin role")
+        if tenant is None or tenant == self.subject.tenant_id:
+            return self.subject.tenant_id
+        if self.subject.tenant_id != HOUSE:
+            raise Forbidden(f"tenant: only an admin of tenant {HOUSE!r} asks about others")
+        return text_of(tenant, "tenant", 256, empty=False)

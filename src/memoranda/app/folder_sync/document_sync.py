@@ -1,0 +1,348 @@
+"""A folder's files in a vector store, kept in step: what is new comes in, what changed is replaced, the rest stays.
+
+A file is known by two of its attributes in the store, `path` and `sha256`. Files that have neither were put there by
+others and are left alone. Each file is uploaded into the store in one step, so that a break leaves nothing half done
+and the next run goes on from what the store holds. What filing uploaded it also deletes: a version that was replaced,
+a file that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from typing import Any, Protocol
+
+from memoranda.app.folder_sync.memory_sync import below
+from memoranda.app.folder_sync.scan import LIVE, Skipped
+from memoranda.errors import InvalidInput, NotFound, QuotaExceeded
+from memoranda.knowledge.checks import MAX_VALUE_CHARS
+from memoranda.knowledge.sources import BlockingSource
+from memoranda.knowledge.values import Attributes, FileState, NewStoreFile, StoreFile
+from memoranda.storage.data_lock import is_live_database
+from memoranda.store.paging import Listed
+from memoranda.text.splitting import Chunking
+
+PAGE = 100
+AHEAD = 100
+"""So many files at most are uploaded and not yet indexed."""
+SOONEST, LATEST, FEW = 0.02, 0.25, 4
+"""Seconds between two looks at the files in progress, growing while more than a few are left or nothing happens."""
+OURS = ("path", "sha256")
+UNREADABLE = ("unsupported_file", "invalid_file")
+"""Codes of failures that the same bytes would meet again."""
+
+
+class Files(Protocol):
+    """The verb of files that filing needs, of the library or of a running server."""
+
+    def delete(self, id: str) -> None: ...
+
+
+class Stores(Protocol):
+    """The verbs of vector stores that filing needs."""
+
+    def attach(self, store_id: str, files: Sequence[NewStoreFile]) -> Sequence[StoreFile]: ...
+    def upload(
+        self,
+        store_id: str,
+        source: BlockingSource,
+        filename: str | None = ...,
+        *,
+        attributes: Attributes | None = ...,
+        chunking: Chunking | None = ...,
+    ) -> StoreFile: ...
+    def files(
+        self,
+        store_id: str,
+        *,
+        limit: int = ...,
+        after: str | None = ...,
+        order: str = ...,
+        state: FileState | None = ...,
+    ) -> Listed[StoreFile]: ...
+    def file(self, store_id: str, file_id: str) -> StoreFile: ...
+    def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile: ...
+
+
+class Knowledge(Protocol):
+    """Where the files go."""
+
+    @property
+    def files(self) -> Files: ...
+    @property
+    def stores(self) -> Stores: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that has no chunks, and why. `code` is one of OpenAI's three, or `file_too_large`, `cancelled`, `gone`."""
+
+    path: str
+    file_id: str | None
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class Filed:
+    """What one filing came to. `chunks` are those of the files that were indexed now, `working` the files in progress.
+    `stopped` says why the rest was not looked at."""
+
+    working: int = 0
+    unchanged: int = 0
+    added: int = 0
+    replaced: int = 0
+    removed: int = 0
+    chunks: int = 0
+    gone: list[str] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    stopped: str | None = None
+
+    @property
+    def settled(self) -> int:
+        """Files that nothing more will happen to in this run."""
+        return self.unchanged + self.added + self.replaced + len(self.failed) + len(self.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How files go into a store: `attributes` beside their path and hash; `chunking` other than the store's own;
+    whether files that are gone go from the store as well; whether files that could not be read are tried again."""
+
+    attributes: Attributes = field(default_factory=dict)
+    chunking: Chunking | None = None
+    prune: bool = False
+    retry: bool = False
+
+
+@dataclass(slots=True)
+class Following:
+    """A file in progress: where it is from, and the earlier ones of that path, which go once it is indexed."""
+
+    path: str
+    earlier: list[StoreFile]
+
+
+class Filing:
+    """Files on their way into one store."""
+
+    def __init__(
+        self, knowledge: Knowledge, store_id: str, how: How, told: Callable[[Filed], None] = lambda done: None
+    ) -> None:
+        self.done = Filed()
+        self._knowledge = knowledge
+        self._store = store_id
+        self._how = how
+        self._told = told
+        self._held: dict[str, list[StoreFile]] = {}
+        self._seen: set[str] = set()
+        self._following: dict[str, Following] = {}
+        self._wait, self._looked = SOONEST, time.monotonic()
+
+    def run(self, paths: Sequence[Path], roots: Sequence[Path], unreadable: Sequence[Path] = ()) -> Filed:
+        """Brings the store in step with the files at `paths`. Files of the store from below `roots` that are not among
+        them are reported as gone, and taken away when `prune` says so; what is at or below `unreadable` is not gone.
+
+        Raises:
+            NotFound: the store is gone.
+        """
+        for one in self._all():
+            if all(isinstance(one.attributes.get(name), str) for name in OURS):
+                self._held.setdefault(str(one.attributes["path"]), []).append(one)
+        for path in paths:
+            try:
+                self._take(path)
+            except QuotaExceeded as exc:
+                self.done.stopped = str(exc).removeprefix(f"{exc.field}: ")
+                break
+            self._look(AHEAD)
+        self._look(0)
+        if self.done.stopped is None:
+            self._gone(roots, [*unreadable, *(one.path for one in self.done.skipped)])
+        return self.done
+
+    # --- one file ----------------------------------------------------------------------------------
+
+    def _take(self, path: Path) -> None:
+        """Has a file indexed unless it is in the store as it is."""
+        key = name_of(path)
+        self._seen.add(key)
+        if is_live_database(path):
+            self.done.skipped.append(Skipped(path, LIVE))
+            return
+        try:
+            with path.open("rb") as file:
+                digest = file_digest(file, "sha256").hexdigest()
+        except OSError as exc:
+            reason = f"cannot be read: {(exc.strerror or str(exc)).lower()}"
+            self.done.skipped.append(Skipped(path, reason, unreadable=True))
+            return
+        held = self._held.get(key, [])
+        same = [one for one in held if one.attributes["sha256"] == digest and self._split_alike(one)]
+        if same:
+            self._keep(key, same[-1], [one for one in held if one is not same[-1]])
+        else:
+            self._bring(path, key, digest, held)
+
+    def _split_alike(self, one: StoreFile) -> bool:
+        return self._how.chunking in (None, one.chunking)
+
+    def _keep(self, key: str, one: StoreFile, earlier: list[StoreFile]) -> None:
+        """The file is in the store: as it should be, on its way, or to be tried again."""
+        wanted = {**one.attributes, **self._how.attributes}
+        if wanted != one.attributes:
+            self._knowledge.stores.set_attributes(self._store, one.id, wanted)
+        if one.status == "completed":
+            self.done.unchanged += 1
+            self._drop(earlier)
+            return
+        if not self._how.retry and one.last_error is not None and one.last_error.code in UNREADABLE:
+            self._ended(one, Following(key, earlier))
+            return
+        if one.status != "in_progress":
+            new = NewStoreFile(file_id=one.id, attributes=wanted, chunking=one.chunking)
+            self._knowledge.stores.attach(self._store, [new])
+        self._following[one.id] = Following(key, earlier)
+
+    def _bring(self, path: Path, key: str, digest: str, earlier: list[StoreFile]) -> None:
+        """Uploads the file and attaches it."""
+        before = earlier[-1].attributes if earlier else {}
+        attributes: Attributes = {**before, **self._how.attributes, "path": key, "sha256": digest}
+        try:
+            file = self._upload(path, attributes, earlier)
+        except QuotaExceeded as exc:
+            if exc.quota != "max_file_bytes":
+                raise
+            self.done.failed.append(Failure(str(path), None, "file_too_large", str(exc)))
+        except InvalidInput as exc:
+            if exc.field != "source":
+                raise
+            self.done.skipped.append(Skipped(path, "went away meanwhile", unreadable=True))
+        else:
+            self._following[file.id] = Following(key, earlier)
+
+    def _upload(self, path: Path, attributes: Attributes, earlier: Sequence[StoreFile]) -> StoreFile:
+        stores, name, how = self._knowledge.stores, safe(path.name), self._how
+        try:
+            return stores.upload(self._store, path, name, attributes=attributes, chunking=how.chunking)
+        except QuotaExceeded as exc:
+            if exc.quota != "max_files_per_store" or not earlier:
+                raise
+            self._drop(earlier)  # a full store has no room for both
+            return stores.upload(self._store, path, name, attributes=attributes, chunking=how.chunking)
+
+    def _drop(self, files: Sequence[StoreFile]) -> None:
+        for one in files:
+            with suppress(NotFound):  # somebody else deleted it, which is where this would end
+                self._knowledge.files.delete(one.id)
+
+    # --- what becomes of them ----------------------------------------------------------------------
+
+    def _look(self, most: int) -> None:
+        """Tells what became of the files in progress, and waits while there are more than `most` of them."""
+        while True:
+            if time.monotonic() - self._looked >= self._wait:
+                before = len(self._following)
+                self._settle()
+                ending = len(self._following) < min(before, FEW)
+                self._wait = SOONEST if ending else min(LATEST, 2 * self._wait)
+                self._looked = time.monotonic()
+            self.done.working = len(self._following)
+            self._told(self.done)
+            if len(self._following) <= most:
+                return
+            time.sleep(self._wait)
+
+    def _settle(self) -> None:
+        if not self._following:
+            return
+        working = {one.id for one in self._all("in_progress")}
+        for id_ in [id_ for id_ in self._following if id_ not in working]:
+            try:
+                now = self._knowledge.stores.file(self._store, id_)
+            except NotFound:
+                one = self._following.pop(id_)
+                self.done.failed.append(
+                    Failure(one.path, id_, "gone", "was taken out of the store meanwhile")
+                )
+                continue
+            if now.status != "in_progress":
+                self._ended(now, self._following.pop(id_))
+
+    def _ended(self, now: StoreFile, one: Following) -> None:
+        if now.status == "completed":
+            self.done.added += not one.earlier
+            self.done.replaced += bool(one.earlier)
+            self.done.chunks += now.chunk_count
+            self.done.notes += [(one.path, note) for note in now.notes]
+            self._drop(one.earlier)
+            return
+        code: str = now.status
+        message = "was cancelled; index it again"
+        if now.last_error is not None:
+            code, message = now.last_error.code, now.last_error.message
+        self.done.failed.append(Failure(one.path, now.id, code, message))
+        self._drop([held for held in one.earlier if held.status != "completed"])
+
+    def _gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> None:
+        missing = sorted(path for path in self._held.keys() - self._seen if below(path, roots))
+        self.done.gone = [path for path in missing if not below(path, unreadable)]
+        if self._how.prune:
+            for path in self.done.gone:
+                self._drop(self._held[path])
+                self.done.removed += 1
+                self._told(self.done)
+
+    def _all(self, state: FileState | None = None) -> Iterator[StoreFile]:
+        after = None
+        while True:
+            page = self._knowledge.stores.files(
+                self._store, limit=PAGE, after=after, order="asc", state=state
+            )
+            yield from page.data
+            if not page.has_more:
+                return
+            after = page.last_id
+
+
+def safe(text: str) -> str:
+    """A name as text: bytes of it that are no UTF-8 become question marks."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
+def name_of(path: Path) -> str:
+    """A path as the attribute that knows a file: itself, or its end after a hash when it is no UTF-8 or longer than
+    an attribute may be. (Such a file is never reported as gone.)"""
+    text = str(path)
+    plain = safe(text)
+    if plain == text and len(text) <= MAX_VALUE_CHARS:
+        return text
+    mark = blake2b(os.fsencode(text), digest_size=6).hexdigest()
+    return f"{mark}…{plain[-(MAX_VALUE_CHARS - len(mark) - 1) :]}"
+
+
+def summary(done: Filed) -> dict[str, Any]:
+    """What a filing came to, as JSON has it."""
+    return {
+        "files": done.settled - len(done.skipped),
+        "unchanged": done.unchanged,
+        "added": done.added,
+        "replaced": done.replaced,
+        "removed": done.removed,
+        "chunks": done.chunks,
+        "failed": [
+            {"path": one.path, "file_id": one.file_id, "code": one.code, "message": one.message}
+            for one in done.failed
+        ],
+        "gone": done.gone,
+        "stopped": done.stopped,
+        "skipped": [{"path": safe(str(one.path)), "reason": one.reason} for one in done.skipped],
+        "notes": [{"path": path, "note": note} for path, note in done.notes],
+    }

@@ -1,0 +1,299 @@
+"""A folder's texts as memories: each chunk one `document`, kept in step with the files it comes from.
+
+A text is stored once per scope, wherever it stands: a chunk that two files share is one memory, which lists
+both places. It goes when the last of them does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from typing_extensions import Unpack
+
+from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped, Text, read
+from memoranda.errors import NotFound
+from memoranda.text.chunking import fixed
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.types import Added, ChangeFields, Memory, NewMemory, Page, SelectionFields
+
+BATCH = 32
+PAGE = 1_000
+MAX_SOURCE = 256
+MAX_ALSO = 32_000
+OURS = ("path", "chunk_index", "start", "end", "tokens", "title", "also")
+_HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
+
+Place = dict[str, Any]
+"""Where a chunk stands: path, chunk_index, start, end (characters), tokens, and title if the file has one."""
+
+
+class Memories(Protocol):
+    """The verbs that indexing needs, of the library or of a running server."""
+
+    def list(
+        self,
+        *,
+        limit: int = ...,
+        after: str | None = ...,
+        order: str = ...,
+        **fields: Unpack[SelectionFields],
+    ) -> Page: ...
+    def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> Sequence[Added]: ...
+    def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory: ...
+    def delete(self, id: str) -> None: ...
+
+
+class Chunk(NamedTuple):
+    """A chunk of a file: the hash of its text, the text, and where it stands."""
+
+    key: str
+    content: str
+    place: Place
+
+
+@dataclass(slots=True)
+class Held:
+    """One stored chunk: its id (None when it is not ours), its metadata, and its places before and now."""
+
+    id: str | None
+    metadata: dict[str, Any]
+    before: list[Place] = field(default_factory=list)
+    now: list[Place] = field(default_factory=list)
+
+
+class Ledger:
+    """Which chunks are stored, and what a new reading of some files changes."""
+
+    def __init__(self, stored: Iterable[Memory]) -> None:
+        self.held: dict[str, Held] = {}
+        self.files: dict[str, set[tuple[str, int]]] = {}
+        self.read: set[str] = set()
+        for memory in stored:
+            places = places_of(memory.metadata)
+            # A text that somebody added by hand stays theirs: it gets no places, and so never goes with a file.
+            id_ = memory.id if places else None
+            self.held[memory.content_hash] = Held(id_, memory.metadata, places)
+            for place in places:
+                self.files.setdefault(place["path"], set()).add((memory.content_hash, place["start"]))
+
+    def see(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Notes what the file at `path` holds now; the chunks whose text is not stored yet, each text once."""
+        self.read.add(path)
+        fresh: list[Chunk] = []
+        for chunk in chunks:
+            if chunk.key not in self.held:
+                self.held[chunk.key] = Held(None, {})
+                fresh.append(chunk)
+            self.held[chunk.key].now.append(chunk.place)
+        return fresh
+
+    def unchanged(self, path: str, chunks: Sequence[Chunk]) -> bool:
+        """Whether the file held exactly these chunks when it was last indexed."""
+        return self.files.get(path, set()) == {(chunk.key, chunk.place["start"]) for chunk in chunks}
+
+    def gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> list[str]:
+        """Files at or below `roots` that have chunks and were not read, but for those at or below `unreadable`."""
+        missing = sorted(path for path in self.files.keys() - self.read if below(path, roots))
+        return [path for path in missing if not below(path, unreadable)]
+
+    def settled(self, dropped: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | None]]:
+        """Each memory that must change: its id and its new metadata, None when it is to go.
+
+        `dropped` are files whose chunks go though they were not read.
+        """
+        away = self.read | set(dropped)
+        for held in self.held.values():
+            if held.id is None:
+                continue
+            places = [place for place in held.before if place["path"] not in away] + held.now
+            others = {key: value for key, value in held.metadata.items() if key not in OURS}
+            wanted = others | metadata(places) if places else None
+            if wanted != held.metadata:
+                yield held.id, wanted
+
+
+def below(path: str, roots: Sequence[Path]) -> bool:
+    """Whether the path is one of `roots` or inside one."""
+    return any(Path(path) == root or root in Path(path).parents for root in roots)
+
+
+def places_of(held: dict[str, Any]) -> list[Place]:
+    """The places that a chunk's metadata lists; none for a document that was not indexed from a file."""
+    if not _is_place(held):
+        return []
+    also = held.get("also")
+    others = [place for place in also if _is_place(place)] if isinstance(also, list) else []
+    return [{key: held[key] for key in OURS if key in held and key != "also"}, *others]
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("path"), str) and type(value.get("start")) is int
+
+
+def metadata(places: Sequence[Place]) -> dict[str, Any]:
+    """The metadata of a chunk: its first place, and under `also` the others, as many as fit 32 000 characters."""
+    first, *others = sorted(places, key=lambda place: (place["path"], place["start"]))
+    room = MAX_ALSO
+    also = []
+    for place in others:
+        room -= len(compact_json(place))
+        if room < 0:
+            break
+        also.append(place)
+    return {**first, "also": also} if also else dict(first)
+
+
+def source(path: str) -> str:
+    """A path as a memory's source: itself, or its end after a hash when it is longer than a source may be."""
+    if len(path) <= MAX_SOURCE:
+        return path
+    mark = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+    return f"{mark}…{path[-(MAX_SOURCE - len(mark) - 1) :]}"
+
+
+def chunks_of(text: Text, path: str, size: int, overlap: int) -> Iterator[Chunk]:
+    """The text's chunks with their places; those of nothing but whitespace are left out."""
+    heading = _HEADING.search(text.text) if text.path.suffix.lower() in (".md", ".markdown") else None
+    title = {"title": heading[1][:200]} if heading else {}
+    for number, span in enumerate(fixed(text.text, size, overlap)):
+        content = text.text[span.start : span.end]
+        if content.strip():
+            place = {"path": path, "chunk_index": number, "start": span.start, "end": span.end}
+            yield Chunk(digest(content), content, {**place, "tokens": span.tokens, **title})
+
+
+@dataclass(slots=True)
+class Indexed:
+    """What one indexing came to. `waiting` chunks have no vector yet; `gone` files were not there any more."""
+
+    files: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    waiting: int = 0
+    gone: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    guessed: list[Text] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """How files become memories: `ids` are the scope (`session_id`, ...), None for those that are not set."""
+
+    scope: str = "global"
+    ids: dict[str, str | None] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    size: int = 512
+    overlap: int = 50
+    max_bytes: int = MAX_BYTES
+    prune: bool = False
+
+
+def index(
+    memories: Memories,
+    files: Sequence[Path],
+    roots: Sequence[Path],
+    how: Indexing,
+    unreadable: Sequence[Path] = (),
+    on_file: Callable[[Indexed], None] = lambda done: None,
+) -> Indexed:
+    """Brings the memories of `files` in step with what they hold; files that did not change change nothing.
+
+    New chunks are stored before old ones go, so a break leaves every text findable and the next run goes on
+    from there. Files under `roots` that were indexed before and are not among `files` are reported as gone,
+    and their chunks are deleted only when `how.prune` says so; what is at or below `unreadable` is not gone.
+    `on_file` is called after each file.
+    """
+    done = Indexed()
+    ledger = Ledger(stored(memories, how))
+    pending: list[Chunk] = []
+    for path in files:
+        pending += _see(path, ledger, how, done)
+        while len(pending) >= BATCH:
+            _store(memories, ledger, how, done, pending[:BATCH])
+            del pending[:BATCH]
+            on_file(done)
+        on_file(done)
+    if pending:
+        _store(memories, ledger, how, done, pending)
+        on_file(done)
+    done.gone = ledger.gone(roots, [*unreadable, *(one.path for one in done.skipped if one.unreadable)])
+    for id_, wanted in list(ledger.settled(done.gone if how.prune else [])):
+        _settle(memories, id_, wanted, done)
+    return done
+
+
+def stored(memories: Memories, how: Indexing) -> Iterator[Memory]:
+    """Every document of exactly this scope, oldest first."""
+    after = None
+    while True:
+        page = memories.list(
+            limit=PAGE,
+            after=after,
+            order="asc",
+            scopes=[how.scope],
+            kinds=["document"],
+            include_archived=True,
+        )
+        for memory in page.data:
+            if all(getattr(memory, name) == value for name, value in how.ids.items()):
+                yield memory
+        if not page.has_more:
+            return
+        after = page.last_id
+
+
+def _see(path: Path, ledger: Ledger, how: Indexing, done: Indexed) -> list[Chunk]:
+    text = read(path, how.max_bytes)
+    if isinstance(text, Skipped):
+        done.skipped.append(text)
+        return []
+    name = str(path)
+    chunks = list(chunks_of(text, name, how.size, how.overlap))
+    done.files += 1
+    done.chunks += len(chunks)
+    done.unchanged += ledger.unchanged(name, chunks)
+    if not chunks:
+        done.skipped.append(Skipped(path, "empty"))
+    if text.guessed:
+        done.guessed.append(text)
+    return ledger.see(name, chunks)
+
+
+def _store(memories: Memories, ledger: Ledger, how: Indexing, done: Indexed, some: Sequence[Chunk]) -> None:
+    for chunk, one in zip(some, memories.add_many([_new(chunk, how) for chunk in some]), strict=True):
+        done.added += one.created
+        done.waiting += not one.embedded
+        if one.created:
+            held = ledger.held[chunk.key]
+            held.id, held.metadata = one.memory.id, dict(chunk.place)
+
+
+def _new(chunk: Chunk, how: Indexing) -> dict[str, Any]:
+    return {
+        "content": chunk.content,
+        "kind": "document",
+        "source": source(chunk.place["path"]),
+        "tags": how.tags,
+        "metadata": chunk.place,
+        **{name: value for name, value in how.ids.items() if value is not None},
+    }
+
+
+def _settle(memories: Memories, id_: str, wanted: dict[str, Any] | None, done: Indexed) -> None:
+    with suppress(NotFound):  # somebody else deleted it meanwhile, which is where this would end
+        if wanted is None:
+            memories.delete(id_)
+            done.removed += 1
+        else:
+            memories.update(id_, metadata=wanted, source=source(wanted["path"]))
+            done.updated += 1

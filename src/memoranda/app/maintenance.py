@@ -1,0 +1,174 @@
+"""The work that nobody asks for by name: vectors that are owed, indexes that fell behind, compaction."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Coroutine
+from typing import Any
+
+from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
+from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, Core
+from memoranda.store.jobs import Postponed, Run
+from memoranda.store.rows import Record, fetch
+
+log = logging.getLogger("memoranda.maintenance")
+REPAIR_JOB = "store.repair"
+STEP = 64
+RETRY_AFTER = 5.0
+SOON = 0.2
+"""Seconds after which the vectors of rows that came without are made: those of a burst in one job."""
+WATCH_SECONDS = 1.0
+
+
+class Upkeep:
+    """Handlers for the house's own jobs, and the signals that queue them."""
+
+    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self.core = core
+        self.loop = loop
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._open = True
+        self._asked: dict[str, float] = {}
+        """Until when a job that was asked for a tenant cannot have begun: it will meet what is owed before then."""
+        self._watcher: asyncio.Task[None] | None = None
+        core.jobs.handlers |= {
+            EMBED_JOB: self.embed,
+            COMPACT_JOB: self.compact,
+            REPAIR_JOB: self.repair,
+        }
+        core.store.on_owed = self.owed_elsewhere
+        core.store.derived.on_behind = self.behind
+
+    async def begin(self) -> None:
+        """Takes up what an outage left, and begins to watch a database that others write to. Where the model is new
+        and has no vector yet, only says so: making all of them is a decision."""
+        for tenant, count in self.core.store.owed.items():
+            if count and await self.core.threads.run(self.core.store.has_vectors, tenant):
+                self.owed(tenant)
+            elif count:
+                log.warning(
+                    "tenant %s: %d memories have no vector of %s yet; reindex makes them",
+                    tenant,
+                    count,
+                    self.core.store.model,
+                )
+        if self.core.store.db.shared:
+            self._watcher = self.loop.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Keeps in step with the other processes of a shared database."""
+        trouble = ""
+        while self._open:
+            await asyncio.sleep(WATCH_SECONDS * random.uniform(0.8, 1.2))
+            try:
+                await self.core.threads.run(self.core.store.refresh)
+                trouble = ""
+            except Exception as exc:  # whatever an index says: this must go on
+                if str(exc) != trouble:
+                    known = isinstance(exc, MemorandaError)
+                    log.warning("not in step with the other processes: %s", exc, exc_info=not known)
+                trouble = str(exc)
+
+    def end(self) -> None:
+        """No job is queued from here on."""
+        self._open = False
+        for task in (*self._tasks, self._watcher):
+            if task is not None:
+                task.cancel()
+
+    def owed(self, tenant: str) -> None:
+        """Rows were written without vectors: they are made soon."""
+        now = self.loop.time()
+        if self._open and now >= self._asked.get(tenant, 0.0):
+            self._asked[tenant] = now + SOON
+            self._keep(self._ask(tenant, now + SOON))
+
+    async def _ask(self, tenant: str, until: float) -> None:
+        """Asks for the job; where one is under way already, the next rows ask again."""
+        payload = {"reuse": True, "rows_per_second": None, "total": None}
+        id_ = await self.core.jobs.enqueue(tenant, EMBED_JOB, payload, dedup_key="owed", delay=SOON)
+        job = await self.core.jobs.get(tenant, id_)
+        if job.state != "queued" and self._asked.get(tenant) == until:
+            del self._asked[tenant]
+
+    async def _look_again(self, run: Run) -> None:
+        """What was owed between a job's last look and its end asked for nothing: the job was still under way."""
+        while self._open:
+            await asyncio.sleep(SOON)
+            if not await self.core.threads.run(self._owed_rows, run.tenant, 1):
+                return
+            payload = {"reuse": True, "rows_per_second": None, "total": None}
+            if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="owed") != run.id:
+                return
+
+    def owed_elsewhere(self, tenant: str) -> None:
+        """As `owed`, called on the writing thread. Waking the loop costs more than looking whether it needs to be."""
+        if self.loop.time() < self._asked.get(tenant, 0.0):
+            return
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start takes it up
+            self.loop.call_soon_threadsafe(self.owed, tenant)
+
+    def behind(self, side: str) -> None:
+        """An index did not take a change; called on the writing thread. Where other processes work too, the job
+        might be theirs and the index is not: the watch repairs it."""
+        if self.core.store.db.shared:
+            return
+        self.loop.call_soon_threadsafe(self._queue, HOUSE, REPAIR_JOB, {"side": side}, "repair", 1.0)
+
+    def _queue(self, tenant: str, kind: str, payload: dict[str, Any], key: str, delay: float) -> None:
+        if not self._open:
+            return
+        self._keep(self.core.jobs.enqueue(tenant, kind, payload, dedup_key=key, delay=delay))
+
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def embed(self, run: Run) -> dict[str, Any]:
+        """Makes the vectors that a tenant's rows wait for, oldest first; a step settles 64 rows. While the
+        embedder is away it waits, however long that takes."""
+        rate = run.payload.get("rows_per_second")
+        total = run.total if run.total is not None else run.payload.get("total")
+        step = max(1, min(STEP, int(rate))) if rate else STEP
+        store = self.core.store
+        done = run.done
+        while rows := await self.core.threads.run(self._owed_rows, run.tenant, step):
+            began = self.loop.time()
+            try:
+                await self.core.ingest.embed_owed(
+                    rows, run.tenant, reuse=bool(run.payload.get("reuse", True))
+                )
+            except EmbedderUnavailable as exc:
+                raise Postponed(str(exc), RETRY_AFTER) from exc
+            done += len(rows)
+            await run.report(done, total, str(rows[-1].seq))
+            if rate:
+                await asyncio.sleep(max(0.0, len(rows) / rate - (self.loop.time() - began)))
+        self._keep(self._look_again(run))
+        return {"embedded": done, "model": store.model}
+
+    def _owed_rows(self, tenant: str, step: int) -> list[Record]:
+        store = self.core.store
+        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, step]), tenant)
+        held = store.db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant)
+        return list(held.values())
+
+    async def repair(self, run: Run) -> dict[str, Any]:
+        """Replays the rows that an index did not take, as soon as it takes them, however long that is."""
+        try:
+            done = await self.core.threads.run(self.core.store.derived.repair)
+        except (IndexUnavailable, OSError) as exc:
+            raise Postponed(str(exc), RETRY_AFTER) from exc
+        if self.core.store.derived.behind:
+            raise Postponed("an index still misses changes", RETRY_AFTER)
+        return done
+
+    async def compact(self, run: Run) -> dict[str, Any]:
+        """Gives back what deleted rows held; bytes of the database before and after."""
+        before = self.core.store.db.health()["bytes"]
+        await self.core.threads.run(self.core.store.compact)
+        return {"bytes_before": before, "bytes_after": self.core.store.db.health()["bytes"]}

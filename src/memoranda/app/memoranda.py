@@ -1,0 +1,253 @@
+"""The front door: one configuration, wired once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Unpack
+
+from memoranda.app.backfills import Backfills, Missing
+from memoranda.app.backfills import begin as begin_backfills
+from memoranda.app.bootstrap import Wired, wire
+from memoranda.app.costs import Costs, UsageReport
+from memoranda.app.maintenance import Upkeep
+from memoranda.app.migration import Moves
+from memoranda.concurrency.threads import Threads
+from memoranda.config import load
+from memoranda.config.sections import Config
+from memoranda.contexts.contexts import Contexts
+from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.document_qa.asking import UploadAsk
+from memoranda.document_qa.beginning import begin as begin_asking
+from memoranda.document_qa.erasing import erase_asked
+from memoranda.facts import begin as begin_facts
+from memoranda.facts.facts import Facts
+from memoranda.facts.maintenance import Clock as FactsClock
+from memoranda.knowledge import Knowledge, Librarian
+from memoranda.knowledge.erasing import Erasing as FileErasing
+from memoranda.memories.memories import Memories
+from memoranda.responses.conversations import Conversations
+from memoranda.responses.engine import Engine
+from memoranda.responses.erasing import Erasing as AgentErasing
+from memoranda.responses.history import History
+from memoranda.responses.profiles import Agents, configured_profiles
+from memoranda.responses.responses import Responses
+from memoranda.sessions.beginning import Rooms
+from memoranda.sessions.beginning import begin as begin_sessions
+from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.values import Around, NewMessage, Observed
+from memoranda.store.core import Core
+from memoranda.types import Job, Subject
+
+
+class Memoranda:
+    """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
+
+    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin
+    of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`, `conversing_as`,
+    `agents_as`, `asking_as` and `contexts_as` give the same for another subject.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        wired: Wired,
+        moves: Moves,
+        upkeep: Upkeep,
+        librarian: Librarian,
+        engine: Engine,
+        rooms: Rooms,
+        facts_clock: FactsClock,
+    ) -> None:
+        self.config = config
+        self.core = core = wired.core
+        self.subject = Subject()
+        self.memories = Memories(core, self.subject)
+        self.knowledge = Knowledge(core, self.subject)
+        self.engine = engine
+        self.responses = Responses(engine, self.subject)
+        self.conversations = Conversations(core, self.subject)
+        self.agents = engine.agents(self.subject)
+        self.costs = Costs(core, self.subject)
+        self._lock = wired.lock
+        self.sessions = Sessions(core, self.subject)
+        self.facts = Facts(core, self.subject)
+        self.upload_ask = UploadAsk(core, self.subject)
+        self._rooms = rooms
+        self._facts_clock = facts_clock
+        self._moves = moves
+        self._upkeep = upkeep
+        self._librarian = librarian
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        data: str | Path | None = None,
+        *,
+        config: Config | None = None,
+        **settings: Any,
+    ) -> Memoranda:
+        """Opens the data folder `data` (made when it is not there; `:memory:` keeps nothing), for this process
+        alone. Without `config`, the configuration is loaded from file and environment; `settings` are sections
+        that go before both (`embedder={"url": "hash:256"}`).
+
+        Raises:
+            ConfigError: a key or value is wrong.
+            FolderInUse: another process has the folder.
+            StorageError: the folder cannot be used.
+        """
+        overrides: dict[str, object] = dict(settings)
+        if data is not None:
+            overrides["data"] = str(data)
+        if config is None:
+            config = load(overrides=overrides)
+        elif overrides:
+            raise TypeError("give either a config or settings, not both")
+        threads = Threads()
+        try:
+            wired = await threads.run(wire, config, threads)
+        except BaseException:
+            threads.close()
+            raise
+        core = wired.core
+        upkeep = Upkeep(core, asyncio.get_running_loop())
+        moves = Moves(core, wired.open_index, wired.index_url)
+        librarian = Librarian(core)
+        engine = _engine(config, core)
+        AgentErasing(engine)
+        FileErasing(core)
+        core.erasers.append(erase_asked)
+        rooms = begin_sessions(core)
+        facts_clock = begin_facts(core)
+        begin_asking(core)
+        begin_backfills(core)
+        at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
+        await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
+        await upkeep.begin()
+        librarian.begin()
+        rooms.clock.begin()
+        facts_clock.begin()
+        return cls(config, wired, moves, upkeep, librarian, engine, rooms, facts_clock)
+
+    def acting_as(self, subject: Subject) -> Memories:
+        """The memories as another subject sees them; nothing is copied or opened."""
+        return Memories(self.core, subject)
+
+    def knowing_as(self, subject: Subject) -> Knowledge:
+        """The files and vector stores as another subject sees them."""
+        return Knowledge(self.core, subject)
+
+    def responding_as(self, subject: Subject) -> Responses:
+        """The responses as another subject sees them."""
+        return Responses(self.engine, subject)
+
+    def conversing_as(self, subject: Subject) -> Conversations:
+        """The conversations as another subject sees them."""
+        return Conversations(self.core, subject)
+
+    def sessions_as(self, subject: Subject) -> Sessions:
+        """The sessions, and what is said in them, as another subject sees them."""
+        return Sessions(self.core, subject)
+
+    def facts_as(self, subject: Subject) -> Facts:
+        """The facts as another subject sees them."""
+        return Facts(self.core, subject)
+
+    def asking_as(self, subject: Subject) -> UploadAsk:
+        """Documents, and questions to them, as another subject sees them."""
+        return UploadAsk(self.core, subject)
+
+    async def observe(
+        self,
+        messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
+        **place: Unpack[Around],
+    ) -> list[Observed]:
+        """Keeps what was said, see `Sessions.observe`."""
+        return await self.sessions.observe(messages, **place)
+
+    def agents_as(self, subject: Subject) -> Agents:
+        """The agent profiles as another subject sees them."""
+        return self.engine.agents(subject)
+
+    def costs_as(self, subject: Subject) -> Costs:
+        """What was spent, as another subject sees it."""
+        return Costs(self.core, subject)
+
+    async def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """What was spent, by day and purpose, see `Costs.usage`."""
+        return await self.costs.usage(since=since, until=until, tenant=tenant)
+
+    def contexts_as(self, subject: Subject) -> Contexts:
+        """Prompts of what another subject may be told."""
+        return Contexts(self.core, subject)
+
+    async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """A prompt for a question, see `Contexts.context`."""
+        return await self.contexts_as(self.subject).context(query, **fields)
+
+    def backfills_as(self, subject: Subject) -> Backfills:
+        """Work over what is there already, as another subject may start it."""
+        return Backfills(self.core, subject)
+
+    async def missing(self) -> Missing:
+        """What backfills would make, see `Backfills.missing`."""
+        return await self.backfills_as(self.subject).missing()
+
+    async def backfill(
+        self, what: str, *, everything: bool = False, rows_per_second: float | None = None
+    ) -> Job:
+        """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `Backfills`."""
+        backfills = self.backfills_as(self.subject)
+        return await backfills.start(what, everything=everything, rows_per_second=rows_per_second)
+
+    def announce(self, url: str) -> None:
+        """Tells other processes that want this folder where to find its server."""
+        if self._lock is not None:
+            self._lock.announce(url)
+
+    async def close(self) -> None:
+        """Ends background work, finishes writes, saves the indexes, lets go of the folder. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._upkeep.end()
+        await self._rooms.end()
+        await self._facts_clock.end()
+        await self.core.jobs.stop()
+        await self.engine.stop()
+        await self._librarian.end()
+        await self.core.ledger.close()
+        try:
+            # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
+            await asyncio.to_thread(self.core.threads.close)
+            await asyncio.to_thread(self.core.blobs.close)
+            await asyncio.to_thread(self.core.store.close)
+            await asyncio.to_thread(self._moves.close)
+        finally:
+            for embedder in (self.core.embedder, self.core.next, self.core.earlier):
+                if embedder is not None:
+                    embedder.close()
+            if self._lock is not None:
+                self._lock.release()
+
+    async def __aenter__(self) -> Memoranda:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _engine(config: Config, core: Core) -> Engine:
+    """What makes responses."""
+    history = History(core, config.summarization, core.model, context_tokens=config.model.context_tokens)
+    return Engine(core, config, core.model, core.fallback, history, configured_profiles(config))

@@ -1,0 +1,147 @@
+"""Moving a live store: to another index with the vectors it has, or to another model with vectors made anew.
+
+Either way the new index is filled beside the old one, which answers until the new one has everything; writes go to
+both meanwhile. The switch is one step on the writing thread. A process that dies in between starts with the old index,
+as if nothing had been; vectors made by then are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from memoranda.config.keys import masked
+from memoranda.errors import Conflict, EmbedderUnavailable
+from memoranda.indexes.vector.base import Index
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.core import MOVE_JOB, REMODEL_JOB, Core
+from memoranda.store.index_sync import Mirror
+from memoranda.store.jobs import Postponed, Run
+from memoranda.store.rows import Record, fetch
+
+log = logging.getLogger("memoranda.migration")
+STEP = 64
+RETRY_AFTER = 5.0
+TRIES = 10
+GRACE_SECONDS = 5.0
+"""For how long an index that was replaced still answers searches that had begun."""
+
+
+class Moves:
+    """Handlers of the two jobs. `open_index` opens the index of a URL for a model; `index_url` is the one in force."""
+
+    def __init__(self, core: Core, open_index: Callable[[str, Embedder], Index], index_url: str) -> None:
+        self.core = core
+        self._open_index = open_index
+        self._url = index_url
+        self._retired: list[Index] = []
+        core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
+
+    async def move(self, run: Run) -> dict[str, Any]:
+        """Fills the index of another URL with the stored vectors, then lets it answer."""
+        url = str(run.payload["to"])
+        if url == self._url:
+            raise Conflict(f"to: {masked('index.url', url)!r} is the index that answers already")
+        index = await self.core.threads.run(self._open_index, url, self.core.embedder)
+        moved = await self._fill_and_switch(run, Mirror(index, self.core.store.space), None)
+        self._url = url
+        return {"vectors": moved, "index": masked("index.url", url)}
+
+    async def remodel(self, run: Run) -> dict[str, Any]:
+        """Makes every tenant's vectors with the configured model, then lets them answer. What is written meanwhile
+        is embedded with both."""
+        embedder, store = self.core.next, self.core.store
+        if embedder is None:
+            return {"embedded": 0, "model": store.model}
+        space = store.next_space
+        assert space is not None
+        done = await self._embed_all(run, embedder, space, run.done)
+        index = await self.core.threads.run(self._open_index, self._url, embedder)
+        await self._fill_and_switch(run, Mirror(index, space), embedder)
+        log.info("searches go by %s from here on", embedder.model)
+        return {"embedded": max(done, run.done), "model": embedder.model}
+
+    async def _embed_all(self, run: Run, embedder: Embedder, space: int, done: int) -> int:
+        """Embeds what has no vector in the space, tenant by tenant; rows done so far."""
+        rate = run.payload.get("rows_per_second")
+        loop = asyncio.get_running_loop()
+        store = self.core.store
+        owed = await self.core.threads.run(store.owed_in, space)
+        total = done + sum(owed.values())
+        for tenant in owed:
+            while rows := await self.core.threads.run(self._owed_rows, tenant, space):
+                began = loop.time()
+                try:
+                    await self.core.ingest.embed_owed(rows, tenant, reuse=True, embedder=embedder)
+                except EmbedderUnavailable as exc:
+                    raise Postponed(str(exc), RETRY_AFTER) from exc
+                done += len(rows)
+                await run.report(done, max(total, done))
+                if rate:
+                    await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
+        return done
+
+    def _owed_rows(self, tenant: str, space: int) -> list[Record]:
+        db = self.core.store.db
+        seqs = db.read(lambda c: c.all("owed_embeddings", [tenant, space, 0, STEP]), tenant)
+        return list(db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant).values())
+
+    async def _fill_and_switch(self, run: Run, mirror: Mirror, embedder: Embedder | None) -> int:
+        """Fills the new index and lets it answer, with `embedder` if that is to be another; the vectors it has.
+
+        Raises:
+            IndexUnavailable: the new index did not take them all; the old one answers as before.
+        """
+        store, threads = self.core.store, self.core.threads
+        try:
+            since = await threads.run(store.derived.last_rev)
+            await threads.run(store.derived.begin_mirror, mirror)
+            filled = 0
+            for tenant in await threads.run(store.derived.tenants):
+                filled += await threads.run(store.derived.fill, mirror, tenant)
+                await run.report(filled if embedder is None else run.done, run.total)
+            old, vectors = await self._switch_when_settled(run, mirror, embedder)
+        except BaseException:
+            await threads.run(store.derived.end_mirror, mirror)
+            await threads.run(mirror.index.close)
+            raise
+        self._retire(old)
+        if store.db.shared:  # what other processes wrote meanwhile
+            await threads.run(store.derived.follow_side, "index", since)
+        return vectors
+
+    async def _switch_when_settled(
+        self, run: Run, mirror: Mirror, embedder: Embedder | None
+    ) -> tuple[Index, int]:
+        """Embeds what was written during the filling, until nothing is left at the moment of the switch; under
+        writes that never pause, until so few are left that they may follow after it."""
+        tries = 0
+        while True:
+            vectors = await self.core.threads.run(self.core.store.derived.check, mirror)
+            leave = 0 if tries < TRIES else STEP
+            old = await self.core.threads.run(self._switch, mirror, embedder, leave)
+            if old is not None:
+                return old, vectors
+            assert embedder is not None
+            await self._embed_all(run, embedder, mirror.space, run.done)
+            tries += 1
+
+    def _switch(self, mirror: Mirror, embedder: Embedder | None, leave: int) -> Index | None:
+        core = self.core
+        if embedder is None:
+            return core.store.switch(mirror, core.store.model)
+        return core.store.switch(
+            mirror, embedder.model, core.next_url, leave=leave, then=lambda: core.use(embedder)
+        )
+
+    def _retire(self, index: Index) -> None:
+        self._retired.append(index)
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self.close)
+
+    def close(self) -> None:
+        """Lets go of indexes that were replaced. Idempotent."""
+        retired, self._retired = self._retired, []
+        for index in retired:
+            index.close()

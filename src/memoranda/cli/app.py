@@ -1,0 +1,151 @@
+"""The command line program: which commands there are, and how an error ends one."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from memoranda.errors import InvalidInput, MemorandaError
+
+COMMANDS = {
+    "add": ("memoranda.cli.writing:add", "Remember one text."),
+    "search": (
+        "memoranda.cli.searching:search",
+        "Find the best memories for a text, by meaning and by words.",
+    ),
+    "context": (
+        "memoranda.cli.context:context",
+        "Print the prompt that answers a question: documents, memories, earlier sessions, within a budget.",
+    ),
+    "index": ("memoranda.cli.index:index", "Index files of every format into a vector store."),
+    "stores": ("memoranda.cli.stores:app", "List the vector stores."),
+    "stats": (
+        "memoranda.cli.keeping:stats",
+        "Count what is remembered: by kind, and whether every index has it.",
+    ),
+    "export": ("memoranda.cli.carrying:export", "Write memories as JSONL: a header, then one memory a line."),
+    "import": ("memoranda.cli.carrying:import_", "Take an export in."),
+    "reindex": ("memoranda.cli.keeping:reindex", "Make the vectors that are missing."),
+    "backfill": (
+        "memoranda.cli.backfill:app",
+        "Make what is missing of what is there already: embeddings, summaries, query-logs.",
+    ),
+    "compact": (
+        "memoranda.cli.keeping:compact",
+        "Give back what deleted memories still hold, on disk and in memory.",
+    ),
+    "usage": (
+        "memoranda.cli.usage:usage",
+        "Tell what was spent, by day and purpose: model calls, tokens, embedded texts.",
+    ),
+    "doctor": (
+        "memoranda.cli.doctor:doctor",
+        "Say what is in force, what is missing, and what to do about it.",
+    ),
+    "serve": ("memoranda.cli.serve:serve", "Serve the folder over HTTP until stopped."),
+    "worker": (
+        "memoranda.cli.serve:worker",
+        "Do background work for the servers of a PostgreSQL database until stopped.",
+    ),
+    "demo": (
+        "memoranda.cli.demo:demo",
+        "Remember a sample conversation and Memoranda's own documents, then answer questions about them.",
+    ),
+    "eval": (
+        "memoranda.evals.cli:app",
+        "Measure how well recall works on questions whose answers are known.",
+    ),
+    "version": ("memoranda.cli.app:version_command", "Print the version."),
+}
+"""Where each command stands, and what the list of commands says of it. A module is read when its command is called,
+so that neither the list nor another command waits for its imports."""
+FAILED, WRONG = 1, 2
+
+
+class Commands(TyperGroup):
+    """The commands of `COMMANDS`, with Memoranda's errors as one sentence on standard error."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name][0].split(":")
+        found = getattr(import_module(module), name)
+        if not isinstance(found, typer.Typer):
+            one = typer.Typer(add_completion=False, rich_markup_mode=None)
+            one.command(cmd_name)(found)
+            found = one
+        command = get_command(found)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except InvalidInput as exc:
+            _fail(str(exc), WRONG, exc)
+        except MemorandaError as exc:
+            _fail(str(exc), FAILED, exc)
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            _fail(f"{exc.filename or 'the system'}: {(exc.strerror or str(exc)).lower()}", FAILED, exc)
+
+
+def _fail(message: str, code: int, cause: BaseException) -> None:
+    typer.echo(f"memoranda: {message}", err=True)
+    raise typer.Exit(code) from cause
+
+
+app = typer.Typer(
+    name="memoranda",
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"memoranda {version('memoranda')}")
+        raise typer.Exit
+
+
+@app.callback()
+def memoranda(
+    show: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Memory and knowledge for AI agents, in one folder and no network."""
+
+
+def version_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Print the version."""
+    number = version("memoranda")
+    typer.echo(f'{{"version":"{number}"}}' if as_json else f"memoranda {number}")
+
+
+def main() -> None:
+    """Runs the program with the words of its command line, and ends the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Memories hold any text; a terminal that cannot show a letter must not end the program.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="memoranda")

@@ -1,0 +1,123 @@
+"""`memoranda demo`."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+import memoranda
+from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, index
+from memoranda.cli.opening import Verbs, configured, memories
+from memoranda.cli.options import ConfigFile, Data, Json, Settings, ids_of
+from memoranda.cli.paths import found
+from memoranda.cli.progress import bar
+from memoranda.cli.show import emit, origin, plain, say
+from memoranda.types import Hit
+
+SESSION = "sample"
+SHOWN = 300
+DOCUMENTS = ("README.md", "docs/cli.md", "docs/knowledge.md", "docs/responses.md", "docs/backends.md")
+"""Those that a user asks about, so that nobody waits for the rest to be embedded."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question of the demo, and where its answer is looked for."""
+
+    query: str
+    scope: str
+
+
+def demo(
+    data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
+) -> None:
+    """Remember a sample conversation and Memoranda's own documents, then answer questions about them.
+
+    Without --data everything goes into a temporary folder that is deleted at the end.
+    """
+    with _folder(data) as folder, memories(configured(folder, config, settings)) as verbs:
+        began = time.monotonic()
+        said = verbs.add_many(conversation())
+        read = documents(verbs, quiet=as_json)
+        seconds = time.monotonic() - began
+        answers = [(one, ask(verbs, one)) for one in questions()]
+    if as_json:
+        emit({
+            "messages": len(said), "files": read.files, "chunks": read.chunks, "seconds": round(seconds, 3),
+            "answers": [{"query": one.query, "scope": one.scope, "best": hit} for one, hit in answers],
+        })  # fmt: skip
+        return
+    typer.echo(
+        f"{len(said)} messages and {read.chunks} chunks of {read.files} documents remembered in {seconds:.1f} s"
+    )
+    for one, hit in answers:
+        typer.echo(f"\n? {one.query}  ({one.scope})")
+        typer.echo("\n".join(answer(hit)))
+    if data is not None:
+        say(f'\nask on: memoranda search "your question" --data {data}')
+    else:
+        say("\nthis folder is gone now; memoranda demo --data DIR keeps it, so that you can ask on")
+
+
+@contextmanager
+def _folder(data: Path | None) -> Iterator[Path]:
+    if data is not None:
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="memoranda-demo-") as made:
+        yield Path(made)
+
+
+def conversation() -> list[dict[str, Any]]:
+    """The sample's messages, as they are added."""
+    lines = files("memoranda.cli.sample").joinpath("conversation.jsonl").read_text("utf-8").splitlines()
+    shared = {"kind": "message", "session_id": SESSION, "source": "sample"}
+    return [shared | msgspec.json.decode(line) for line in lines]
+
+
+def questions() -> list[Question]:
+    """What the demo asks; questions about documents only when the documents are there."""
+    lines = files("memoranda.cli.sample").joinpath("questions.jsonl").read_text("utf-8").splitlines()
+    every = [msgspec.json.decode(line, type=Question) for line in lines]
+    return [one for one in every if one.scope != "global" or own_documents()]
+
+
+def own_documents() -> list[Path]:
+    """Some of Memoranda's own documents, when it runs from its repository; an installed package has none."""
+    root = Path(memoranda.__file__).resolve().parents[2]
+    if not (root / "pyproject.toml").is_file():
+        return []
+    return [path for name in DOCUMENTS if (path := root / name).exists()]
+
+
+def documents(verbs: Verbs, *, quiet: bool) -> Indexed:
+    """Memoranda's own documents, indexed globally."""
+    roots = own_documents()
+    paths, _ = found(roots, [], hidden=False, missing=False)
+    with bar("indexing", quiet=quiet) as report:
+        how = Indexing(ids=ids_of("global"), size=160, overlap=20)
+        return index(verbs, paths, roots, how, on_file=lambda done: report(done.files, len(paths), ""))
+
+
+def ask(verbs: Verbs, question: Question) -> Hit | None:
+    """The best hit for a question, if there is any."""
+    found = verbs.search(question.query, scopes=[question.scope], limit=1).results
+    return found[0] if found else None
+
+
+def answer(hit: Hit | None) -> Iterator[str]:
+    """The hit as a person reads it: scores and origin, then the text."""
+    if hit is None:
+        yield "  nothing found"
+        return
+    similarity = "" if hit.similarity is None else f", similarity {hit.similarity:.3f}"
+    yield f"  score {hit.score:.3f}{similarity}  {origin(hit)}"
+    text = " ".join(plain(hit.memory.content).split())
+    yield f"  {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}"

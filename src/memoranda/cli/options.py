@@ -1,0 +1,131 @@
+"""The options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import msgspec
+import typer
+
+from memoranda.errors import InvalidInput
+from memoranda.types import KINDS, Kind
+
+PLACES = ("session", "channel", "agent", "user")
+
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="The data folder [default: ./memoranda-data]."),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="The configuration [default: ./memoranda.yaml]."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A configuration key, before file and environment."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
+Scope = Annotated[
+    str | None,
+    typer.Option(
+        "--scope", metavar="SCOPE", help="session, channel, agent or user (with --scope-id), or global."
+    ),
+]
+AnyScope = Annotated[
+    str | None,
+    typer.Option(
+        "--scope", metavar="SCOPE", help="session, channel, agent or user (with --scope-id), global or all."
+    ),
+]
+
+
+def _known(given: list[str] | None) -> list[str] | None:
+    for kind in given or []:
+        if kind not in KINDS:
+            raise typer.BadParameter(f"{kind!r} is no kind; use one of {', '.join(KINDS)}")
+    return given
+
+
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", callback=_known, help="Only this kind; repeat for more."),
+]
+ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
+
+
+def scope_of(scope: str | None, scope_id: str | None, *, everything: bool = True) -> str | None:
+    """The two flags as one scope, `session:ID` or `global`; None when neither was given.
+
+    `--scope session:ID` says the same in one. Without `everything`, `all` is refused: it is no place to write.
+    """
+    if scope is None:
+        if scope_id is not None:
+            raise typer.BadParameter(
+                "needs --scope as well, such as --scope session", param_hint="--scope-id"
+            )
+        return None
+    name, colon, id_ = scope.partition(":")
+    whole = ("global", "all") if everything else ("global",)
+    if scope in whole:
+        if scope_id is not None:
+            raise typer.BadParameter(
+                f"does not go with --scope {scope}; leave it out", param_hint="--scope-id"
+            )
+        return scope
+    if name not in PLACES:
+        known = ", ".join((*PLACES, *whole))
+        raise typer.BadParameter(f"{scope!r} is no scope here; use one of {known}", param_hint="--scope")
+    if colon and scope_id is not None:
+        raise typer.BadParameter("is given twice; --scope names an id already", param_hint="--scope-id")
+    if not (found := scope_id or id_):
+        raise typer.BadParameter(f"{name} needs an id: add --scope-id ID", param_hint="--scope")
+    return f"{name}:{found}"
+
+
+def ids_of(scope: str) -> dict[str, str | None]:
+    """The four ids of a memory written to a scope: one of them, or none for `global`."""
+    name, _, id_ = scope.partition(":")
+    return {f"{place}_id": id_ if place == name else None for place in PLACES}
+
+
+def kinds_of(given: list[str] | None) -> list[Kind] | None:
+    """The kinds that `--kind` named, which were checked when it was read; None for any."""
+    return cast(list[Kind], given) if given else None
+
+
+def moment(text: str | None, flag: str) -> datetime | None:
+    """An ISO 8601 moment; one without a zone is UTC."""
+    if text is None:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as exc:
+        message = f"{text!r} is no ISO 8601 moment, such as 2026-05-01 or 2026-05-01T09:30:00+02:00"
+        raise typer.BadParameter(message, param_hint=flag) from exc
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
+    """`key=value` words as a mapping. A value that reads as JSON is that (`3`, `true`, `["a"]`), else text."""
+    found: dict[str, Any] = {}
+    for word in given or []:
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{word!r} is not key=value", param_hint=flag)
+        try:
+            found[key] = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            found[key] = text
+    return found
+
+
+def json_object(text: str | None, flag: str) -> dict[str, Any] | None:
+    """A JSON object given as text."""
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as exc:
+        raise InvalidInput(flag, f"is not a JSON object: {exc}") from exc

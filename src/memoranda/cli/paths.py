@@ -1,0 +1,88 @@
+"""Which files a command means, and which it leaves out."""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from memoranda.app.folder_sync.scan import LIVE, Skipped, walk
+from memoranda.cli.show import plain, short_path
+from memoranda.errors import InvalidInput
+from memoranda.readers.base import Unreadable
+from memoranda.readers.detect import media_type
+from memoranda.storage.data_lock import data_folder_of, is_live_database, refuse_live_database
+
+NAMED = 3
+
+
+def found(
+    roots: list[Path], exclude: list[str], hidden: bool, missing: bool
+) -> tuple[list[Path], list[Skipped]]:
+    """The files to read, each once, in order, and what is left out.
+
+    Raises:
+        InvalidInput: a path is not there, and `missing` ones are not expected; a path is in a data folder, or is a
+            SQLite database in use.
+    """
+    files: dict[Path, None] = {}
+    skipped: dict[Path, Skipped] = {}
+    for root in roots:
+        if not root.exists() and not missing:
+            raise InvalidInput("PATH", f"{root} is not there; with --prune its chunks are deleted")
+        _refuse_data_folder(root)
+        refuse_live_database(root, "PATH")
+        for one in walk(root, exclude=exclude, hidden=hidden):
+            if isinstance(one, Skipped):
+                skipped[one.path] = one
+            else:
+                files[one] = None
+    return list(files), list(skipped.values())
+
+
+def _refuse_data_folder(path: Path) -> None:
+    folder = data_folder_of(path)
+    if folder is not None:
+        place = "a data folder" if folder == path else f"part of the data folder {folder}"
+        raise InvalidInput("PATH", f"{path} is {place}; name the files and folders that hold the documents")
+
+
+def documents(
+    files: Sequence[Path], roots: Sequence[Path], max_bytes: int | None, skipped: list[Skipped]
+) -> Iterator[Path]:
+    """The files that are documents or texts, by their first bytes; the rest goes to `skipped`. Those that were named
+    are taken whatever they are."""
+    for path in files:
+        one = path if path in roots else _document(path, max_bytes)
+        if isinstance(one, Skipped):
+            skipped.append(one)
+        else:
+            yield one
+
+
+def _document(path: Path, max_bytes: int | None) -> Path | Skipped:
+    if is_live_database(path):
+        return Skipped(path, LIVE)
+    try:
+        held = path.stat()
+        if not stat.S_ISREG(held.st_mode):
+            return Skipped(path, "not a regular file")
+        if not held.st_size:
+            return Skipped(path, "empty")
+        if max_bytes is not None and held.st_size > max_bytes:
+            return Skipped(path, f"larger than {max_bytes} bytes")
+        media_type(path, path.name)
+    except OSError as exc:
+        return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
+    except Unreadable as exc:
+        if exc.code == "unsupported_file":
+            return Skipped(path, str(exc).partition(";")[0].removeprefix("is "))
+    return path  # what is damaged or locked fails in the store, where it can be looked up
+
+
+def left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
+    """A line for each reason, most frequent first, with some of the names."""
+    for reason, count in Counter(one.reason for one in skipped).most_common():
+        names = [plain(short_path(str(one.path))) for one in skipped if one.reason == reason]
+        yield f"  left out, {reason}: {count} ({', '.join(names[:NAMED])}{', ...' if count > NAMED else ''})"

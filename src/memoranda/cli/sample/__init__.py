@@ -1,0 +1,1 @@
+"""A short conversation and questions about it, for `memoranda demo`."""

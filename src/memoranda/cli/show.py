@@ -1,0 +1,128 @@
+"""What commands print: values as JSON, hits and tables for people, messages on standard error."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+from memoranda.types import Explanation, Highlight, Hit
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+SNIPPET = 240
+
+
+def emit(value: Any) -> None:
+    """Prints one JSON value on a line of standard output."""
+    typer.echo(msgspec.json.encode(value).decode("utf-8"))
+
+
+def say(text: str) -> None:
+    """Tells the person something, on standard error."""
+    typer.echo(text, err=True)
+
+
+def plain(text: str) -> str:
+    """The text without control characters: a stored text must not steer the terminal."""
+    return _CONTROLS.sub("�", text)
+
+
+def short_path(path: str) -> str:
+    """A path as seen from the current folder, when it is inside it."""
+    here = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(here)
+
+
+def rows(value: Mapping[str, Any], indent: int = 0) -> Iterator[str]:
+    """A mapping as aligned lines, nested ones further in."""
+    width = max((len(key) for key in value), default=0)
+    for key, part in value.items():
+        name = f"{' ' * indent}{key:<{width}}"
+        if isinstance(part, Mapping) and part:
+            yield f"{' ' * indent}{key}"
+            yield from rows(part, indent + 2)
+        else:
+            yield f"{name}  {_cell(part)}"
+
+
+def _cell(value: Any) -> str:
+    if value is None or value in ({}, []):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def hit_lines(number: int, hit: Hit, query: str, *, colour: bool) -> Iterator[str]:
+    """A hit for people: its scores and origin, the matching snippets, and its explanation when it has one."""
+    memory = hit.memory
+    similarity = "" if hit.similarity is None else f"  similarity {hit.similarity:.3f}"
+    yield f"{number:>2}. score {hit.score:.3f}{similarity}  {origin(hit)}"
+    yield from snippet_lines(memory.content, hit.highlights, query, colour=colour)
+    yield f"    {memory.id}"
+    yield from explanation_lines(hit.explanation)
+
+
+def snippet_lines(text: str, found: Sequence[Highlight], query: str, *, colour: bool) -> Iterator[str]:
+    """The snippets of a text, or its beginning where there are none."""
+    for snippet in found or [_beginning(text)]:
+        before = "…" if snippet.start else ""
+        after = "…" if snippet.end < len(text) else ""
+        shown = " ".join(plain(snippet.text).split())
+        yield f"    {before}{marked(shown, query) if colour else shown}{after}"
+
+
+def explanation_lines(explanation: Explanation | None) -> Iterator[str]:
+    """Every part of a score, a line each."""
+    if explanation is not None:
+        for key, value in msgspec.to_builtins(explanation).items():
+            yield f"      {key:<17} {_part(value)}"
+
+
+def _beginning(text: str) -> Highlight:
+    return Highlight(text=text[:SNIPPET], start=0, end=min(SNIPPET, len(text)))
+
+
+def _part(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_part(part)}" for key, part in value.items()) or "-"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "-" if value is None else str(value)
+
+
+def origin(hit: Hit) -> str:
+    """Where a memory comes from, in a few words: its kind, file or source, scope, speaker and day."""
+    memory = hit.memory
+    parts: list[str] = [memory.kind]
+    path, start, end = (memory.metadata.get(key) for key in ("path", "start", "end"))
+    if isinstance(path, str) and start is not None:
+        parts.append(f"{short_path(path)} [{start}:{end}]")
+    elif memory.source:
+        parts.append(memory.source)
+    places = ("session_id", "user_id", "agent_id", "channel_id")
+    parts += [f"{name[:-3]}:{value}" for name in places if (value := getattr(memory, name)) is not None]
+    if memory.kind == "message":
+        parts.append(
+            f"{memory.metadata.get('speaker') or memory.role or ''} {memory.occurred_at:%Y-%m-%d}".strip()
+        )
+    if memory.tags:
+        parts.append(" ".join(f"#{tag}" for tag in memory.tags))
+    return plain("  ".join(parts))
+
+
+def marked(text: str, query: str) -> str:
+    """The text with the query's words in bold, matched as the word index matches them."""
+    from memoranda.text.terms import WORD, query_terms, word_terms
+
+    wanted = set(query_terms(query))
+    return WORD.sub(
+        lambda word: f"\x1b[1;33m{word[0]}\x1b[0m" if wanted & set(word_terms(word[0])) else word[0], text
+    )

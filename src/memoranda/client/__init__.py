@@ -1,0 +1,5 @@
+"""The library's verbs over HTTP, against a server that has the data folder open."""
+
+from memoranda.client.client import Client
+
+__all__ = ["Client"]

@@ -1,0 +1,298 @@
+"""The verbs of a server, blocking: what `memoranda.open` gives for a folder, for a URL. Errors are the same
+exceptions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda import errors
+from memoranda.app.backfills import Missing
+from memoranda.app.costs import UsageReport
+from memoranda.client.facts import ClientFacts
+from memoranda.client.knowledge import ClientKnowledge
+from memoranda.client.sessions import ClientSessions
+from memoranda.client.wire import Wire, query_of
+from memoranda.config.sections import Spending
+from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.memories.transfer import Imported, read_lines, write_file
+from memoranda.types import (
+    Added,
+    ChangeFields,
+    ForgetFields,
+    Job,
+    Memory,
+    MemoryFields,
+    NearDuplicate,
+    NewMemory,
+    Page,
+    Query,
+    Receipt,
+    SearchFields,
+    SearchResult,
+    SelectionFields,
+)
+from memoranda.validation import merged
+
+T = TypeVar("T")
+AT = "/v1/memories"
+PART = 4 << 20
+"""Bytes of an import sent in one request."""
+
+
+class _Came(msgspec.Struct):
+    """What an added memory carries beside itself."""
+
+    created: bool
+    embedded: bool
+
+
+class _Many(msgspec.Struct):
+    """A batch's answer, each memory still encoded."""
+
+    data: list[msgspec.Raw]
+
+
+class _Pairs(msgspec.Struct):
+    """Near-duplicates as they are listed."""
+
+    data: list[NearDuplicate]
+
+
+class _Count(msgspec.Struct):
+    """A count's answer."""
+
+    count: int
+
+
+class Client:
+    """Talks to the server at `url`, with `key` where it asks for one. Thread-safe; close it, or use it in a `with`.
+
+    Every verb raises StorageError when the server cannot be reached, and else what the library raises.
+    """
+
+    def __init__(self, url: str, key: str | None = None, *, user: str | None = None) -> None:
+        self.url = url
+        self._wire = Wire(url, key, user)
+        self.knowledge = ClientKnowledge(self._wire)
+        self.sessions = ClientSessions(self._wire)
+        self.facts = ClientFacts(self._wire)
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
+        """See `Memories.add`."""
+        body = content if isinstance(content, NewMemory) else merged("content", content, fields)
+        return _added(self._wire.call("POST", AT, body=body))
+
+    def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
+        """See `Memories.add_many`."""
+        items = [{"content": item} if isinstance(item, str) else item for item in memories]
+        held = msgspec.json.decode(
+            self._wire.call("POST", f"{AT}/batch", body={"memories": items}), type=_Many
+        )
+        return [_added(bytes(one)) for one in held.data]
+
+    def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
+        """See `Memories.update`."""
+        return msgspec.json.decode(self._wire.call("PATCH", _path(id), body=fields), type=Memory)
+
+    def delete(self, id: str) -> None:
+        """See `Memories.delete`."""
+        self._wire.call("DELETE", _path(id))
+
+    def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]) -> Receipt:
+        """See `Memories.forget`."""
+        body = {**fields} if ids is None else {**fields, "ids": list(ids)}
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/forget", body=body), type=Receipt)
+
+    def usage(
+        self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
+    ) -> UsageReport:
+        """See `Costs.usage`."""
+        asked = {"since": since, "until": until, "tenant": tenant}
+        return msgspec.json.decode(
+            self._wire.call("GET", "/v1/usage", query=query_of(asked)), type=UsageReport
+        )
+
+    def missing(self) -> Missing:
+        """See `Backfills.missing`."""
+        return msgspec.json.decode(self._wire.call("GET", "/v1/backfills"), type=Missing)
+
+    def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """See `Backfills.start`."""
+        body = {"what": what, "everything": everything, "rows_per_second": rows_per_second}
+        return msgspec.json.decode(self._wire.call("POST", "/v1/backfills", body=body), type=Job)
+
+    def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+        """See `Costs.set_limits`."""
+        query = query_of({"tenant": tenant})
+        return msgspec.json.decode(
+            self._wire.call("POST", "/v1/admin/spending", body=changes, query=query), type=Spending
+        )
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def get(self, id: str) -> Memory:
+        """See `Memories.get`."""
+        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Memory)
+
+    def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        **fields: Unpack[SelectionFields],
+    ) -> Page:
+        """See `Memories.list`."""
+        asked = {"limit": limit, "after": after, "before": before, "order": order, **fields}
+        return msgspec.json.decode(self._wire.call("GET", AT, query=query_of(asked)), type=Page)
+
+    def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
+        """See `Memories.search`."""
+        body = query if isinstance(query, Query) else merged("query", query, fields)
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/search", body=body), type=SearchResult)
+
+    def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """See `Contexts.context`."""
+        body = query if isinstance(query, ContextQuery) else merged("query", query, fields)
+        return msgspec.json.decode(self._wire.call("POST", "/v1/context", body=body), type=Context)
+
+    def count(self, **fields: Unpack[SelectionFields]) -> int:
+        """See `Memories.count`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/count", body=fields), type=_Count).count
+
+    def near_duplicates(
+        self, *, limit: int = 100, **fields: Unpack[SelectionFields]
+    ) -> Sequence[NearDuplicate]:
+        """See `Memories.near_duplicates`."""
+        body = {"limit": limit, **fields}
+        return msgspec.json.decode(
+            self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
+        ).data
+
+    def stats(self) -> dict[str, Any]:
+        """See `Memories.stats`."""
+        held: dict[str, Any] = msgspec.json.decode(self._wire.call("GET", f"{AT}/stats"))
+        del held["object"]
+        return held
+
+    # --- carrying out and in -----------------------------------------------------------------------
+
+    def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
+        """See `Memories.export`."""
+        rest = b""
+        for piece in self._wire.pieces("POST", f"{AT}/export", body={"vectors": vectors, **fields}):
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in lines)
+
+    def export_to(self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> int:
+        """See `Memories.export_to`; the file is on this machine."""
+        return write_file(Path(path), self.export(vectors=vectors, **fields))
+
+    def import_from(self, source: str | Path | Iterable[bytes], *, scope: str | None = None) -> Imported:
+        """See `Memories.import_from`; sent in parts, so that no file is too large."""
+        query = {} if scope is None else {"scope": scope}
+        total = Imported()
+        for shift, part in _parts(read_lines(source)):
+            done = self._part(part, query, shift)
+            total.read += done.read
+            total.created += done.created
+            total.present += done.present
+            total.conflicts += done.conflicts
+        return total
+
+    def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:
+        """One part of an import; a line that is wrong is named by its place in the whole."""
+        try:
+            return msgspec.json.decode(
+                self._wire.call("POST", f"{AT}/import", raw=part, query=query), type=Imported
+            )
+        except errors.InvalidInput as exc:
+            name, _, number = exc.field.partition(" ")
+            if name != "line" or not number.isdecimal():
+                raise
+            says = str(exc).removeprefix(f"{exc.field}: ")
+            raise errors.InvalidInput(f"line {int(number) + shift}", says) from exc
+
+    # --- long work ---------------------------------------------------------------------------------
+
+    def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """See `Memories.reembed`."""
+        body = {"everything": everything, "rows_per_second": rows_per_second}
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/reembed", body=body), type=Job)
+
+    def move_index(self, to: str) -> Job:
+        """See `Memories.move_index`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/move_index", body={"to": to}), type=Job)
+
+    def compact(self) -> Job:
+        """See `Memories.compact`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/compact"), type=Job)
+
+    def job(self, id: str) -> Job:
+        """See `Memories.job`."""
+        return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
+
+    def wait(self, id: str, *, every: float = 0.25, told: Callable[[Job], None] = lambda job: None) -> Job:
+        """The job once it has ended, asked about `every` so many seconds; `told` hears of each answer."""
+        while (job := self.job(id)).state in ("queued", "running"):
+            told(job)
+            time.sleep(every)
+        return job
+
+    def cancel(self, id: str) -> Job:
+        """See `Memories.cancel`."""
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
+
+    def close(self) -> None:
+        """Lets go of the connections. Idempotent."""
+        self._wire.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _added(body: bytes) -> Added:
+    came = msgspec.json.decode(body, type=_Came)
+    memory = msgspec.json.decode(body, type=Memory)
+    return Added(memory=memory, created=came.created, embedded=came.embedded)
+
+
+def _path(id: str) -> str:
+    return f"{AT}/{quote(id, safe='')}"
+
+
+def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """An import in parts of about `PART` bytes. Each begins with the header, when there is one; with each comes
+    what to add to a line's number in it to have its number in the whole."""
+    first = next(lines, b"")
+    header = [first] if b'"memoranda_export"' in first[:200] else []
+    held, size, sent, shift = [first], len(first), 0, 0
+    for line in lines:
+        if size + len(line) > PART and len(held) > len(header):
+            yield shift, _joined(held)
+            sent += len(held) - (len(header) if shift else 0)
+            held, size, shift = [*header], 0, sent - len(header)
+        held.append(line)
+        size += len(line)
+    yield shift, _joined(held)
+
+
+def _joined(lines: Sequence[bytes]) -> bytes:
+    return b"\n".join(line.rstrip(b"\n") for line in lines)

@@ -1,0 +1,40 @@
+"""Facts of a server, as `facts.Facts` has them."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.client.wire import Wire
+from memoranda.facts.facts import Consolidated
+from memoranda.facts.history import FactHistory, Undone
+from memoranda.types import SelectionFields
+
+AT = "/v1/memories"
+
+
+class ClientFacts:
+    """The verbs of facts that a server has."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
+        """See `Facts.consolidate`."""
+        return msgspec.json.decode(
+            self._wire.call("POST", f"{AT}/consolidate", body=fields), type=Consolidated
+        )
+
+    def history(self, id: str) -> FactHistory:
+        """See `Facts.history`."""
+        return msgspec.json.decode(self._wire.call("GET", f"{_path(id)}/history"), type=FactHistory)
+
+    def undo(self, id: str) -> Undone:
+        """See `Facts.undo`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/undo"), type=Undone)
+
+
+def _path(id: str) -> str:
+    return f"{AT}/{quote(id, safe='')}"

@@ -1,0 +1,366 @@
+"""Files and vector stores of a server, blocking: what `sync` gives for a folder, for a URL.
+
+Values come back as the library has them. What the server's wire does not tell is empty: a file's `user_id`, and the
+`batch_id` of a file in a store.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.client.wire import Wire, query_of
+from memoranda.knowledge.checks import passage_query
+from memoranda.knowledge.sources import BlockingSource, name_of, opened
+from memoranda.knowledge.values import (
+    Attributes,
+    Batch,
+    FileState,
+    NewStoreFile,
+    Passage,
+    PassageFields,
+    PassageQuery,
+    Passages,
+    Purpose,
+    Sharing,
+    StoreChange,
+    StoredFile,
+    StoreFile,
+    VectorStore,
+)
+from memoranda.store.paging import Listed
+from memoranda.text.splitting import Chunking
+
+T = TypeVar("T")
+FILES = "/v1/files"
+STORES = "/v1/vector_stores"
+POLL = 0.25
+"""Seconds between two looks at what is in progress."""
+TIMES = ("created_at", "expires_at", "last_active_at")
+UNTOLD: dict[type[Any], dict[str, Any]] = {
+    StoredFile: {"user_id": None, "expires_at": None},
+    StoreFile: {"batch_id": None},
+}
+
+
+class ClientKnowledge:
+    """The files and vector stores of a server."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.files = ClientFiles(wire)
+        self.stores = ClientStores(wire)
+
+
+class ClientFiles:
+    """The files of a server; see `knowledge.Files`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def upload(
+        self,
+        source: BlockingSource,
+        filename: str | None = None,
+        *,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+        expires_after_seconds: int | None = None,
+    ) -> StoredFile:
+        """See `Files.upload`; the path is one of this machine, and its bytes are sent as they are read."""
+        fields: dict[str, str] = {"purpose": purpose}
+        if expires_after_seconds is not None:
+            fields["expires_after[anchor]"] = "created_at"
+            fields["expires_after[seconds]"] = str(expires_after_seconds)
+        name = name_of(source, filename)
+        with opened(source) as file:
+            return _value(self._wire.form(FILES, fields, name, file, media_type), StoredFile)
+
+    def list(
+        self,
+        *,
+        limit: int = 10_000,
+        after: str | None = None,
+        order: str = "desc",
+        purpose: str | None = None,
+    ) -> Listed[StoredFile]:
+        """See `Files.list`."""
+        asked = {"limit": limit, "after": after, "order": order, "purpose": purpose}
+        return _page(self._wire.call("GET", FILES, query=query_of(asked)), StoredFile)
+
+    def get(self, id: str) -> StoredFile:
+        """See `Files.get`."""
+        return _value(self._wire.call("GET", _path(FILES, id)), StoredFile)
+
+    def content(self, id: str) -> tuple[StoredFile, Iterator[bytes]]:
+        """See `Files.content`."""
+        return self.get(id), self._wire.pieces("GET", _path(FILES, id, "content"))
+
+    def delete(self, id: str) -> None:
+        """See `Files.delete`."""
+        self._wire.call("DELETE", _path(FILES, id))
+
+
+class ClientStores:
+    """The vector stores of a server; see `knowledge.Stores`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    # --- stores ------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        file_ids: Sequence[str] = (),
+        metadata: dict[str, str] | None = None,
+        expires_after_days: int | None = None,
+        chunking: Chunking | None = None,
+        sharing: Sharing = "private",
+        writers: Sequence[str] = (),
+    ) -> VectorStore:
+        """See `Stores.create`."""
+        body = {
+            "name": name,
+            "description": description,
+            "file_ids": list(file_ids),
+            "metadata": metadata,
+            "expires_after": _expires(expires_after_days),
+            "chunking_strategy": _strategy(chunking),
+            "sharing": sharing,
+            "writers": list(writers),
+        }
+        return _value(self._wire.call("POST", STORES, body=body), VectorStore)
+
+    def list(
+        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+    ) -> Listed[VectorStore]:
+        """See `Stores.list`."""
+        asked = {"limit": limit, "after": after, "before": before, "order": order}
+        return _page(self._wire.call("GET", STORES, query=query_of(asked)), VectorStore)
+
+    def get(self, id: str) -> VectorStore:
+        """See `Stores.get`."""
+        return _value(self._wire.call("GET", _path(STORES, id)), VectorStore)
+
+    def update(self, id: str, change: StoreChange) -> VectorStore:
+        """See `Stores.update`."""
+        body = msgspec.to_builtins(change)
+        if "expires_after_days" in body:
+            body["expires_after"] = _expires(body.pop("expires_after_days"))
+        if "chunking" in body:
+            del body["chunking"]
+            body["chunking_strategy"] = _strategy(change.chunking or None)
+        return _value(self._wire.call("POST", _path(STORES, id), body=body), VectorStore)
+
+    def delete(self, id: str) -> None:
+        """See `Stores.delete`."""
+        self._wire.call("DELETE", _path(STORES, id))
+
+    # --- files in a store --------------------------------------------------------------------------
+
+    def attach(self, store_id: str, files: Sequence[NewStoreFile | str]) -> Sequence[StoreFile]:
+        """See `Stores.attach`; over HTTP each file is a request of its own."""
+        path = _path(STORES, store_id, "files")
+        return [_value(self._wire.call("POST", path, body=_new(one)), StoreFile) for one in files]
+
+    def upload(
+        self,
+        store_id: str,
+        source: BlockingSource,
+        filename: str | None = None,
+        *,
+        attributes: Attributes | None = None,
+        chunking: Chunking | None = None,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+    ) -> StoreFile:
+        """See `Stores.upload`."""
+        given = {"attributes": attributes, "chunking_strategy": _strategy(chunking)}
+        fields = {name: msgspec.json.encode(value).decode() for name, value in given.items() if value}
+        fields["purpose"] = purpose
+        name = name_of(source, filename)
+        with opened(source) as file:
+            path = _path(STORES, store_id, "files")
+            return _value(self._wire.form(path, fields, name, file, media_type), StoreFile)
+
+    def files(
+        self,
+        store_id: str,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        state: FileState | None = None,
+        batch_id: str | None = None,
+    ) -> Listed[StoreFile]:
+        """See `Stores.files`."""
+        path = _path(STORES, store_id, "files")
+        if batch_id is not None:
+            path = _path(STORES, store_id, "file_batches", batch_id, "files")
+        asked = {"limit": limit, "after": after, "before": before, "order": order, "filter": state}
+        return _page(self._wire.call("GET", path, query=query_of(asked)), StoreFile)
+
+    def file(self, store_id: str, file_id: str) -> StoreFile:
+        """See `Stores.file`."""
+        return _value(self._wire.call("GET", _path(STORES, store_id, "files", file_id)), StoreFile)
+
+    def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
+        """See `Stores.set_attributes`."""
+        path = _path(STORES, store_id, "files", file_id)
+        return _value(self._wire.call("POST", path, body={"attributes": attributes}), StoreFile)
+
+    def text(self, store_id: str, file_id: str) -> str:
+        """See `Stores.text`."""
+        told = self._wire.call("GET", _path(STORES, store_id, "files", file_id, "content"))
+        return "".join(part["text"] for part in msgspec.json.decode(told)["data"])
+
+    def detach(self, store_id: str, file_id: str) -> None:
+        """See `Stores.detach`."""
+        self._wire.call("DELETE", _path(STORES, store_id, "files", file_id))
+
+    def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
+        """See `Stores.wait`."""
+        while (held := self.get(store_id)).file_counts.in_progress:
+            time.sleep(every)
+        return held
+
+    def wait_file(self, store_id: str, file_id: str, *, every: float = POLL) -> StoreFile:
+        """See `Stores.wait_file`."""
+        while (held := self.file(store_id, file_id)).status == "in_progress":
+            time.sleep(every)
+        return held
+
+    # --- batches -----------------------------------------------------------------------------------
+
+    def create_batch(self, store_id: str, files: Sequence[NewStoreFile]) -> Batch:
+        """See `Stores.create_batch`."""
+        body = {"files": [_new(one) for one in files]}
+        return _value(self._wire.call("POST", _path(STORES, store_id, "file_batches"), body=body), Batch)
+
+    def batch(self, store_id: str, batch_id: str) -> Batch:
+        """See `Stores.batch`."""
+        return _value(self._wire.call("GET", _path(STORES, store_id, "file_batches", batch_id)), Batch)
+
+    def cancel_batch(self, store_id: str, batch_id: str) -> Batch:
+        """See `Stores.cancel_batch`."""
+        path = _path(STORES, store_id, "file_batches", batch_id, "cancel")
+        return _value(self._wire.call("POST", path), Batch)
+
+    # --- search ------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        store_ids: str | Sequence[str],
+        query: str | Sequence[str] | PassageQuery,
+        **fields: Unpack[PassageFields],
+    ) -> Passages:
+        """See `Stores.search`; at most 50 passages, and a section's budget is the server's. `query_time` counts the way
+        there and back."""
+        began = time.perf_counter()
+        ids = [store_ids] if isinstance(store_ids, str) else list(store_ids)
+        body = {"vector_store_ids": ids, **_asked(passage_query(query, fields))}
+        told = msgspec.json.decode(self._wire.call("POST", f"{STORES}/search", body=body))
+        return Passages(
+            queries=told["search_query"],
+            data=[_passage(one) for one in told["data"]],
+            query_time=time.perf_counter() - began,
+            degraded=told["degraded"],
+        )
+
+
+# --- values over the wire --------------------------------------------------------------------------
+
+
+def _path(*parts: str) -> str:
+    """A path below one of the routes; ids are quoted."""
+    return "/".join((parts[0], *(quote(part, safe="") for part in parts[1:])))
+
+
+def _value(body: bytes, type_: type[T]) -> T:
+    return _from_wire(msgspec.json.decode(body), type_)
+
+
+def _page(body: bytes, type_: type[T]) -> Listed[T]:
+    held = msgspec.json.decode(body)
+    return Listed(
+        data=[_from_wire(one, type_) for one in held["data"]],
+        first_id=held["first_id"],
+        last_id=held["last_id"],
+        has_more=held["has_more"],
+    )
+
+
+def _from_wire(told: Mapping[str, Any], type_: type[T]) -> T:
+    held = {**UNTOLD.get(type_, {}), **told}
+    held |= {name: datetime.fromtimestamp(held[name], UTC) for name in TIMES if held.get(name) is not None}
+    if "chunking_strategy" in held:
+        held["chunking"] = _chunking(held["chunking_strategy"])
+    if type_ is VectorStore:
+        held["user_id"] = held["owner"]
+        held["expires_after_days"] = (held.get("expires_after") or {}).get("days")
+    return msgspec.convert(held, type_)
+
+
+def _chunking(told: Mapping[str, Any]) -> Chunking:
+    return Chunking(
+        strategy=told.get("strategy", "fixed"),
+        size=told["chunk_size"],
+        overlap=told["chunk_overlap"],
+        header=told.get("contextual_header", False),
+    )
+
+
+def _strategy(chunking: Chunking | None) -> dict[str, Any] | None:
+    if chunking is None:
+        return None
+    return {
+        "type": chunking.strategy,
+        "chunk_size": chunking.size,
+        "chunk_overlap": chunking.overlap,
+        "contextual_header": chunking.header,
+    }
+
+
+def _expires(days: int | None) -> dict[str, Any] | None:
+    return None if days is None else {"anchor": "last_active_at", "days": days}
+
+
+def _new(one: NewStoreFile | str) -> dict[str, Any]:
+    if isinstance(one, str):
+        return {"file_id": one}
+    return {
+        "file_id": one.file_id,
+        "attributes": one.attributes,
+        "chunking_strategy": _strategy(one.chunking),
+    }
+
+
+def _asked(query: PassageQuery) -> dict[str, Any]:
+    weights = query.weights
+    return {
+        "query": query.queries,
+        "max_num_results": query.limit,
+        "filters": query.filters,
+        "ranking_options": {"score_threshold": query.threshold},
+        "hybrid_search": None
+        if weights is None
+        else {"embedding_weight": weights.get("dense", 0.0), "text_weight": weights.get("words", 0.0)},
+        "rewrite_query": query.rewrite,
+        "diversity": query.diversity,
+        "expand": {"neighbours": query.neighbours, "section": query.section},
+        "mode": query.mode,
+        "explain": query.explain,
+    }
+
+
+def _passage(told: dict[str, Any]) -> Passage:
+    return msgspec.convert({**told, "text": "".join(part["text"] for part in told["content"])}, Passage)

@@ -1,0 +1,132 @@
+"""Sessions of a server, blocking: what `sync` gives for a folder, for a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.client.wire import Wire, query_of
+from memoranda.sessions.sessions import Said
+from memoranda.sessions.values import (
+    Around,
+    Message,
+    MessagePage,
+    NewMessage,
+    Observed,
+    Session,
+    SessionPage,
+)
+
+AT = "/v1/sessions"
+
+
+class _Kept(Message, kw_only=True):
+    """A message as it comes back from being observed."""
+
+    created: bool
+
+
+class _Many(msgspec.Struct):
+    """What was observed."""
+
+    data: list[_Kept]
+
+
+class ClientSessions:
+    """The sessions of a server, and what is said in them."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def observe(self, messages: Said, **place: Unpack[Around]) -> list[Observed]:
+        """See `Sessions.observe`; `response_id` stays with the server's own responses."""
+        if isinstance(messages, str | NewMessage | Mapping):
+            messages = [messages]
+        items = [{"content": one} if isinstance(one, str) else one for one in messages]
+        told = {name: value for name, value in place.items() if value is not msgspec.UNSET}
+        body: dict[str, Any] = {"messages": items, **told}
+        held = msgspec.json.decode(self._wire.call("POST", "/v1/messages", body=body), type=_Many)
+        return [Observed(message=_message(one), created=one.created) for one in held.data]
+
+    def get(self, id: str) -> Session:
+        """See `Sessions.get`."""
+        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Session)
+
+    def list(
+        self,
+        *,
+        channel_id: str | None = None,
+        status: str | Sequence[str] | None = None,
+        participant: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+    ) -> SessionPage:
+        """See `Sessions.list`."""
+        asked = {
+            "channel_id": channel_id,
+            "status": [status] if isinstance(status, str) else None if status is None else [*status],
+            "participant": participant,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "after": after,
+            "before": before,
+            "order": order,
+        }
+        return msgspec.json.decode(self._wire.call("GET", AT, query=query_of(asked)), type=SessionPage)
+
+    def messages(
+        self,
+        id: str,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "asc",
+    ) -> MessagePage:
+        """See `Sessions.messages`."""
+        asked = {"limit": limit, "after": after, "before": before, "order": order}
+        held = self._wire.call("GET", f"{_path(id)}/messages", query=query_of(asked))
+        return msgspec.json.decode(held, type=MessagePage)
+
+    def close(self, id: str) -> Session:
+        """See `Sessions.close`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/close"), type=Session)
+
+    def summarize(self, id: str) -> Session:
+        """See `Sessions.summarize`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/summarize"), type=Session)
+
+    def update_message(self, session_id: str, id: str, content: str) -> Message:
+        """See `Sessions.update_message`."""
+        held = self._wire.call("POST", _message_path(session_id, id), body={"content": content})
+        return msgspec.json.decode(held, type=Message)
+
+    def delete_message(self, session_id: str, id: str) -> None:
+        """See `Sessions.delete_message`."""
+        self._wire.call("DELETE", _message_path(session_id, id))
+
+    def delete(self, id: str) -> None:
+        """See `Sessions.delete`."""
+        self._wire.call("DELETE", _path(id))
+
+
+def _message(one: _Kept) -> Message:
+    return Message(**{name: getattr(one, name) for name in Message.__struct_fields__})
+
+
+def _path(id: str) -> str:
+    return f"{AT}/{quote(id, safe='')}"
+
+
+def _message_path(session_id: str, id: str) -> str:
+    return f"{_path(session_id)}/messages/{quote(id, safe='')}"

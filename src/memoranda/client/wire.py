@@ -1,0 +1,139 @@
+"""One server over HTTP: requests out; answers in, or the exceptions that its library raised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import httpx
+import msgspec
+import numpy as np
+
+from memoranda import errors
+
+SECONDS = 60.0
+RAISED: dict[str, type[errors.MemorandaError]] = {
+    "invalid_api_key": errors.Unauthorized,
+    "forbidden": errors.Forbidden,
+    "host_not_allowed": errors.Forbidden,
+    "not_found": errors.NotFound,
+    "conflict": errors.Conflict,
+    "storage_unavailable": errors.StorageError,
+    "disk_full": errors.StorageError,
+    "index_unavailable": errors.IndexUnavailable,
+    "embedder_unavailable": errors.EmbedderUnavailable,
+    "insufficient_quota": errors.SpendingLimit,
+}
+INVALID: dict[str, type[errors.InvalidInput]] = {
+    "invalid_value": errors.InvalidInput,
+    "request_too_large": errors.InvalidInput,
+    "dimension_mismatch": errors.DimensionMismatch,
+}
+EXCEEDED = ("quota_exceeded", "file_too_large")
+_QUOTA = re.compile(r"\(quota (\w+)\)")
+
+
+class Wire:
+    """Talks to the server at `url`, with `key` where it asks for one, for `user` if one is named. Thread-safe.
+
+    Every call raises StorageError when the server cannot be reached, and else what the library raises.
+    """
+
+    def __init__(self, url: str, key: str | None, user: str | None) -> None:
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        if user is not None:
+            headers["x-memoranda-user"] = user
+        self.url = url
+        timeout = httpx.Timeout(SECONDS, read=None)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        raw: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The body of the answer to a request with a JSON body, a raw one, or none."""
+        content = raw if body is None else msgspec.json.encode(body, enc_hook=_plain)
+        with self._reaching():
+            answer = self._http.request(method, path, content=content, params=query)
+        return _good(answer)
+
+    def form(
+        self, path: str, fields: Mapping[str, str], name: str, file: BinaryIO, media_type: str | None
+    ) -> bytes:
+        """The body of the answer to a form with one file, which is sent as it is read."""
+        part = (name, file) if media_type is None else (name, file, media_type)
+        with self._reaching():
+            answer = self._http.post(path, data=dict(fields), files={"file": part})
+        return _good(answer)
+
+    def pieces(self, method: str, path: str, *, body: Any = None) -> Iterator[bytes]:
+        """The body of the answer as it comes."""
+        content = None if body is None else msgspec.json.encode(body)
+        with self._reaching(), self._http.stream(method, path, content=content) as answer:
+            if answer.status_code != 200:
+                raise error_of(answer.status_code, answer.read())
+            yield from answer.iter_bytes()
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.HTTPError as exc:
+            says = f"the server at {self.url} did not answer: {exc or type(exc).__name__}"
+            raise errors.StorageError(says) from exc
+
+    def close(self) -> None:
+        """Lets go of the connections. Idempotent."""
+        self._http.close()
+
+
+def _good(answer: httpx.Response) -> bytes:
+    if answer.status_code != 200:
+        raise error_of(answer.status_code, answer.content)
+    return answer.content
+
+
+def error_of(status: int, body: bytes) -> errors.MemorandaError:
+    """The exception that the server's library raised, from its envelope."""
+    try:
+        told = msgspec.json.decode(body)["error"]
+        message, code, param = str(told["message"]), told["code"], told["param"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return errors.StorageError(
+            f"the server answered {status} with something that is not an error of Memoranda"
+        )
+    field = param or ""
+    says = message.removeprefix(f"{field}: ")
+    if code in EXCEEDED:
+        named = _QUOTA.search(message)
+        return errors.QuotaExceeded(field, says, named[1] if named else "max_file_bytes")
+    if code in INVALID:
+        return INVALID[code](field, says)
+    return RAISED.get(code, errors.MemorandaError)(message)
+
+
+def query_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The query string of a listing: lists repeated, times as ISO 8601, filters as JSON; what is None is left out."""
+    return {
+        name: value
+        if isinstance(value, list)
+        else msgspec.json.encode(value).decode()
+        if isinstance(value, dict)
+        else msgspec.to_builtins(value)
+        for name, value in asked.items()
+        if value is not None
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Vectors travel as lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be sent")

@@ -1,0 +1,96 @@
+"""Callers without an event loop: the same verbs, blocking. Async code is written once; this only carries it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from memoranda.errors import StorageError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Portal:
+    """An event loop on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="memoranda-loop", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, run on the loop while the caller waits.
+
+        Raises:
+            StorageError: the portal is closed, or was closed before the work had ended.
+        """
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except CancelledError as exc:
+            raise StorageError("the folder was closed before this had ended") from exc
+        except RuntimeError as exc:
+            if not self._loop.is_closed():
+                raise
+            work.close()
+            raise StorageError("the folder is closed; open it again") from exc
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop still runs."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Ends the loop; whoever still waits on it is told. Idempotent."""
+        if self.alive:
+            asyncio.run_coroutine_threadsafe(_cancel_the_rest(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+async def _cancel_the_rest() -> None:
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+
+
+class Carried(Protocol[S]):
+    """What `blocking` needs of an object: the async one it stands for, and the portal."""
+
+    inner: S
+    portal: Portal
+
+
+def blocking(
+    verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Carried[S], P], T]:
+    """The same verb for callers without a loop, with the same signature."""
+
+    def call(self: Carried[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.portal.call(verb(self.inner, *args, **kwargs))
+
+    call.__name__ = verb.__name__
+    call.__doc__ = verb.__doc__
+    return call
+
+
+def following(pieces: AsyncIterator[T], portal: Portal) -> Iterator[T]:
+    """What an async iterator gives, one after the other; it is closed with this one."""
+
+    async def more() -> list[T]:
+        async for piece in pieces:
+            return [piece]
+        return []
+
+    try:
+        while taken := portal.call(more()):
+            yield taken[0]
+    finally:
+        if isinstance(pieces, AsyncGenerator) and portal.alive:
+            portal.call(pieces.aclose())

@@ -1,0 +1,58 @@
+"""The bridge between coroutines and threads: blocking work one hop away, futures awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from memoranda.errors import StorageError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Threads:
+    """Worker threads for reading rows and searching; each keeps its own database connection."""
+
+    def __init__(self, workers: int = 8) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="memoranda-reader")
+        self._ended = False
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of `work`, run on a worker thread.
+
+        Raises:
+            StorageError: the threads have ended.
+        """
+        if self._ended:
+            raise StorageError("the folder is closed; open it again")
+        return await self.result(self._pool.submit(work, *args, **kwargs))
+
+    async def result(self, future: Future[T]) -> T:
+        """The result of a future made elsewhere. A caller that is cancelled does not cancel the work: a write
+        that was queued is written. (asyncio's own bridge with a shield costs 80 us more each time.)"""
+        if future.done():
+            return future.result()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+
+        def wake(_: Future[T]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                loop.call_soon_threadsafe(_settle, waiter)
+
+        future.add_done_callback(wake)
+        await waiter
+        return future.result()
+
+    def close(self) -> None:
+        """Waits for work in flight, then ends the threads. Idempotent."""
+        self._ended = True
+        self._pool.shutdown(wait=True)
+
+
+def _settle(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

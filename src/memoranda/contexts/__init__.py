@@ -1,0 +1,27 @@
+"""Prompts out of what is remembered and known: one assembler for every host."""
+
+from memoranda.contexts.contexts import Contexts
+from memoranda.contexts.values import (
+    ChatMessage,
+    Citation,
+    Context,
+    ContextFields,
+    ContextPart,
+    ContextPiece,
+    ContextQuery,
+    LeftOut,
+    Said,
+)
+
+__all__ = [
+    "ChatMessage",
+    "Citation",
+    "Context",
+    "ContextFields",
+    "ContextPart",
+    "ContextPiece",
+    "ContextQuery",
+    "Contexts",
+    "LeftOut",
+    "Said",
+]

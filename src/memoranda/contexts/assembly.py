@@ -1,0 +1,238 @@
+"""One prompt out of many pieces: budgets, order, and where every piece came from. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from memoranda.text.highlights import is_boundary
+
+Part = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
+Count = Callable[[str], int]
+"""The length of a text: in characters, in words, or in tokens of an encoding that `text.tokens` knows."""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+"""The parts of a prompt, in the order in which they are read."""
+FIRST: tuple[Part, ...] = ("question", "system", "summary", "recent", "documents", "memories", "sessions")
+"""The parts in the order in which they take their tokens, where there are not enough for all."""
+UNBROKEN: frozenset[Part] = frozenset({"recent"})
+"""The parts whose pieces follow one another: from the first that does not fit, none is kept."""
+BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
+"""What stands between the pieces of a part; a line's end where nothing is said."""
+BRIEF_ENTRIES = 3
+BRIEF_CHARS = 500
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A text for one part of a prompt. Of what does not fit, the lowest `score` goes first; `id` and `scores` say where
+    the text is from, and what its score is made of."""
+
+    part: Part
+    text: str
+    id: str = ""
+    score: float = 0.0
+    scores: dict[str, float] = {}
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece as it stands in the prompt: `text` is the piece's, or, where it was `cut`, the beginning of it with the
+    ellipsis asked for behind."""
+
+    piece: Piece
+    text: str
+    tokens: int
+    cut: bool = False
+
+
+class Assembled(msgspec.Struct, kw_only=True):
+    """A prompt. `placed` are the pieces in it, in its order, `left_out` those that are not. `texts` are the parts that
+    are not empty, `tokens` what each of these has, heading and all; `total` is their sum."""
+
+    placed: list[Placed]
+    left_out: list[Piece]
+    texts: dict[Part, str]
+    tokens: dict[Part, int]
+    total: int
+
+
+def assemble(
+    pieces: Sequence[Piece],
+    *,
+    total: int,
+    budgets: Mapping[Part, int],
+    count: Count,
+    headings: Mapping[Part, str] | None = None,
+    shares: Mapping[Part, float] | None = None,
+    ellipsis: str = "",
+) -> Assembled:
+    """The prompt of these pieces in at most `total` tokens; a part has at most `budgets[part]`, else its share of what
+    is left, else what is left. `shares` are the weights of the parts among one another; what a part does not need is
+    left for those that come after it in `FIRST`.
+
+    A part keeps its best pieces in the order they were given in. What does not fit leaves its room to smaller ones, but
+    not among recent messages, which have no gap. When not even the best one fits, its beginning is kept, cut where a
+    character ends, `ellipsis` behind it. A heading goes before the pieces of its part, if there are any.
+    """
+    left = max(0, total)
+    count = once(count)
+    kept: dict[Part, list[Placed]] = {}
+    texts: dict[Part, str] = {}
+    tokens: dict[Part, int] = {}
+    given = {piece.part for piece in pieces}
+    for part in FIRST:
+        own = [piece for piece in pieces if piece.part == part]
+        room = min(left, max(0, budgets.get(part, _share(part, left, shares or {}, given))))
+        heading = (headings or {}).get(part, "")
+        kept[part] = _fill(own, room, count, heading, ellipsis)
+        if kept[part]:
+            own_texts = [placed.text for placed in kept[part]]
+            texts[part] = _joined(part, own_texts, heading)
+            tokens[part] = _tokens(part, own_texts, heading, count)
+            left -= tokens[part]
+    placed = [one for part in PARTS for one in kept[part]]
+    held = {id(one.piece) for one in placed}
+    return Assembled(
+        placed=placed,
+        left_out=[piece for piece in pieces if id(piece) not in held],
+        texts={part: texts[part] for part in PARTS if part in texts},
+        tokens={part: tokens[part] for part in PARTS if part in tokens},
+        total=sum(tokens.values()),
+    )
+
+
+def _share(part: Part, left: int, shares: Mapping[Part, float], given: Collection[Part]) -> int:
+    """The tokens of what is left that a part may have, beside those that come after it."""
+    if part not in shares:
+        return left
+    after = FIRST[FIRST.index(part) :]
+    weights = sum(shares.get(other, 0.0) for other in after if other == part or other in given)
+    return int(left * shares[part] / weights) if weights > 0 else left
+
+
+def once(count: Count) -> Count:
+    """The same count, which counts no text twice. It keeps what it counted: hold it for one prompt, and no longer."""
+    known: dict[str, int] = {}
+
+    def counted(text: str) -> int:
+        if (tokens := known.get(text)) is None:
+            tokens = known[text] = count(text)
+        return tokens
+
+    return counted
+
+
+def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
+    """The best pieces of one part that fit together, in the order given."""
+    if not own or room <= 0:
+        return []
+    part = own[0].part
+    ranked = sorted(range(len(own)), key=lambda at: -own[at].score)
+    taken: list[int] = []
+    spent = count(heading) + 1 if heading else 0
+    for at in ranked:
+        more = spent + count(own[at].text) + 1
+        # The sum of the pieces is the count of the whole but for a token or two each: only there is that looked at.
+        slack = 2 * (len(taken) + 2)
+        over = more > room and (
+            more > room + slack or _tokens(part, _texts(own, [*taken, at]), heading, count) > room
+        )
+        if not over:
+            taken.append(at)
+            spent = more
+        elif not taken or part in UNBROKEN:
+            break
+    while taken and _tokens(part, _texts(own, taken), heading, count) > room:
+        taken.pop()
+    if not taken:
+        return _cut(own[ranked[0]], room, count, heading, ellipsis)
+    return [Placed(piece=own[at], text=own[at].text, tokens=count(own[at].text)) for at in sorted(taken)]
+
+
+def _cut(piece: Piece, room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
+    """The beginning of a piece that fits alone, if there is one."""
+    if _tokens(piece.part, [piece.text], heading, count) <= room:
+        return [Placed(piece=piece, text=piece.text, tokens=count(piece.text))]
+    kept = cut(piece.text, room, lambda some: count(_joined(piece.part, [some + ellipsis], heading)))
+    text = kept and f"{kept}{ellipsis}"
+    return [Placed(piece=piece, text=text, tokens=count(text), cut=True)] if text else []
+
+
+def _texts(own: Sequence[Piece], places: Iterable[int]) -> list[str]:
+    return [own[at].text for at in sorted(places)]
+
+
+def _tokens(part: Part, texts: Sequence[str], heading: str, count: Count) -> int:
+    """The count of what `_joined` gives."""
+    between = BETWEEN.get(part, "\n")
+    if not heading:
+        return summed(texts, between, count)
+    if not _begins(texts[0]):
+        return count(_joined(part, texts, heading))
+    return count(heading) + _added(heading, "\n", count) + summed(texts, between, count)
+
+
+def summed(texts: Sequence[str], between: str, count: Count) -> int:
+    """The count of texts joined by `between`, which ends with a line's end, out of the counts of each: a token begins
+    at what follows a line's end (see `text.tokens`). Only where a text begins with white space or a slash is the whole
+    counted."""
+    if not all(map(_begins, texts[1:])):
+        return count(between.join(texts))
+    return sum(map(count, texts)) + sum(_added(text, between, count) for text in texts[:-1])
+
+
+def _begins(text: str) -> bool:
+    """Whether a token begins with this text wherever a line's end goes before it."""
+    return bool(text) and not text[0].isspace() and text[0] != "/"
+
+
+def _added(text: str, between: str, count: Count) -> int:
+    """How much higher the count of a text is with `between` behind it: that depends on its last word."""
+    at = text.rfind(" ")
+    while at > 0 and text[at - 1].isspace():
+        at = text.rfind(" ", 0, at)
+    last = text[max(0, at) :]
+    return count(last + between) - count(last)
+
+
+def _joined(part: Part, texts: Iterable[str], heading: str) -> str:
+    body = BETWEEN.get(part, "\n").join(texts)
+    return f"{heading}\n{body}" if heading else body
+
+
+def cut(text: str, tokens: int, count: Count) -> str:
+    """The text, or the longest beginning of it that has at most so many tokens and ends where a character, as it is
+    seen, ends. Never counts much more than it returns."""
+    low, high = 0, min(len(text), max(16, 4 * tokens))
+    while count(text[:high]) <= tokens:
+        if high == len(text):
+            return text
+        low, high = high, min(len(text), 2 * high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(text[:middle]) <= tokens else (low, middle)
+    while low and not (is_boundary(text, low) and count(text[:low]) <= tokens):
+        low -= 1
+    return text[:low]
+
+
+def shortened(text: str, length: int) -> str:
+    """The text, or the beginning of it with an ellipsis behind, at most `length` characters together; it ends where a
+    character, as it is seen, ends."""
+    if len(text) <= length:
+        return text
+    end = max(0, length - 1)
+    while not is_boundary(text, end):
+        end -= 1
+    return f"{text[:end].rstrip()}…"
+
+
+def semantic_query(question: str, recent: Sequence[str]) -> str:
+    """What is searched for: the question, and below it a brief of what was said last, the newest last: at most 3
+    entries and 500 characters."""
+    entries = [folded for text in recent[-BRIEF_ENTRIES:] if (folded := " ".join(text.split()))]
+    if not entries:
+        return question
+    share = (BRIEF_CHARS - (len(entries) - 1)) // len(entries)
+    return "\n".join([question, *(shortened(entry, share) for entry in entries)])

@@ -1,0 +1,140 @@
+"""How what was found stands in a prompt, and how it is cited. Values to text, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from memoranda.clock import moment
+from memoranda.contexts.assembly import shortened
+from memoranda.contexts.values import Citation
+from memoranda.knowledge.values import Passage
+from memoranda.types import Memory
+
+SUMMARIES = ("session_summary", "rollup")
+"""Kinds of memories that tell of earlier sessions."""
+TOPICS = 5
+"""Topics of a session that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A message beside one that was found, as the log has it."""
+
+    id: str
+    speaker: str | None
+    text: str
+    occurred_at: datetime
+
+
+def chunk_mark(passage: Passage) -> str:
+    """How a chunk is cited."""
+    return f"Doc {passage.file_id}/Chunk {passage.chunk_index}"
+
+
+def chunk_text(passage: Passage) -> str:
+    """A chunk with the mark it is cited by, its file, page and heading."""
+    page = "" if passage.page is None else f", page {passage.page}"
+    heading = "" if passage.heading is None else f", {line(passage.heading)}"
+    return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.text.strip()}"
+
+
+def chunk_citation(passage: Passage) -> Citation:
+    """Where a chunk is from."""
+    return Citation(
+        mark=chunk_mark(passage),
+        ids=[passage.chunk_id],
+        kind="chunk",
+        vector_store_id=passage.vector_store_id,
+        file_id=passage.file_id,
+        filename=passage.filename,
+        chunk_index=passage.chunk_index,
+        page=passage.page,
+    )
+
+
+def memory_text(memory: Memory) -> str:
+    """A memory on one line; a message says when and by whom, as far as that is known."""
+    if memory.kind != "message":
+        return line(memory.content)
+    return spoken(speaker(memory), memory.content, memory.occurred_at)
+
+
+def spoken(who: str | None, text: str, at: datetime) -> str:
+    """A message on one line: day, speaker, words."""
+    day = f"[{at.astimezone(UTC):%d %B %Y}]"
+    return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
+
+
+def speaker(memory: Memory) -> str | None:
+    """Who said it: metadata `speaker` or `name`, else the role."""
+    for key in ("speaker", "name"):
+        if isinstance(named := memory.metadata.get(key), str) and named:
+            return named
+    return memory.role
+
+
+def listed(lines: Sequence[str], mark: str | None) -> str:
+    """An entry of a list: its first line with the mark, more below it."""
+    first, *more = lines
+    entry = f"- {mark} {first}" if mark else f"- {first}"
+    return "\n".join([entry, *(f"  {one}" for one in more)])
+
+
+def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Citation:
+    """Where a memory is from."""
+    return Citation(
+        mark=mark,
+        ids=list(ids),
+        kind=memory.kind,
+        source=memory.source,
+        session_id=memory.session_id,
+        channel_id=memory.channel_id,
+        started_at=memory.occurred_at,
+        ended_at=memory.occurred_at,
+    )
+
+
+def window(memory: Memory) -> tuple[datetime, datetime]:
+    """When the session began and ended that a summary tells of; the summary's own date where it does not say."""
+    began, ended = (_moment(memory.metadata.get(key)) for key in ("started_at", "ended_at"))
+    return began or ended or memory.occurred_at, ended or began or memory.occurred_at
+
+
+def _moment(value: Any) -> datetime | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return moment(value)
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
+
+
+def session_text(memory: Memory, characters: int) -> str:
+    """A summary of a session on one line: its window, its first topics, and the beginning of what it says."""
+    topics = ", ".join(line(tag) for tag in memory.tags[:TOPICS])
+    about = f"{_span(*window(memory))}{f'; topics: {topics}' if topics else ''}"
+    return f"[{about}] {shortened(line(memory.content), characters)}"
+
+
+def session_citation(memory: Memory, mark: str | None) -> Citation:
+    """Where a summary is from."""
+    cited = memory_citation(memory, mark, [memory.id])
+    cited.started_at, cited.ended_at = window(memory)
+    return cited
+
+
+def _span(began: datetime, ended: datetime) -> str:
+    first, last = began.astimezone(UTC), ended.astimezone(UTC)
+    day = f"{first:%d %B %Y %H:%M}"
+    if first == last:
+        return day
+    return f"{day} to {last:%H:%M}" if first.date() == last.date() else f"{day} to {last:%d %B %Y %H:%M}"
+
+
+def line(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())

@@ -1,0 +1,201 @@
+"""What is asked of a context and what it is: questions, pieces, citations. No behaviour, no I/O."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+import msgspec
+
+from memoranda.types import Explanation, Kind, Selection
+
+PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
+Speaking = Literal["user", "assistant", "system"]
+
+
+class Said(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A message as a chat model takes it. `id` is that of the message, where the log has it; `name` who said it."""
+
+    role: Speaking
+    content: str
+    id: str | None = None
+    name: str | None = None
+
+
+class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
+    """A question, and what its context is made of: at most `budget` tokens, of which a part has at most
+    `budgets[part]`.
+
+    The fields of a selection are about memories. With `scopes` or `hierarchy` these are searched; else the ids say
+    where the conversation is, and those scopes and global are. `limit` memories, `passages` chunks of `stores` and
+    `sessions` summaries (None: `sessions.max_retrieved`) are looked for. `threshold` and `passage_threshold` are
+    floors on the similarity. `diversity` 0 to 1 trades relevance for variety among memories (MMR). `neighbours`
+    messages of its session are told on either side of a message, at most `neighbour_tokens` of them. With `merge`
+    memories and summaries are ranked together where both are found; `rerank`, `recency`, `times`, `enrich`,
+    `hyde` and `model_rerank` are those of a search. With `distinct` what says nearly the same is told
+    once, and a memory that a chunk covers not at all. With `marks` memories and summaries carry a number to be cited
+    by. What `exclude` names is not told: memories that the model has before it already."""
+
+    query: str
+    budget: int = 2_000
+    budgets: dict[str, int] = msgspec.field(default_factory=dict)
+    stores: list[str] = msgspec.field(default_factory=list)
+    system: str | None = None
+    recent: list[Said] = msgspec.field(default_factory=list)
+    summary: str | None = None
+    session_id: str | None = None
+    channel_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    hierarchy: dict[str, str] | None = None
+    weights: dict[str, float] | None = None
+    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    limit: int = 10
+    passages: int = 5
+    sessions: int | None = None
+    threshold: float | None = None
+    passage_threshold: float | None = None
+    passage_filters: dict[str, Any] | None = None
+    rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
+    recency: Literal["off", "decay", "boost"] | None = None
+    times: bool | None = None
+    enrich: bool | None = None
+    hyde: bool | None = None
+    model_rerank: int | None = None
+    merge: bool = True
+    distinct: bool = True
+    diversity: float = 0.0
+    neighbours: int = 0
+    neighbour_tokens: int = 200
+    marks: bool = True
+    exclude: list[str] = msgspec.field(default_factory=list)
+    explain: bool = False
+    count_access: bool = False
+
+
+class ContextFields(TypedDict, total=False):
+    """The fields of `ContextQuery` beside the question, as keywords."""
+
+    scopes: list[str] | None
+    kinds: list[Kind] | None
+    tags: list[str] | None
+    filters: dict[str, Any] | None
+    source: str | None
+    since: datetime | None
+    until: datetime | None
+    as_of: datetime | None
+    include_archived: bool
+    budget: int
+    budgets: dict[str, int]
+    stores: list[str]
+    system: str | None
+    recent: list[Said] | list[dict[str, Any]]
+    summary: str | None
+    session_id: str | None
+    channel_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    hierarchy: dict[str, str] | None
+    weights: dict[str, float] | None
+    mode: str
+    limit: int
+    passages: int
+    sessions: int | None
+    threshold: float | None
+    passage_threshold: float | None
+    passage_filters: dict[str, Any] | None
+    rerank: str | None
+    recency: str | None
+    times: bool | None
+    enrich: bool | None
+    hyde: bool | None
+    model_rerank: int | None
+    merge: bool
+    distinct: bool
+    diversity: float
+    neighbours: int
+    neighbour_tokens: int
+    marks: bool
+    exclude: list[str]
+    explain: bool
+    count_access: bool
+
+
+class Citation(msgspec.Struct, kw_only=True):
+    """Where a piece is from. `mark` stands in the text: `Doc <file id>/Chunk <n>` for a chunk, `[n]` for memories and
+    summaries that are marked. `ids` are all memories and messages in the piece; `started_at` and `ended_at` the window
+    of a session, or of a message with its neighbours."""
+
+    mark: str | None = None
+    ids: list[str] = []
+    kind: str | None = None
+    source: str | None = None
+    session_id: str | None = None
+    channel_id: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    vector_store_id: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+    chunk_index: int | None = None
+    page: int | None = None
+
+
+class ContextPiece(msgspec.Struct, kw_only=True):
+    """A text in the context, in the order of the text. `score` decided what was kept of its part, `scores` are its
+    parts; `cut` says that this is the beginning of it only. `kind` is a memory's, `chunk`, `message`, or the name of a
+    part that the caller gave."""
+
+    part: PartName
+    id: str
+    kind: str
+    text: str
+    tokens: int
+    cut: bool = False
+    score: float = 0.0
+    scores: dict[str, float] = {}
+    citation: Citation | None = None
+    explanation: Explanation | None = None
+
+
+class LeftOut(msgspec.Struct, kw_only=True):
+    """What was found, or given, and is not told. `why`: `budget`; `floor`, its similarity is below the threshold;
+    `duplicate`, `of` says the same; `covered`, the chunk `of` says it; `told`, it stands in recent messages, or is
+    excluded."""
+
+    part: PartName
+    id: str
+    kind: str
+    why: Literal["budget", "floor", "duplicate", "covered", "told"]
+    of: str | None = None
+    score: float = 0.0
+
+
+class ContextPart(msgspec.Struct, kw_only=True):
+    """One part as it stands in the text, with its heading, and its tokens."""
+
+    text: str
+    tokens: int
+
+
+class ChatMessage(msgspec.Struct, kw_only=True):
+    """A message of the prompt, in the shape of chat completions."""
+
+    role: Speaking
+    content: str
+
+
+class Context(msgspec.Struct, kw_only=True):
+    """A prompt for a question. `text` is all of it, in `tokens` tokens; `messages` is the same for a chat model: the
+    rules, the context, what was said, the question. `query` is what was searched for by its meaning. `degraded` names
+    the sides that could not answer in full (`memory` and `documents`: not at all)."""
+
+    query: str
+    text: str
+    tokens: int
+    messages: list[ChatMessage]
+    parts: dict[PartName, ContextPart]
+    pieces: list[ContextPiece]
+    left_out: list[LeftOut]
+    degraded: list[str]
+    query_time: float

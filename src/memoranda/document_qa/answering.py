@@ -1,0 +1,94 @@
+"""The answer to a question: the model's, or, where there is none or it fails, quotes from the documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memoranda.document_qa.prompting import Prompt, heuristic
+from memoranda.document_qa.values import By, Status
+from memoranda.errors import ModelError, SpendingLimit
+from memoranda.knowledge.values import Passage
+from memoranda.providers.chat.base import Ask, Source
+from memoranda.providers.chat.said import said
+from memoranda.store.core import Core
+
+ASK, SUMMARY = "upload_ask", "upload_ask.summary"
+"""What the ledger calls answers and summaries."""
+HEURISTIC = "extractive"
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer, who gave it, how the question ended, and what it was made from. `remembers` says whether memories go
+    with it."""
+
+    text: str
+    by: By
+    model: str
+    status: Status
+    passages: list[Passage]
+    remembers: bool
+    used: list[str]
+    degraded: set[str] = field(default_factory=set)
+
+
+async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answer:
+    """The model's answer to the prompt. Where the model fails, the best sentences of the prompt's passages answer, and
+    no memories.
+
+    Raises:
+        ModelError: the model failed, and `model.fallback` is off.
+        SpendingLimit: the tenant has spent its day, and `model.fallback` is off.
+    """
+    if core.model.quotes_only:
+        return await _quoted(core, question, prompt, "quoted", set())
+    try:
+        told = await said(core.ledger.paid(core.model, tenant, ASK), _ask(core, question, prompt))
+    except (ModelError, SpendingLimit) as exc:
+        if core.fallback is None:
+            raise
+        why = "spending" if isinstance(exc, SpendingLimit) else "model"
+        return await _quoted(core, question, prompt, "fallback", {why})
+    return Answer(
+        text=told.text,
+        by="model",
+        model=told.name or core.model.name,
+        status="answered",
+        passages=prompt.passages,
+        remembers=True,
+        used=prompt.used,
+    )
+
+
+def _ask(core: Core, question: str, prompt: Prompt) -> Ask:
+    sources = [
+        Source(number=at, text=one.text, title=one.filename, id=one.chunk_id, score=one.score)
+        for at, one in enumerate(prompt.passages, 1)
+    ]
+    return Ask(
+        messages=prompt.messages,
+        question=question,
+        sources=sources,
+        max_tokens=core.config.model.max_output_tokens,
+        stream=False,
+    )
+
+
+async def _quoted(
+    core: Core,
+    question: str,
+    prompt: Prompt,
+    status: Status,
+    degraded: set[str],
+) -> Answer:
+    text, quoted = await core.threads.run(heuristic, question, prompt.passages)
+    return Answer(
+        text=text,
+        by="heuristic",
+        model=HEURISTIC,
+        status=status if quoted else "empty",
+        passages=prompt.passages,
+        remembers=not degraded,
+        used=["documents"] if quoted else [],
+        degraded=degraded,
+    )

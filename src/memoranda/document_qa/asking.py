@@ -1,0 +1,398 @@
+"""The verbs of asking documents: ask, look at sessions and the log, keep notes, derive memories from past answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.clock import micros, moment, now_micros
+from memoranda.config.sections import UploadAsk as Settings
+from memoranda.contexts.assembly import semantic_query
+from memoranda.document_qa import log, prompting, turns
+from memoranda.document_qa.access import acting
+from memoranda.document_qa.answering import Answer, answer
+from memoranda.document_qa.backfill import DERIVE_JOB
+from memoranda.document_qa.documents import Documents
+from memoranda.document_qa.finding import Wanted, find, memories_of
+from memoranda.document_qa.prompting import Prompt, Said
+from memoranda.document_qa.remembering import prune, remove_session
+from memoranda.document_qa.values import (
+    IMPORTANCE,
+    SOURCES,
+    Asked,
+    AskFields,
+    AskRequest,
+    AskSession,
+    LogEntry,
+)
+from memoranda.errors import Forbidden, InvalidInput, NotFound
+from memoranda.memories.memories import Memories
+from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.values import MessagePage
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import must_write
+from memoranda.store.core import Core
+from memoranda.store.ids import new_id
+from memoranda.store.listing import page as rows_page
+from memoranda.store.paging import Listed, as_page, check_page, cursors
+from memoranda.store.rows import Record, fetch_ids, to_memory
+from memoranda.store.validation import check_name
+from memoranda.text.tokens import count
+from memoranda.types import Job, Memory, Subject
+from memoranda.validation import convert
+
+T = TypeVar("T")
+MAX_FOUND = 50
+MAX_HISTORY = 32_000
+MAX_PAGE = 1_000
+OFF = "is off: set it to true to have answers remembered"
+
+
+class UploadAsk:
+    """Documents, questions and memories of one subject's user. `documents` are the user's."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+        self._tenant = subject.tenant_id
+        self.documents = Documents(core, subject)
+
+    @property
+    def _settings(self) -> Settings:
+        return self._core.config.upload_ask
+
+    def acting_for(self, user_id: str | None) -> UploadAsk:
+        """The same for the user that a service or an admin names.
+
+        Raises:
+            Forbidden: the subject is bound to another user.
+        """
+        return UploadAsk(self._core, acting(self.subject, user_id))
+
+    # --- asking ------------------------------------------------------------------------------------
+
+    async def ask(self, question: str | AskRequest, **fields: Unpack[AskFields]) -> Asked:
+        """The answer to a question, from the user's documents, memories and what was said last in the session.
+
+        It is stored with the question before it comes back; what is remembered of it follows by a job.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            NotFound: the session or a document is none of this user's.
+            ModelError: the model failed, and nothing may answer in its place (`model.fallback`).
+        """
+        began, asked_at = time.perf_counter(), now_micros()
+        must_write(self.subject)
+        asked = self._checked(question, fields)
+        session_id = asked.session_id or new_id("ask_")
+        said, store_id, unread = await self._begun(asked, session_id)
+        settings = self._settings
+        query = semantic_query(asked.question, [one.content for one in said])
+        wanted = Wanted(
+            store_id=store_id,
+            documents=_number(asked.top_k_docs, settings.document_results),
+            document_ids=asked.document_ids,
+            memories=_number(asked.top_k_mems, settings.memory_results) if settings.memory else 0,
+            session_id=session_id if asked.memory_scope == "session" else None,
+            min_score=settings.memory_min_score,
+        )
+        found = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
+
+        def prompted() -> Prompt:
+            return prompting.prompt(
+                asked.question,
+                found.passages,
+                found.memories,
+                said,
+                settings=settings,
+                model=self._core.config.model,
+                history_tokens=_number(asked.max_history_tokens, settings.history_tokens),
+            )
+
+        prompt = await self._core.threads.run(prompted)
+        given = await answer(self._core, self._tenant, asked.question, prompt)
+        latency = int((time.perf_counter() - began) * 1_000)
+        result = Asked(
+            id=new_id("qry_"),
+            session_id=session_id,
+            answer=given.text,
+            answered_by=given.by,
+            model=given.model,
+            status=given.status,
+            degraded=sorted(found.degraded | given.degraded | ({"documents"} if unread else set())),
+            sources=prompting.chunks_shown(given.passages, given.text),
+            memories=prompting.memories_shown(prompt, found.memories, given.text) if given.remembers else [],
+            used=given.used,
+            used_document_tokens=prompt.tokens.get("documents", 0),
+            used_memory_tokens=prompt.tokens.get("memories", 0) if "memories" in given.used else 0,
+            used_history_tokens=prompt.tokens.get("recent", 0),
+            latency_ms=latency,
+            memory_search_ms=found.memory_ms,
+            created_at=moment(max(now_micros(), asked_at + 1)),
+        )
+        used = list(prompt.numbers) if "memories" in given.used else []
+        await self._keep(asked, asked_at, result, used)
+        self._count(result, given)
+        return result
+
+    def _checked(self, question: str | AskRequest, fields: AskFields) -> AskRequest:
+        if not self._settings.enabled:
+            raise InvalidInput("upload_ask.enabled", "is off; set it to true to ask documents here")
+        if isinstance(question, AskRequest):
+            if fields:
+                raise InvalidInput(
+                    next(iter(fields)), "goes inside the AskRequest that is given, not beside it"
+                )
+            asked = question
+        else:
+            asked = convert(msgspec.to_builtins(AskRequest(question=question, **fields)), AskRequest)
+        if not asked.question.strip():
+            raise InvalidInput("question", "must hold some text")
+        if len(asked.question) > self._core.max_query_chars:
+            raise InvalidInput("question", f"is longer than {self._core.max_query_chars} characters")
+        check_name(asked.session_id, "sessionId")
+        _in_range(asked.top_k_docs, "topKDocs", MAX_FOUND)
+        _in_range(asked.top_k_mems, "topKMems", MAX_FOUND)
+        _in_range(asked.max_history_tokens, "maxHistoryTokens", MAX_HISTORY)
+        return asked
+
+    async def _begun(self, asked: AskRequest, session_id: str) -> tuple[list[Said], str | None, int]:
+        """What was said last in the session, within the budget; the store of the documents, and how many of them are
+        still being read."""
+
+        def read(c: Connection) -> list[Said]:
+            if asked.session_id is None:
+                return []
+            turns.check_session(c, self.subject, session_id)
+            return turns.history(c, self._tenant, session_id) if asked.include_history else []
+
+        said = await self._read(read)
+        store_id, unread = await self.documents.standing()
+        if asked.document_ids is not None:
+            await self.documents.check(store_id, asked.document_ids)
+        budget = _number(asked.max_history_tokens, self._settings.history_tokens)
+        return prompting.trimmed(said, budget), store_id, unread
+
+    async def _keep(self, asked: AskRequest, asked_at: int, result: Asked, used: list[str]) -> None:
+        tokens = await self._core.threads.run(lambda: (count(asked.question), count(result.answer)))
+        row = log.QueryRow(
+            tenant_id=self._tenant,
+            seq=0,
+            id=result.id,
+            session_id=result.session_id,
+            user_id=self.subject.user_id,
+            question=asked.question,
+            answer=result.answer,
+            sources=prompting.as_rows(result.sources),
+            memories=prompting.as_rows(result.memories),
+            status=result.status,
+            model=result.model,
+            latency_ms=result.latency_ms,
+            question_tokens=tokens[0],
+            answer_tokens=tokens[1],
+            document_tokens=result.used_document_tokens,
+            memory_tokens=result.used_memory_tokens,
+            history_tokens=result.used_history_tokens,
+            created_at=micros(result.created_at),
+        )
+        turn = turns.Turn(row, asked_at, begins=asked.session_id is None, used=used)
+        await turns.store(self._core, self.subject, turn, remember=self._settings.memory)
+
+    def _count(self, result: Asked, given: Answer) -> None:
+        tally = self._core.tally
+        tally[f"asks.{given.status}"] += 1
+        tally["ask_tokens.documents"] += result.used_document_tokens
+        tally["ask_tokens.memories"] += result.used_memory_tokens
+        tally["ask_tokens.history"] += result.used_history_tokens
+
+    # --- sessions ----------------------------------------------------------------------------------
+
+    async def sessions(
+        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+    ) -> Listed[AskSession]:
+        """One page of the user's sessions, those that began last first unless `order` is `asc`; for an admin all of the
+        tenant's.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no session.
+        """
+        check_page(limit, order, MAX_PAGE)
+        return await self._read(
+            lambda c: log.sessions(c, self.subject, limit=limit, after=after, before=before, order=order)
+        )
+
+    async def session(self, id: str) -> AskSession:
+        """One session.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+        return await self._read(lambda c: log.session(c, self.subject, id))
+
+    async def messages(
+        self,
+        id: str,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "asc",
+    ) -> MessagePage:
+        """One page of what was asked and answered in a session, in order.
+
+        Raises:
+            NotFound: no such session for this subject.
+            InvalidInput: a field is wrong, or the cursor names no message of it.
+        """
+        await self.session(id)
+        return await Sessions(self._core, self.subject).messages(
+            id, limit=limit, after=after, before=before, order=order
+        )
+
+    async def delete_session(self, id: str) -> None:
+        """Deletes a session: its messages and what was remembered of them. The log of questions stays.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+        must_write(self.subject)
+        await self.session(id)
+        await Sessions(self._core, self.subject).delete(id)
+        await remove_session(self._core, self._tenant, id)
+
+    # --- the log -----------------------------------------------------------------------------------
+
+    async def logs(
+        self,
+        *,
+        session_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+    ) -> Listed[LogEntry]:
+        """One page of the user's questions with their answers, the latest first unless `order` is `asc`; for an admin
+        all of the tenant's.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no row of the log.
+        """
+        check_page(limit, order, MAX_PAGE)
+        return await self._read(
+            lambda c: log.logged(
+                c, self.subject, session_id=session_id, limit=limit, after=after, before=before, order=order
+            )
+        )
+
+    async def log_entry(self, id: str) -> LogEntry:
+        """One row of the log.
+
+        Raises:
+            NotFound: no such row for this subject.
+        """
+        return await self._read(lambda c: log.entry(log.seen(c, self.subject, id)))
+
+    # --- memories ----------------------------------------------------------------------------------
+
+    async def remember(
+        self, content: str, *, session_id: str | None = None, importance: int = IMPORTANCE["manual"]
+    ) -> Memory:
+        """Keeps a note for answers to come.
+
+        Raises:
+            InvalidInput: names the field and the fix; or `upload_ask.memory` is off.
+            NotFound: the session is another's.
+        """
+        must_write(self.subject)
+        if not self._settings.memory:
+            raise InvalidInput("upload_ask.memory", OFF)
+        if session_id is not None:
+            named = session_id
+            await self._read(lambda c: turns.check_session(c, self.subject, named))
+        added = await Memories(self._core, self.subject).add(
+            content, kind="note", source="manual", session_id=session_id, importance=importance
+        )
+        self._core.tally["ask_memories.manual"] += added.created
+        await prune(self._core, self._tenant, self.subject.user_id)
+        return added.memory
+
+    async def memories(
+        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+    ) -> Listed[Memory]:
+        """One page of what is remembered for this user, newest first unless `order` is `asc`.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no memory.
+        """
+        check_page(limit, order, MAX_PAGE)
+        where = memories_of(self.subject, None)
+
+        def read(c: Connection) -> Listed[Memory]:
+            def seq_of(id_: str) -> int | None:
+                row = fetch_ids(c, self._tenant, [id_]).get(id_)
+                return row.seq if row is not None and self._owns(row) else None
+
+            at, until = cursors(after, before, seq_of)
+            descending = (order == "desc") != (until is not None)
+            rows = rows_page(
+                c,
+                self._tenant,
+                where,
+                limit=limit + 1,
+                after=at if until is None else until,
+                descending=descending,
+            )
+            kept = rows[:limit][::-1] if until is not None else rows[:limit]
+            return as_page([to_memory(row) for row in kept], [row.id for row in kept], len(rows) > limit)
+
+        return await self._read(read)
+
+    async def delete_memory(self, id: str) -> None:
+        """Deletes one memory of this user.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        rows = await self._read(lambda c: fetch_ids(c, self._tenant, [id]))
+        if id not in rows or not self._owns(rows[id]):
+            raise NotFound(f"no memory {id!r}")
+        await Memories(self._core, self.subject).delete(id)
+
+    def _owns(self, row: Record) -> bool:
+        return row.user_id == self.subject.user_id and row.source in SOURCES
+
+    # --- long work ---------------------------------------------------------------------------------
+
+    async def derive(self, *, rows_per_second: float | None = None) -> Job:
+        """Starts the job that makes memories of the answers in the log that became none: of times when
+        `upload_ask.memory` was off. It can be cancelled and goes on where it stopped.
+
+        Raises:
+            Forbidden: the subject is not an admin.
+            InvalidInput: `upload_ask.memory` is off.
+        """
+        if self.subject.role != "admin":
+            raise Forbidden("derive: needs the admin role")
+        if not self._settings.memory:
+            raise InvalidInput("upload_ask.memory", OFF)
+        if rows_per_second is not None and rows_per_second <= 0:
+            raise InvalidInput("rows_per_second", "must be above 0; leave it out for no limit")
+        payload = {"rows_per_second": rows_per_second}
+        id_ = await self._core.jobs.enqueue(self._tenant, DERIVE_JOB, payload, dedup_key="derive")
+        return await self._core.jobs.get(self._tenant, id_)
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
+
+
+def _number(asked: int | None, configured: int) -> int:
+    return configured if asked is None else asked
+
+
+def _in_range(value: int | None, where: str, most: int) -> None:
+    if value is not None and not 0 <= value <= most:
+        raise InvalidInput(where, f"must be between 0 and {most}")

@@ -1,0 +1,196 @@
+"""A user's documents: the files of one vector store, made when the first one comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from memoranda.document_qa.access import owner_of
+from memoranda.document_qa.values import Document
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.knowledge import Knowledge
+from memoranda.knowledge.files import Staged
+from memoranda.knowledge.records import attached_of
+from memoranda.knowledge.sources import Source, name_of, pieces_of
+from memoranda.knowledge.values import Attributes, StoreFile
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.ids import listed
+from memoranda.store.paging import Listed
+from memoranda.types import Subject
+
+STORE = "Uploaded documents"
+MARK, TITLE = "document_id", "title"
+"""The attributes by which the chunks of a document are found, and that tell what a text is called."""
+MAX_NAMED = 100
+_TEXT = ".txt"
+
+
+class Documents:
+    """The documents of one subject's user."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+        self._knowledge = Knowledge(core, subject)
+
+    async def store(self) -> str | None:
+        """The id of the store that holds them; None before the first one came."""
+        return (await self.standing())[0]
+
+    async def standing(self) -> tuple[str | None, int]:
+        """The store, as `store` has it, and how many documents no question finds yet."""
+        tenant, owner = self.subject.tenant_id, owner_of(self.subject)
+
+        def read(c: Connection) -> tuple[str | None, int]:
+            held = _store(c, tenant, owner)
+            counts = c.all("counts_of_stores", [tenant, listed([held])]) if held is not None else []
+            return held, sum(number for _, status, number, _ in counts if status == "in_progress")
+
+        return await self._core.threads.run(self._core.store.db.read, read, tenant)
+
+    async def _made(self) -> str:
+        """The store, made when it is not there. Two that make it at once end up with one."""
+        held = await self.store()
+        if held is not None:
+            return held
+        tenant, owner = self.subject.tenant_id, owner_of(self.subject)
+        made = await self._knowledge.stores.create(name=STORE, metadata={"made_by": "upload-ask"})
+
+        def claim(c: Connection) -> str:
+            there = _store(c, tenant, owner)
+            if there is not None:
+                c.run("drop_store", [tenant, made.id])
+                return there
+            c.run("set_ask_store", [tenant, owner, made.id])
+            return made.id
+
+        return await self._core.threads.result(self._core.store.db.write(claim, tenant=tenant))
+
+    async def add(self, source: Source, filename: str | None = None) -> Document:
+        """Takes a document in: a path, bytes, an open file, or pieces as they come; it is read, split and embedded in
+        the background. `filename` is the path's own unless given; its ending tells the format.
+
+        Raises:
+            QuotaExceeded: it is larger than a file may be, or than what is left.
+            InvalidInput: names the field and the fix.
+        """
+        name = name_of(source, filename)
+        async with aclosing(pieces_of(source)) as pieces:
+            staged = await self._knowledge.files.stage(pieces)
+        return await self.adopt(staged, name)
+
+    async def add_text(self, title: str, text: str) -> Document:
+        """Takes a text in as a document of this title. Errors as `add`."""
+        if not title.strip():
+            raise InvalidInput("title", "must hold some text")
+        if not text.strip():
+            raise InvalidInput("text", "must hold some text")
+        name = title if title.endswith((_TEXT, ".md")) else f"{title}{_TEXT}"
+        pieces = pieces_of(text.encode("utf-8"))
+        return await self.adopt(await self._knowledge.files.stage(pieces), name, title=title)
+
+    async def adopt(
+        self, staged: Staged, filename: str, media_type: str | None = None, title: str | None = None
+    ) -> Document:
+        """Makes staged bytes a document; they are dropped when that fails. Errors as `add`."""
+        try:
+            store_id = await self._made()
+        except BaseException:
+            await self._knowledge.files.drop(staged)
+            raise
+        marks: Attributes = {MARK: staged.id} if title is None else {MARK: staged.id, TITLE: title}
+        file = await self._knowledge.stores.adopt(
+            store_id, staged, filename=filename, attributes=marks, media_type=media_type
+        )
+        return _document(file)
+
+    async def list(
+        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+    ) -> Listed[Document]:
+        """One page of the documents, newest first unless `order` is `asc`.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no document.
+        """
+        store_id = await self.store()
+        if store_id is None:
+            return Listed(data=[], first_id=None, last_id=None, has_more=False)
+        page = await self._knowledge.stores.files(
+            store_id, limit=limit, after=after, before=before, order=order
+        )
+        data = [_document(one) for one in page.data]
+        return Listed(data=data, first_id=page.first_id, last_id=page.last_id, has_more=page.has_more)
+
+    async def get(self, id: str) -> Document:
+        """One document.
+
+        Raises:
+            NotFound: this user has none of this id.
+        """
+        return _document(await self._file(id))
+
+    async def _file(self, id_: str) -> StoreFile:
+        store_id = await self.store()
+        if store_id is not None:
+            try:
+                return await self._knowledge.stores.file(store_id, id_)
+            except NotFound:
+                pass
+        raise NotFound(f"no document {id_!r}")
+
+    async def wait(self, id: str) -> Document:
+        """A document once it is no longer in progress.
+
+        Raises:
+            NotFound: this user has none of this id, or it was deleted meanwhile.
+        """
+        file = await self._file(id)
+        return _document(await self._knowledge.stores.wait_file(file.vector_store_id, id))
+
+    async def delete(self, id: str) -> None:
+        """Deletes a document, its chunks and its bytes. What was answered from it stays as it is.
+
+        Raises:
+            NotFound: this user has none of this id.
+        """
+        await self._file(id)
+        await self._knowledge.files.delete(id)
+
+    async def check(self, store_id: str | None, ids: Sequence[str]) -> None:
+        """Refuses ids of documents that this user does not have.
+
+        Raises:
+            NotFound: names the first.
+            InvalidInput: there are too many, or none.
+        """
+        if not 1 <= len(ids) <= MAX_NAMED:
+            raise InvalidInput("documentIds", f"must name 1 to {MAX_NAMED} documents; leave it out for all")
+        tenant = self.subject.tenant_id
+        there = {}
+        if store_id is not None:
+            there = await self._core.threads.run(
+                self._core.store.db.read, lambda c: attached_of(c, tenant, store_id, ids), tenant
+            )
+        for id_ in ids:
+            if id_ not in there:
+                raise NotFound(f"no document {id_!r}")
+
+
+def _store(c: Connection, tenant: str, owner: str) -> str | None:
+    """The owner's store, unless there is none yet, or it was deleted as a store."""
+    held = c.one("ask_store", [tenant, owner])
+    return str(held[0]) if held and c.all("stores_by_id", [tenant, listed([held[0]])]) else None
+
+
+def _document(file: StoreFile) -> Document:
+    return Document(
+        id=file.id,
+        title=str(file.attributes.get(TITLE) or file.title or file.filename),
+        filename=file.filename,
+        status=file.status,
+        error=file.last_error,
+        bytes=file.bytes,
+        chunk_count=file.chunk_count,
+        created_at=file.created_at,
+    )

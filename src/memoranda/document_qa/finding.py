@@ -1,0 +1,156 @@
+"""What a question is answered from: chunks of the user's documents and memories, found with one embedding."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from memoranda.clock import now_micros
+from memoranda.contexts.once import Once
+from memoranda.document_qa.documents import MARK
+from memoranda.document_qa.prompting import Remembered, preview
+from memoranda.document_qa.values import KIND_OF, SOURCES, MemoryHit
+from memoranda.filters import Compare, Filter, all_of
+from memoranda.knowledge import Knowledge
+from memoranda.knowledge.values import Passage
+from memoranda.memories.duplicates import jaccard
+from memoranda.store.access import selection_filter
+from memoranda.store.core import Core
+from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.fusion import boosted
+from memoranda.store.retrieval.search import Found, ModelChanged
+from memoranda.store.rows import Record, refs_of
+from memoranda.types import Query, Selection, Subject
+
+POOL = 4
+"""So many times the memories wanted are looked at: boosts and overlaps change which are the best."""
+OVERLAP = 0.8
+"""The Jaccard index of terms above which a memory says what a chunk says."""
+DAY = 86_400_000_000
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What was found for a question. `memory_ms` is how long memories took, None where none were looked for."""
+
+    passages: list[Passage] = field(default_factory=list)
+    memories: list[Remembered] = field(default_factory=list)
+    degraded: set[str] = field(default_factory=set)
+    memory_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for: `store_id` (None: there are no documents), how many of each, and where."""
+
+    store_id: str | None
+    documents: int
+    document_ids: Sequence[str] | None
+    memories: int
+    session_id: str | None
+    min_score: float
+
+
+async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
+    """The chunks and memories that are nearest to a query, which is embedded once for both. Memories that repeat a
+    chunk are left out."""
+    try:
+        evidence = await _found(core, subject, query, wanted)
+    except ModelChanged:
+        evidence = await _found(core, subject, query, wanted)
+    texts = [one.text for one in evidence.passages]
+    kept = [one for one in evidence.memories if all(jaccard(one.content, text) <= OVERLAP for text in texts)]
+    evidence.memories = kept[: wanted.memories]
+    return evidence
+
+
+async def _found(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
+    once = Once(core.embedder)
+    shared = replace(core, embedder=once)
+    evidence = Evidence()
+    try:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(_documents(shared, subject, query, wanted, evidence))
+            both.create_task(_memories(shared, subject, query, wanted, evidence))
+    except* Exception as several:
+        raise several.exceptions[0] from several
+    finally:
+        await once.end()
+    return evidence
+
+
+async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, into: Evidence) -> None:
+    if wanted.store_id is None or not wanted.documents:
+        return
+    filters = None
+    if wanted.document_ids is not None:
+        filters = {"type": "in", "key": MARK, "value": list(wanted.document_ids)}
+    found = await Knowledge(core, subject).stores.search(
+        wanted.store_id, query, limit=wanted.documents, filters=filters, threshold=0.0
+    )
+    into.passages = found.data
+    into.degraded.update(found.degraded)
+
+
+async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, into: Evidence) -> None:
+    if not wanted.memories:
+        return
+    began = time.perf_counter()
+    vectors, degraded = await core.ledger.questions(core.embedder, [query], subject.tenant_id)
+    asked = Query(query=query, limit=POOL * wanted.memories)
+    targets = [Target(None, 1.0, memories_of(subject, wanted.session_id))]
+    vector = None if vectors is None else vectors[0]
+    found = await core.threads.run(
+        core.recall.find, subject.tenant_id, asked, vector, targets, wanted.min_score, core.embedder.model
+    )
+    into.memories = _ranked(core, found)
+    into.degraded.update(degraded, found.degraded)
+    into.memory_ms = (time.perf_counter() - began) * 1_000
+    core.tally["ask_memory_searches"] += 1
+    core.tally["ask_memory_hits"] += min(wanted.memories, len(found.rows))
+
+
+def memories_of(subject: Subject, session_id: str | None) -> Filter:
+    """The memories of asking that are valid now: the user's own, of one session or of all."""
+    return all_of(
+        selection_filter(Selection(), subject, now_micros()),
+        Compare("$user_id", "eq", subject.user_id),
+        Compare("$source", "in", SOURCES),
+        Compare("$kind", "in", tuple(KIND_OF.values())),
+        None if session_id is None else Compare("$session_id", "eq", session_id),
+    )
+
+
+def _ranked(core: Core, found: Found) -> list[Remembered]:
+    """Memories by their similarity with the boosts of importance and recency. One whose similarity is not known counts
+    as the least similar; where that is so of all, words decide."""
+    if not found.rows:
+        return []
+    now = now_micros()
+    similar = [core.recall.similarity(found, at) for at in range(len(found.rows))]
+    known = [one for one in similar if one is not None]
+    fused = [min(known, default=float(found.ranked.scores[place])) for place in found.places]
+    base = np.array([one if one is not None else other for one, other in zip(similar, fused, strict=True)])
+    importance = np.array([row.importance for row in found.rows], np.float64)
+    ages = np.array([(now - row.occurred_at) / DAY for row in found.rows])
+    scores = base * boosted(importance, ages)
+    return [
+        _remembered(found.rows[at], float(scores[at]), similar[at])
+        for at in np.argsort(-scores, kind="stable")
+    ]
+
+
+def _remembered(row: Record, score: float, similarity: float | None) -> Remembered:
+    hit = MemoryHit(
+        id=row.id,
+        source=row.source or "",
+        preview=preview(row.content),
+        score=round(score, 6),
+        similarity=similarity,
+        importance=row.importance,
+    )
+    return Remembered(hit, row.content, refs_of(row))

@@ -1,0 +1,226 @@
+"""The log of questions: rows that are written once, read page by page, and whose texts only forgetting takes away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memoranda.clock import moment, now_micros
+from memoranda.document_qa.access import whose
+from memoranda.document_qa.values import AskSession, LogEntry
+from memoranda.errors import NotFound
+from memoranda.storage.sql.base import Connection
+from memoranda.store.ids import nameable
+from memoranda.store.paging import Listed, as_page, cursors, page
+from memoranda.types import Subject
+
+ANSWERED = ("answered", "quoted")
+"""How a question must have ended for its answer to be remembered."""
+
+
+class QueryRow(NamedTuple):
+    """One row of `query_log`. `sources` and `memories` are JSON, `created_at` microseconds since 1970."""
+
+    tenant_id: str
+    seq: int
+    id: str
+    session_id: str
+    user_id: str | None
+    question: str
+    answer: str
+    sources: str
+    memories: str
+    status: str
+    model: str
+    latency_ms: int
+    question_tokens: int
+    answer_tokens: int
+    document_tokens: int
+    memory_tokens: int
+    history_tokens: int
+    created_at: int
+    erased_at: int | None = None
+
+
+COLUMNS = ", ".join(f"q.{name}" for name in QueryRow._fields)
+
+
+def question_id(query_id: str) -> str:
+    """The id that a question has in the message log."""
+    return f"{query_id}.question"
+
+
+def answer_id(query_id: str) -> str:
+    """The id that an answer has in the message log."""
+    return f"{query_id}.answer"
+
+
+def of_message(message_id: str) -> str:
+    """The row of the log that a message of it belongs to; another message's id names none."""
+    return message_id.rpartition(".")[0]
+
+
+def write(c: Connection, row: QueryRow) -> None:
+    """Writes a row, for good."""
+    c.run("add_query", row[:-1])
+
+
+def entry(row: QueryRow) -> LogEntry:
+    """The row as the caller sees it."""
+    return LogEntry(
+        id=row.id,
+        session_id=row.session_id,
+        user_id=row.user_id,
+        question=row.question,
+        answer=row.answer,
+        sources=msgspec.json.decode(row.sources),
+        memories=msgspec.json.decode(row.memories),
+        status=row.status,  # type: ignore[arg-type]
+        model=row.model,
+        latency_ms=row.latency_ms,
+        question_tokens=row.question_tokens,
+        answer_tokens=row.answer_tokens,
+        document_tokens=row.document_tokens,
+        memory_tokens=row.memory_tokens,
+        history_tokens=row.history_tokens,
+        created_at=moment(row.created_at),
+        erased_at=None if row.erased_at is None else moment(row.erased_at),
+    )
+
+
+def by_id(c: Connection, tenant: str, id_: str) -> QueryRow | None:
+    """The row of this id, whosever it is."""
+    row = c.one("query_by_id", [tenant, id_]) if nameable(id_) else None
+    return None if row is None else QueryRow._make(row)
+
+
+def seen(c: Connection, subject: Subject, id_: str) -> QueryRow:
+    """A row that the subject may see.
+
+    Raises:
+        NotFound: there is none for this subject.
+    """
+    where, params = whose(subject, "q")
+    rows = []
+    if nameable(id_):
+        sql = f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND q.id = ? AND {where}"
+        rows = c.select(sql, [subject.tenant_id, id_, *params])
+    if not rows:
+        raise NotFound(f"no question {id_!r}")
+    return QueryRow._make(rows[0])
+
+
+def logged(
+    c: Connection,
+    subject: Subject,
+    *,
+    session_id: str | None,
+    limit: int,
+    after: str | None,
+    before: str | None,
+    order: str,
+) -> Listed[LogEntry]:
+    """One page of the rows that a subject may see, or of those of one session.
+
+    Raises:
+        InvalidInput: a cursor names none of them.
+    """
+    where, params = whose(subject, "q")
+    if session_id is not None:
+        where, params = f"{where} AND q.session_id = ?", [*params, session_id]
+
+    def seq_of(id_: str) -> int | None:
+        try:
+            return seen(c, subject, id_).seq
+        except NotFound:
+            return None
+
+    at, until = cursors(after, before, seq_of)
+    found, more = page(
+        c,
+        f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND {where}",
+        [subject.tenant_id, *params],
+        "q.seq",
+        limit=limit,
+        after=at,
+        before=until,
+        descending=order == "desc",
+    )
+    rows = [QueryRow._make(row) for row in found]
+    return as_page([entry(row) for row in rows], [row.id for row in rows], more)
+
+
+def sessions(
+    c: Connection, subject: Subject, *, limit: int, after: str | None, before: str | None, order: str
+) -> Listed[AskSession]:
+    """One page of the sessions that a subject may see, in the order in which they began.
+
+    Raises:
+        InvalidInput: a cursor names none of them.
+    """
+    where, params = whose(subject, "a")
+    tenant = subject.tenant_id
+    select = (
+        "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at, a.seq FROM ask_sessions a"
+        f" JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id WHERE a.tenant_id = ? AND {where}"
+    )
+
+    def seq_of(id_: str) -> int | None:
+        rows = c.select(f"{select} AND a.id = ?", [tenant, *params, id_]) if nameable(id_) else []
+        return int(rows[0][5]) if rows else None
+
+    at, until = cursors(after, before, seq_of)
+    found, more = page(
+        c, select, [tenant, *params], "a.seq", limit=limit, after=at, before=until, descending=order == "desc"
+    )
+    titles = {id_: _title(c, tenant, id_) for id_, *_ in found}
+    values = [_session(row, titles[row[0]]) for row in found]
+    return as_page(values, [value.id for value in values], more)
+
+
+def session(c: Connection, subject: Subject, id_: str) -> AskSession:
+    """A session that the subject may see.
+
+    Raises:
+        NotFound: there is none for this subject.
+    """
+    where, params = whose(subject, "a")
+    rows = []
+    if nameable(id_):
+        rows = c.select(
+            "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at FROM ask_sessions a"
+            " JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id"
+            f" WHERE a.tenant_id = ? AND a.id = ? AND {where}",
+            [subject.tenant_id, id_, *params],
+        )
+    if not rows:
+        raise NotFound(f"no session {id_!r}")
+    return _session(rows[0], _title(c, subject.tenant_id, id_))
+
+
+def _title(c: Connection, tenant: str, id_: str) -> str:
+    row = c.one("first_query", [tenant, id_])
+    return "" if row is None else str(row[0])
+
+
+def _session(row: Sequence[Any], title: str) -> AskSession:
+    return AskSession(
+        id=row[0],
+        user_id=row[1],
+        title=title,
+        message_count=row[3],
+        created_at=moment(row[2]),
+        last_asked_at=moment(row[4]),
+    )
+
+
+# --- forgetting --------------------------------------------------------------------------------------
+
+
+def erase(c: Connection, tenant: str, seqs: Sequence[int]) -> int:
+    """Takes the texts of these rows away: question, answer, sources and memories. Their shells stay (ids, times,
+    counts), and say when it happened. Rows erased."""
+    return c.run("erase_queries", [now_micros(), tenant, json.dumps(list(seqs))]) if seqs else 0

@@ -1,0 +1,201 @@
+"""What is remembered of a question once it was answered, off its way: the turn, a summary from time to time, and no
+more than there is room for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from memoranda.clock import moment, now_micros
+from memoranda.document_qa import log
+from memoranda.document_qa.condensing import Condensed, condensed
+from memoranda.document_qa.log import ANSWERED, QueryRow
+from memoranda.document_qa.values import IMPORTANCE, KIND_OF, MemorySource
+from memoranda.errors import MemorandaError
+from memoranda.sessions.records import messages_by_id
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.jobs import Run
+from memoranda.store.rows import Record, fetch
+from memoranda.store.transaction import Gone, Writing
+from memoranda.store.validation import Draft, draft
+from memoranda.types import NewMemory, Subject
+
+STEP = 1_000
+"""Memories that are pruned in one transaction."""
+MADE_OF = ("qa_turn", "summary")
+"""The sources of memories that go with the messages that they were made of."""
+
+
+class Remembering:
+    """The job that follows an answer."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    async def remember(self, run: Run) -> dict[str, Any] | None:
+        """Makes what is to be remembered of one row of the log. Done again, it changes nothing."""
+        try:
+            return await self._remember(run.tenant, str(run.payload["query"]))
+        except MemorandaError:
+            self.core.tally["ask_upsert_failures"] += 1
+            raise
+
+    async def _remember(self, tenant: str, query_id: str) -> dict[str, Any] | None:
+        core = self.core
+        db = core.store.db
+        row = await core.threads.run(db.read, lambda c: log.by_id(c, tenant, query_id), tenant)
+        if row is None or row.erased_at is not None or not core.config.upload_ask.memory:
+            return None
+        turn = await remember_turn(core, row)
+        summary = await summarize_when_due(core, row)
+        pruned = await prune(core, tenant, row.user_id)
+        return {"turn": turn, "summary": summary, "pruned": pruned}
+
+
+# --- turns ---------------------------------------------------------------------------------------------
+
+
+async def remember_turn(core: Core, row: QueryRow) -> str | None:
+    """The id of the memory that a question with its answer became. None where the answer is none to remember, where it
+    was remembered before, or where its messages are gone."""
+    if row.status not in ANSWERED:
+        return None
+    made = _draft(core, row, "qa_turn", f"{row.question}\n{row.answer}", [row.id], {"query_id": row.id})
+    await core.ingest.prepare(row.tenant_id, [made])
+
+    def work(w: Writing) -> str | None:
+        w.draw(1)  # whoever else writes waits from here on
+        if w.c.one("is_derived", [row.tenant_id, row.seq]) is not None:
+            return None
+        id_ = w.insert([made])[0].row.id if _standing(w.c, row.tenant_id, [row.id]) else None
+        w.c.run("note_derived", [row.tenant_id, row.seq, id_])
+        return id_
+
+    id_ = await core.threads.result(core.store.transact(row.tenant_id, work))
+    core.tally["ask_memories.qa_turn"] += id_ is not None
+    return id_
+
+
+def _draft(
+    core: Core,
+    row: QueryRow,
+    source: MemorySource,
+    text: str,
+    queries: Sequence[str],
+    metadata: dict[str, Any],
+) -> Draft:
+    refs = [ref for query in queries for ref in (log.question_id(query), log.answer_id(query))]
+    new = NewMemory(
+        content=text,
+        kind=KIND_OF[source],  # type: ignore[arg-type]
+        source=source,
+        user_id=row.user_id,
+        session_id=row.session_id,
+        importance=IMPORTANCE[source],
+        source_refs=refs,
+        occurred_at=moment(row.created_at),
+        metadata=metadata,
+    )
+    return draft(new, Subject(tenant_id=row.tenant_id), now_micros(), core.ingest.bounds, "")
+
+
+def _standing(c: Connection, tenant: str, queries: Sequence[str]) -> bool:
+    """Whether all messages of these questions are still in the message log: nothing is remembered of deleted ones."""
+    ids = [id_ for query in queries for id_ in (log.question_id(query), log.answer_id(query))]
+    return len(messages_by_id(c, tenant, ids)) == len(ids)
+
+
+# --- summaries -----------------------------------------------------------------------------------------
+
+
+async def summarize_when_due(core: Core, row: QueryRow) -> str | None:
+    """The id of the summary of what was asked since the one before, when that is enough turns, or more tokens than the
+    threshold. What is counted are the rows of the log up to this one, whatever of them a prompt still shows."""
+    settings = core.config.upload_ask
+    tenant = row.tenant_id
+    last, asked = await core.threads.run(core.store.db.read, lambda c: _since(c, row), tenant)
+    spent = sum(tokens for *_, tokens in asked)
+    if len(asked) < settings.summary_every_turns and spent <= settings.summary_above_tokens:
+        return None
+    told = [(question, answer) for _, _, question, answer, _ in asked]
+    made = await condensed(core, tenant, told)
+    queries = [query for _, query, *_ in asked]
+    summary = _draft(core, row, "summary", made.text, queries, _about(made, len(asked)))
+    await core.ingest.prepare(tenant, [summary])
+
+    def work(w: Writing) -> str | None:
+        w.draw(1)  # whoever else writes waits from here on
+        if _since(w.c, row) != (last, asked) or not _standing(w.c, tenant, queries):
+            return None  # another has told it, or some of it was taken back: the next turn looks again
+        id_ = w.insert([summary])[0].row.id
+        w.c.run("add_ask_summary", [tenant, row.session_id, row.seq, id_])
+        return id_
+
+    id_ = await core.threads.result(core.store.transact(tenant, work))
+    core.tally["ask_memories.summary"] += id_ is not None
+    return id_
+
+
+def _since(c: Connection, row: QueryRow) -> tuple[int, list[tuple[Any, ...]]]:
+    """The row of the log up to which the session was summarized, and what was asked since, up to this row."""
+    found = c.one("last_ask_summary", [row.tenant_id, row.session_id])
+    last = int(found[0]) if found else 0
+    return last, c.all("queries_between", [row.tenant_id, row.session_id, last, row.seq])
+
+
+def _about(made: Condensed, turns: int) -> dict[str, Any]:
+    return {"turns": turns, "made_by": made.by}
+
+
+# --- room ----------------------------------------------------------------------------------------------
+
+
+async def prune(core: Core, tenant: str, user_id: str | None) -> int:
+    """Deletes the memories of asking that this user has beyond the limit, the least important first, of these the
+    oldest. Nobody else's are looked at. Memories deleted."""
+    limit = core.config.upload_ask.prune_limit
+
+    def work(w: Writing) -> int:
+        rows = w.c.all("asked_beyond", [tenant, user_id or "", STEP, limit])
+        return w.remove([int(seq) for (seq,) in rows])[0] if rows else 0
+
+    pruned = 0
+    while some := await core.threads.result(core.store.transact(tenant, work)):
+        pruned += some
+    core.tally["ask_memories.pruned"] += pruned
+    return pruned
+
+
+async def remove_session(core: Core, tenant: str, session_id: str) -> None:
+    """Takes away what is left of a session whose messages were deleted."""
+
+    def work(w: Writing) -> None:
+        w.remove([int(seq) for (seq,) in w.c.all("asked_in_session", [tenant, session_id])])
+        w.c.run("drop_ask_session", [tenant, session_id])
+
+    await core.threads.result(core.store.transact(tenant, work))
+
+
+# --- what goes with messages -----------------------------------------------------------------------------
+
+
+def gone(w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
+    """Messages went: the turns and summaries that were made of them go, too."""
+    return _remove_made_of(w, [one.id for one in told if one.kind == "message"])
+
+
+def edited(w: Writing, before: Record, after: Record) -> None:
+    """A message became another: what was made of the one before goes."""
+    if before.kind == "message" and before.content != after.content:
+        _remove_made_of(w, [before.id])
+
+
+def _remove_made_of(w: Writing, messages: Sequence[str]) -> tuple[int, int]:
+    if not messages:
+        return 0, 0
+    seqs = [int(seq) for (seq,) in w.c.all("made_of", [w.tenant, json.dumps(list(messages))])]
+    held = fetch(w.c, w.tenant, seqs)
+    mine = [seq for seq, row in held.items() if row.source in MADE_OF and row.kind in MADE_OF]
+    return w.remove(mine) if mine else (0, 0)

@@ -1,0 +1,100 @@
+"""A question with its answer as it is stored: both messages, the row of the log and the job that remembers them, in one
+transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memoranda.clock import moment
+from memoranda.document_qa import log
+from memoranda.document_qa.access import is_own
+from memoranda.document_qa.log import QueryRow
+from memoranda.document_qa.prompting import Said
+from memoranda.errors import Conflict, NotFound
+from memoranda.sessions.pending_write import Written, changed
+from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.values import NewMessage
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.ids import nameable
+from memoranda.store.transaction import Writing
+from memoranda.types import Subject
+
+REMEMBER_JOB = "upload_ask.remember"
+HISTORY = 64
+"""Messages of a session that are looked at for its history, the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is stored of a question. `asked_at` is when it came, the row's `created_at` when it was answered; `begins`
+    says that it is the first of its session; `used` are the memories that the model was told."""
+
+    row: QueryRow
+    asked_at: int
+    begins: bool
+    used: Sequence[str] = ()
+
+
+def check_session(c: Connection, subject: Subject, session_id: str) -> None:
+    """Refuses a session that is not one of the subject's user's own.
+
+    Raises:
+        NotFound: there is none of this id, or it is another's.
+        Conflict: it was cut out of a channel.
+    """
+    known = c.one("session_known", [subject.tenant_id, session_id]) if nameable(session_id) else None
+    if known is None or not is_own(subject, known[0]):
+        raise NotFound(f"no session {session_id!r}")
+    if not known[1]:
+        raise Conflict(f"sessionId: {session_id!r} was cut out of a channel; choose another")
+
+
+def history(c: Connection, tenant: str, session_id: str) -> list[Said]:
+    """What was said last in a session, the oldest first."""
+    rows = c.all("ask_history", [tenant, session_id, HISTORY])
+    return [Said(*row) for row in reversed(rows)]
+
+
+async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> None:
+    """Stores a turn; with `remember` its memories follow by a job.
+
+    Raises:
+        NotFound: the session was deleted meanwhile.
+        StorageError: nothing was stored.
+    """
+    row = turn.row
+    said = [
+        NewMessage(
+            id=log.question_id(row.id), role="user", content=row.question, occurred_at=moment(turn.asked_at)
+        ),
+        NewMessage(
+            id=log.answer_id(row.id), role="assistant", content=row.answer, occurred_at=moment(row.created_at)
+        ),
+    ]
+    ready = await Sessions(core, subject).prepare(said, session_id=row.session_id, user_id=subject.user_id)
+
+    def work(w: Writing) -> Written:
+        seq = w.draw(1)  # whoever else writes waits from here on
+        if not turn.begins:
+            check_session(w.c, subject, row.session_id)
+        w.c.run("add_ask_session", [row.tenant_id, row.session_id, seq, row.user_id, row.created_at])
+        written = ready.write(w)
+        log.write(w.c, row._replace(seq=seq))
+        _count_access(w.c, row, turn.used)
+        if remember:
+            core.jobs.place(w.c, row.tenant_id, REMEMBER_JOB, {"query": row.id})
+        return written
+
+    written = await changed(core, row.tenant_id, work, lambda done: {*ready.woken(done), REMEMBER_JOB})
+    ready.told(written)
+
+
+def _count_access(c: Connection, row: QueryRow, used: Sequence[str]) -> None:
+    """Memories that an answer was made with were used."""
+    if not used:
+        return
+    held = c.all("memories_by_id", [row.tenant_id, json.dumps(list(used))])
+    c.run("count_access", [row.created_at, row.tenant_id, json.dumps([seq for _, seq, _ in held])])

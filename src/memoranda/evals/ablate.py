@@ -1,0 +1,32 @@
+"""The switches of a search, each on and off by itself: what each is worth, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from memoranda.evals.run import Asking
+
+OFF = {"rerank": "off", "recency": "off", "times": False, "enrich": False}
+"""Every switch off: the two sides, fused."""
+
+
+def switched(asking: Asking) -> Iterator[Asking]:
+    """The ways of asking that an ablation compares, the defaults last: words and vectors alone, the two fused with
+    every switch off, one switch on, one switch off, and each preset whatever the conversation is."""
+    off = replace(asking, mode="hybrid", **OFF)  # type: ignore[arg-type]
+    default = replace(asking, mode="hybrid")
+    yield replace(off, mode="words", name="words alone")
+    yield replace(off, mode="dense", name="vectors alone")
+    yield replace(off, name="all switches off")
+    yield replace(off, enrich=True, name="off, enrich on")
+    yield replace(off, rerank="plain", times=True, name="off, times on")
+    yield replace(off, rerank="auto", name="off, rerank on")
+    for preset in ("people", "assistant", "plain", "sessions"):
+        yield replace(default, rerank=preset, name=f"rerank {preset}")
+    yield replace(default, rerank="off", name="rerank off")
+    yield replace(default, times=False, name="times off")
+    yield replace(default, enrich=True, name="enrich on")
+    yield replace(default, recency="off", name="recency off")
+    yield replace(default, recency="boost", name="recency boost")
+    yield replace(default, name="default")

@@ -1,0 +1,67 @@
+"""The bundled conversation of a user with an assistant, whose long answers repeat what the questions are about."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from memoranda.errors import InvalidInput
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.types import NewMemory
+
+BUNDLED = Path(__file__).parent / "assistant.yaml"
+SESSION = "assistant"
+ROLES = ("user", "assistant")
+
+
+class _Session(msgspec.Struct):
+    date: str
+    turns: list[str]
+
+
+class _Asked(msgspec.Struct):
+    ask: str
+    turns: list[float]
+
+
+class _File(msgspec.Struct):
+    sessions: list[_Session]
+    questions: list[_Asked]
+
+
+def read(path: Path = BUNDLED) -> Dataset:
+    """The turns as messages with the roles `user` and `assistant`, a minute apart, all in one session scope. A question
+    about what the user said is of the category `user`, one about what it was told of `assistant`.
+
+    Raises:
+        InvalidInput: the file is missing or has another shape.
+    """
+    try:
+        held = msgspec.convert(yaml.safe_load(path.read_text("utf-8")), _File)
+        memories = {
+            f"{number}.{place}": NewMemory(
+                content=text,
+                kind="message",
+                session_id=SESSION,
+                role=ROLES[(place - 1) % 2],
+                occurred_at=datetime.fromisoformat(session.date) + timedelta(minutes=place),
+            )
+            for number, session in enumerate(held.sessions, start=1)
+            for place, text in enumerate(session.turns, start=1)
+        }
+        questions = [
+            Question(
+                id=str(number),
+                text=asked.ask,
+                category=str(memories[str(asked.turns[0])].role),
+                grades={str(turn): 1.0 for turn in asked.turns if memories[str(turn)]},
+                scopes=[f"session:{SESSION}"],
+            )
+            for number, asked in enumerate(held.questions, start=1)
+        ]
+    except (OSError, ValueError, KeyError, yaml.YAMLError) as exc:
+        raise InvalidInput(str(path), f"cannot be read: {exc}") from exc
+    return Dataset("assistant", memories, questions)

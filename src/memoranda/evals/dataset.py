@@ -1,0 +1,51 @@
+"""What every reader of labelled questions gives: memories to write, and questions whose answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memoranda.types import NewMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the memories that answer it, by key.
+
+    `grades` holds the relevant keys, each above 0 (1 where the set does not grade). `wrong` are keys that
+    were written to mislead. `scopes` is where to search; None is everything. `group` names the conversation that it is
+    about, where there are several.
+    """
+
+    id: str
+    text: str
+    category: str
+    grades: Mapping[str, float]
+    wrong: frozenset[str] = frozenset()
+    scopes: list[str] | None = None
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """Evidence that names no memory of the set. The question is left out when nothing else answers it."""
+
+    question: str
+    evidence: list[str]
+    left_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Memories by key, in the order to write them, and the questions over them.
+
+    `overall` are the categories that count under `all` (None: every one); `titles` says in words what a
+    category is.
+    """
+
+    name: str
+    memories: Mapping[str, NewMemory]
+    questions: list[Question]
+    unresolved: list[Unresolved] = field(default_factory=list)
+    overall: frozenset[str] | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)

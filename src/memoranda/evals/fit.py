@@ -1,0 +1,165 @@
+"""Fits the weights of a style on labelled questions, and tries them on conversations they were not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.clock import now_micros
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.run import Answer, Progress, Written
+from memoranda.filters import all_of
+from memoranda.store.access import scopes_filter, selection_filter
+from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.rerank_weights import FEATURES, Weights
+from memoranda.store.retrieval.reranking import How
+from memoranda.store.rows import fetch
+from memoranda.store.store import Store
+from memoranda.types import Query, Subject
+
+Floats = NDArray[np.float64]
+PENALTY = 30.0
+"""Of the squared length of the weights, features being scaled to a deviation of 1: few questions move them little."""
+ASIDE = 0.25
+"""What a question of a category counts that is not among the dataset's overall ones."""
+ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question as the second stage sees it: the keys of its candidates (n), their fused scores and features
+    (n, 1 + len(FEATURES)), and which of them answer it."""
+
+    question: Question
+    keys: list[list[str]]
+    features: Floats
+    right: Floats
+
+
+async def examples(
+    product: Memoranda, held: Written, dataset: Dataset, style: str, progress: Progress
+) -> list[Example]:
+    """Every question with the candidates that the product ranks, in the order of the first stage."""
+    core, subject = product.core, Subject()
+    bare = Weights(style, dict.fromkeys(FEATURES, 1.0))
+    how = How(rerank=style, recency="off", styles={style: bare})
+    found: list[Example] = []
+    for number, question in enumerate(dataset.questions, start=1):
+        query = Query(query=question.text, scopes=question.scopes)
+        where = all_of(scopes_filter(query.scopes, subject), selection_filter(query, subject, now_micros()))
+        vector = (await core.embedder.embed([query.query], "query")).vectors[0]
+        targets = [Target(None, 1.0, where)]
+        come = await core.threads.run(
+            core.recall.find, subject.tenant_id, query, vector, targets, 0.0, core.embedder.model, how
+        )
+        ranked = come.ranked
+        order = np.argsort(ranked.rank_before)
+        keys = await core.threads.run(_keys, core.store, ranked.seqs[order].tolist(), held)
+        added = ranked.added if ranked.added.shape[1] else np.zeros((len(ranked), len(FEATURES)))
+        right = np.array([float(any(key in question.grades for key in some)) for some in keys])
+        found.append(Example(question, keys, np.column_stack([ranked.fused, added])[order], right))
+        progress("looking", number, len(dataset.questions))
+    return found
+
+
+def _keys(store: Store, seqs: list[int], held: Written) -> list[list[str]]:
+    """The dataset's keys of each of these rows."""
+    rows = store.db.read(lambda c: fetch(c, Subject().tenant_id, seqs))
+    return [held.keys[rows[seq].id] if seq in rows else [] for seq in seqs]
+
+
+def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None) -> Weights:
+    """Weights under which the right candidates are likely ones, each question being a choice among its candidates
+    (conditional logit, McFadden 1974), with a penalty on their squares; scaled so that the fused score weighs 1.
+
+    Raises:
+        ValueError: no question has both a right and a wrong candidate.
+    """
+    used = [one for one in asked if 0 < one.right.sum() < len(one.right)]
+    if not used:
+        raise ValueError("no question has a right and a wrong candidate: there is nothing to learn from")
+    everything = np.concatenate([one.features for one in used])
+    means, deviations = everything.mean(axis=0), everything.std(axis=0)
+    scale = np.where(deviations > 1e-9, deviations, np.inf)
+    shares = [
+        (1.0 if overall is None or one.question.category in overall else ASIDE) / one.right.sum() ** 0.25
+        for one in used
+    ]
+    solved = (
+        _logit([(one.features - means) / scale for one in used], [one.right for one in used], shares) / scale
+    )
+    if solved[0] <= 0:
+        raise ValueError("the fused score tells nothing here: the labels do not go with these texts")
+    return Weights(
+        style,
+        {name: round(float(value), 4) for name, value in zip(FEATURES, solved[1:] / solved[0], strict=True)},
+        {name: round(float(value), 4) for name, value in zip(FEATURES, means[1:], strict=True)},
+    )
+
+
+def _logit(features: Sequence[Floats], right: Sequence[Floats], shares: Sequence[float]) -> Floats:
+    """The maximum of the penalised likelihood, by Newton's method with halved steps."""
+    sizes = [len(one) for one in right]
+    x, y = np.concatenate(features), np.concatenate(right)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    shared = np.repeat(shares, sizes)
+    weight = np.add.reduceat(y, starts) * np.array(shares)
+    weights = np.zeros(x.shape[1])
+
+    def chances(at: Floats) -> tuple[Floats, float]:
+        scores = x @ at
+        top = np.maximum.reduceat(scores, starts)
+        odds = np.exp(scores - np.repeat(top, sizes))
+        total = np.add.reduceat(odds, starts)
+        cost = (weight * (np.log(total) + top)).sum() - (shared * y * scores).sum() + PENALTY / 2 * at @ at
+        return odds / np.repeat(total, sizes), float(cost)
+
+    chance, cost = chances(weights)
+    for _ in range(ROUNDS):
+        pull = np.repeat(weight, sizes) * chance
+        slope = x.T @ (pull - shared * y) + PENALTY * weights
+        centres = np.add.reduceat(x * chance[:, None], starts, axis=0)
+        curve = (x * pull[:, None]).T @ x - (centres * weight[:, None]).T @ centres
+        step = np.linalg.solve(curve + PENALTY * np.eye(len(weights)), slope)
+        size = 1.0
+        while (tried := chances(weights - size * step))[1] > cost and size > 1e-6:
+            size /= 2
+        if cost - tried[1] < 1e-9 * abs(cost):
+            break
+        weights, (chance, cost) = weights - size * step, tried
+    return weights
+
+
+def ranked(one: Example, weights: Weights, limit: int) -> Answer:
+    """The answer that these weights give to a question, among the candidates that it has."""
+    scores = one.features[:, 0] + weights.parts(one.features[:, 1:]).sum(axis=1)
+    order = np.argsort(-scores, kind="stable")[:limit]
+    keys = [(key, float(scores[i])) for i in order for key in one.keys[i]]
+    return Answer(one.question, [key for key, _ in keys], [score for _, score in keys], [])
+
+
+def left_out(
+    style: str, asked: Sequence[Example], overall: frozenset[str] | None, limit: int
+) -> list[Answer]:
+    """Every question answered with weights fitted on the other conversations.
+
+    Raises:
+        ValueError: there is only one conversation, or nothing to learn from in the others.
+    """
+    groups = sorted({one.question.group for one in asked})
+    if len(groups) < 2:
+        raise ValueError("has one conversation; weights are tried on others than they are fitted on")
+    weights = {
+        group: fitted(style, [one for one in asked if one.question.group != group], overall)
+        for group in groups
+    }
+    return [ranked(one, weights[one.question.group], limit) for one in asked]
+
+
+def as_file(weights: Weights) -> dict[str, dict[str, Mapping[str, float]]]:
+    """The weights as `search.rerank_weights` takes them."""
+    return {weights.name: {"weights": weights.weights, "means": weights.means}}

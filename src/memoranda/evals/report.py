@@ -1,0 +1,160 @@
+"""Answers to numbers: per category and over all, as one JSON object or as a table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from memoranda.evals import metrics
+from memoranda.evals.dataset import Dataset
+from memoranda.evals.run import Answer, Run, Written
+
+CUTS = (1, 3, 5, 10, 20, 50, 100)
+"""Where lists are cut; those past the depth that was asked for are left out."""
+
+MEASURES: dict[str, Callable[[Answer, int], float]] = {
+    "recall": lambda one, k: metrics.recall(one.ranked, one.question.grades, k),
+    "hit": lambda one, k: metrics.hit(one.ranked, one.question.grades, k),
+    "perfect": lambda one, k: metrics.perfect(one.ranked, one.question.grades, k),
+    "precision": lambda one, k: metrics.precision(one.ranked, one.question.grades, k),
+    "ndcg": lambda one, k: metrics.ndcg(one.ranked, one.question.grades, k),
+    "noise": lambda one, k: metrics.noise(one.ranked, one.question.wrong, k),
+}
+
+
+def scores(answers: Sequence[Answer], depth: int) -> dict[str, float]:
+    """The means over these answers, by name (`recall@10`), and `questions`, their number.
+
+    `depth` is how many answers each question asked for: `mrr` looks that far. `noise@k` is there when any
+    question has memories that were written to mislead. Empty when there are no answers.
+    """
+    if not answers:
+        return {}
+    means: dict[str, float] = {"questions": len(answers)}
+    noisy = any(one.question.wrong for one in answers)
+    for k in (cut for cut in CUTS if cut <= depth):
+        for name, measure in MEASURES.items():
+            if name != "noise" or noisy:
+                means[f"{name}@{k}"] = fmean(measure(one, k) for one in answers)
+    means["mrr"] = fmean(metrics.reciprocal_rank(one.ranked, one.question.grades) for one in answers)
+    return means
+
+
+def by_category(dataset: Dataset, run: Run) -> dict[str, dict[str, Any]]:
+    """`all` and each category, with the scores of each. `all` are the dataset's overall categories."""
+    groups: dict[str, list[Answer]] = {}
+    for answer in run.answers:
+        groups.setdefault(answer.question.category, []).append(answer)
+    counted = [name for name in groups if dataset.overall is None or name in dataset.overall]
+    everything = [answer for name in counted for answer in groups[name]]
+    found: dict[str, dict[str, Any]] = {"all": scores(everything, run.asking.limit)}
+    for name in sorted(groups):
+        title = {"title": dataset.titles[name]} if name in dataset.titles else {}
+        found[name] = title | scores(groups[name], run.asking.limit)
+    return found
+
+
+def as_json(dataset: Dataset, held: Written, runs: Sequence[Run]) -> dict[str, Any]:
+    """One object: the scores of the last run under `all` and each category, what was run under `run`, and with
+    several runs the scores of each under `modes`, by the name of its way of asking."""
+    last = runs[-1]
+    report: dict[str, Any] = _rounded(by_category(dataset, last))
+    report["run"] = {
+        "dataset": dataset.name,
+        "embedder": held.model,
+        "mode": last.asking.mode,
+        "depth": last.asking.limit,
+        "memories": len(dataset.memories),
+        "rows": len(held.keys),
+        "written_per_cpu_second": held.per_cpu_second and round(held.per_cpu_second, 1),
+        "questions": len(last.answers),
+        "unresolved": [
+            {"question": one.question, "evidence": one.evidence, "left_out": one.left_out}
+            for one in dataset.unresolved
+        ],
+        **_run_facts(last),
+    }
+    if len(runs) > 1:
+        report["modes"] = {
+            run.asking.label: _rounded(by_category(dataset, run)) | {"run": _run_facts(run)} for run in runs
+        }
+    return report
+
+
+def _run_facts(run: Run) -> dict[str, Any]:
+    return {
+        "cpu_ms_p50": None if run.cpu_ms is None else round(run.cpu_ms, 3),
+        "degraded": sum(bool(answer.degraded) for answer in run.answers),
+    }
+
+
+def _rounded(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        name: {key: round(value, 4) if isinstance(value, float) else value for key, value in group.items()}
+        for name, group in groups.items()
+    }
+
+
+def dump(run: Run) -> Iterable[dict[str, Any]]:
+    """One object per question: what was asked, what answers it, what came back with which score."""
+    for answer in run.answers:
+        question = answer.question
+        yield {
+            "mode": run.asking.label,
+            "id": question.id,
+            "question": question.text,
+            "category": question.category,
+            "evidence": sorted(question.grades),
+            "wrong": sorted(question.wrong),
+            "ranked": answer.ranked,
+            "scores": answer.scores,
+            "degraded": answer.degraded,
+        }
+
+
+SHOWN = (
+    "questions",
+    "recall@1",
+    "recall@5",
+    "recall@10",
+    "hit@10",
+    "perfect@10",
+    "ndcg@10",
+    "mrr",
+    "noise@1",
+    "noise@5",
+)
+"""The columns of the table, as far as they were measured; JSON has all."""
+
+
+def columns(means: Mapping[str, Any]) -> list[str]:
+    """Which measures a table shows, given what was measured."""
+    return [name for name in SHOWN if name in means]
+
+
+def cell(value: Any) -> str:
+    """A number as a table shows it: counts as they are, shares with three places."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def remarks(dataset: Dataset, held: Written, runs: Sequence[Run]) -> Iterable[str]:
+    """What is to be known beside the table, a line each."""
+    rate = "all of them there before"
+    if held.per_cpu_second is not None:
+        rate = f"{held.per_cpu_second:.0f} a CPU-second, embedding included"
+    yield f"{len(dataset.memories)} memories in {len(held.keys)} rows; {rate}"
+    for run in runs:
+        if run.cpu_ms is not None:
+            yield f"{run.asking.label}: {run.cpu_ms:.2f} ms of CPU per search (median, question embedded before)"
+        degraded = sum(bool(answer.degraded) for answer in run.answers)
+        if degraded:
+            yield f"{run.asking.label}: {degraded} answers were degraded"
+    if dataset.unresolved:
+        left_out = sum(one.left_out for one in dataset.unresolved)
+        yield (
+            f"{len(dataset.unresolved)} questions name evidence that is not in the set;"
+            f" {left_out} of them have no other and are left out"
+        )

@@ -1,0 +1,165 @@
+"""Runs a dataset through the product: writes its memories, asks its questions, notes what came back."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.errors import InvalidInput
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.memories.memories import Memories
+from memoranda.types import Hit, NewMemory
+
+BATCH = 500
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How to ask: `mode`, `limit`, `rerank`, `recency`, `times` and `enrich` as in `types.Query`; `dense_weight` in
+    [0, 1] overrides the fusion weights, words get the rest; None keeps the configured ones. `name` is what a report
+    calls it, the mode unless it says otherwise."""
+
+    mode: str = "hybrid"
+    limit: int = 10
+    dense_weight: float | None = None
+    rerank: str | None = None
+    recency: str | None = None
+    times: bool | None = None
+    enrich: bool | None = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a report calls it."""
+        return self.name or self.mode
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one question got: keys of the dataset with their scores, best first, at most `limit`."""
+
+    question: Question
+    ranked: list[str]
+    scores: list[float]
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All answers of one way of asking. `cpu_ms` is the median CPU time of a search whose question is already
+    embedded, all threads counted, in milliseconds; None where no search was timed."""
+
+    asking: Asking
+    answers: list[Answer]
+    cpu_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The memories as stored: the dataset's keys by memory id (several where equal texts became one row).
+
+    `per_cpu_second` counts memories embedded, stored and indexed; None when all were there before.
+    """
+
+    keys: dict[str, list[str]]
+    model: str
+    created: int
+    per_cpu_second: float | None
+
+
+@asynccontextmanager
+async def written(
+    dataset: Dataset, *, embedder: str | None, data: str, progress: Progress
+) -> AsyncIterator[tuple[Memoranda, Written]]:
+    """The dataset in a store, open for questions.
+
+    `embedder` is a URL, None the configured one. `data` is a folder, or `:memory:`; memories that the folder
+    already holds are not embedded again.
+    """
+    settings: dict[str, object] = {"cache_size": max(1_000, len(dataset.questions))}
+    if embedder is not None:
+        settings["url"] = embedder
+    async with await Memoranda.open(data, embedder=settings) as product:
+        yield product, await _write(product.memories, dataset, progress)
+
+
+async def _write(memories: Memories, dataset: Dataset, progress: Progress) -> Written:
+    keys: dict[str, list[str]] = {}
+    created = 0
+    began = time.process_time()
+    for at, batch in _batches(list(dataset.memories.items())):
+        for (key, _), added in zip(
+            batch, await memories.add_many([memory for _, memory in batch]), strict=True
+        ):
+            keys.setdefault(added.memory.id, []).append(key)
+            created += added.created
+        progress("writing", at + len(batch), len(dataset.memories))
+    spent = time.process_time() - began
+    stats = await memories.stats()
+    return Written(keys, stats["model"], created, created / spent if created else None)
+
+
+def _batches(
+    items: Sequence[tuple[str, NewMemory]],
+) -> Iterator[tuple[int, Sequence[tuple[str, NewMemory]]]]:
+    for at in range(0, len(items), BATCH):
+        yield at, items[at : at + BATCH]
+
+
+async def ask(
+    memories: Memories, held: Written, questions: Sequence[Question], asking: Asking, progress: Progress
+) -> Run:
+    """Every question, asked twice: the second time its vector is at hand, and the clock runs.
+
+    Raises:
+        InvalidInput: the store holds memories that are not of the dataset.
+    """
+    answers: list[Answer] = []
+    spent: list[float] = []
+    for number, question in enumerate(questions, start=1):
+        await _search(memories, question, asking)
+        began = time.process_time()
+        hits, degraded = await _search(memories, question, asking)
+        spent.append(time.process_time() - began)
+        answers.append(_answer(question, hits, degraded, held))
+        progress(f"asking, {asking.label}", number, len(questions))
+    return Run(asking, answers, 1_000 * statistics.median(spent) if spent else None)
+
+
+async def _search(memories: Memories, question: Question, asking: Asking) -> tuple[list[Hit], list[str]]:
+    weights = None
+    if asking.dense_weight is not None:
+        weights = {"dense": asking.dense_weight, "words": 1.0 - asking.dense_weight}
+    found = await memories.search(
+        question.text,
+        scopes=question.scopes,
+        limit=asking.limit,
+        mode=asking.mode,
+        weights=weights,
+        threshold=0.0,
+        rerank=asking.rerank,
+        recency=asking.recency,
+        times=asking.times,
+        enrich=asking.enrich,
+    )
+    return found.results, found.degraded
+
+
+def _answer(question: Question, hits: Sequence[Hit], degraded: list[str], held: Written) -> Answer:
+    ranked: list[str] = []
+    scores: list[float] = []
+    for hit in hits:
+        if hit.memory.id not in held.keys:
+            raise InvalidInput(
+                "data", "holds memories that are not of this dataset; use an empty folder, or one per dataset"
+            )
+        for key in held.keys[hit.memory.id]:
+            ranked.append(key)
+            scores.append(hit.score)
+    return Answer(question, ranked, scores, degraded)

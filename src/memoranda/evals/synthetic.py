@@ -1,0 +1,83 @@
+"""The bundled set: memories of a small group of people, with near misses written beside each answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from memoranda.errors import InvalidInput
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.types import NewMemory
+
+BUNDLED = Path(__file__).parent / "synthetic.yaml"
+SESSION = "synthetic"
+
+_LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([^|]+?) \| (.+)", re.DOTALL)
+
+
+def read(path: Path = BUNDLED) -> Dataset:
+    """The set in one YAML file: `cases`, each with a query, its category, the lines that answer it and the lines
+    that mislead, and `chatter`, lines that belong to no question. A line is `2024-03-05 Ana | what she said`.
+
+    Raises:
+        InvalidInput: the file is missing or has another shape; names the case.
+    """
+    try:
+        held = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, yaml.YAMLError) as exc:
+        raise InvalidInput(str(path), f"cannot be read: {exc}") from exc
+    memories: dict[str, NewMemory] = {}
+    questions: list[Question] = []
+    for number, case in enumerate(held["cases"], start=1):
+        where = f"{path.name}, case {number}"
+        answers = _add(memories, f"{number}.answer", case.get("answers"), where)
+        wrong = _add(memories, f"{number}.wrong", case.get("wrong", []), where)
+        if not answers:
+            raise InvalidInput(where, "needs `answers`, the lines that answer its query")
+        questions.append(
+            Question(
+                id=str(number),
+                text=case["query"],
+                category=case["category"],
+                grades=dict.fromkeys(answers, 1.0),
+                wrong=frozenset(wrong),
+                scopes=[f"session:{SESSION}"],
+            )
+        )
+    _add(memories, "chatter", held.get("chatter", []), f"{path.name}, chatter")
+    return Dataset("synthetic", _by_time(memories), questions)
+
+
+def _add(memories: dict[str, NewMemory], name: str, lines: Any, where: str) -> list[str]:
+    added = {f"{name}.{i}": memory for i, memory in enumerate(_messages(lines, where), start=1)}
+    memories |= added
+    return list(added)
+
+
+def _messages(lines: Any, where: str) -> Iterator[NewMemory]:
+    for line in lines or []:
+        match = _LINE.fullmatch(str(line).strip())
+        if match is None:
+            raise InvalidInput(where, f"{line!r} is not like `2024-03-05 Ana | what she said`")
+        date, speaker, text = match.groups()
+        yield NewMemory(
+            content=text,
+            kind="message",
+            session_id=SESSION,
+            metadata={"speaker": speaker},
+            occurred_at=datetime.fromisoformat(date),
+        )
+
+
+def _by_time(memories: dict[str, NewMemory]) -> dict[str, NewMemory]:
+    """Oldest first, as they would have been said; lines of one day are a minute apart."""
+    ordered = sorted(memories.items(), key=lambda item: item[1].occurred_at or datetime.min)
+    for number, (_, memory) in enumerate(ordered):
+        assert memory.occurred_at is not None
+        memory.occurred_at += timedelta(minutes=number)
+    return dict(ordered)

@@ -1,0 +1,53 @@
+"""What a terminal shows of an evaluation: bars while it runs, a table and a few lines when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress as Bars
+from rich.progress import TaskID
+from rich.table import Table
+
+from memoranda.evals import report
+from memoranda.evals.dataset import Dataset
+from memoranda.evals.run import Progress, Run, Written
+
+PLAIN_WIDTH = 200
+"""Columns where output goes to a file, so that no table is folded."""
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """A bar per step on standard error; nothing where that is no terminal."""
+    console = Console(stderr=True)
+    with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done)
+
+        yield advance
+
+
+def show(dataset: Dataset, held: Written, runs: Sequence[Run]) -> None:
+    """Prints the table of all runs, and what is to be known beside it."""
+    groups = {run.asking.label: report.by_category(dataset, run) for run in runs}
+    columns = report.columns(groups[runs[-1].asking.label]["all"])
+    table = Table(title=f"{dataset.name}, {held.model}", title_justify="left")
+    for name in ("mode", "category"):
+        table.add_column(name)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for mode, found in groups.items():
+        for category, means in found.items():
+            label = f"{category} {means['title']}" if "title" in means else category
+            table.add_row(mode, label, *(report.cell(means.get(name)) for name in columns))
+        table.add_section()
+    console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
+    console.print(table)
+    for line in report.remarks(dataset, held, runs):
+        console.print(line, highlight=False)

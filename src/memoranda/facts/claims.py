@@ -1,0 +1,229 @@
+"""What a fact says of what: subject, attribute, value. Rules for the commonest sentences, no model, no I/O."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from memoranda.text.memo import kept
+from memoranda.text.terms import terms
+
+_NAME = r"(?P<who>[^,;:]{1,60}?)"
+_NOW = r"(?:(?:has|have|is|now|just|recently|currently|already|also|actually|since)\s+)*"
+_PLACE = r"(?P<value>\S.*?)"
+_OUT_OF = r"(?:\s+from\s+(?P<old>\S.*?))?"
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
+)
+_ENDS = re.compile(
+    r"\b(?:no longer|not any\s?more|any\s?more|stopped|quit|gave up|left|cancelled|nicht mehr)\b",
+    re.IGNORECASE,
+)
+_LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
+_DISLIKES = frozenset(terms("dislikes hates avoids detests"))
+_TIMES = re.compile(
+    r"\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?(?:(?:early|mid|late)\s+)?"
+    r"(?:\d{4}|\d{1,2}\.?\s+\w+|(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\w*(?:\s+\d{1,4})?"
+    r"|next \w+|last \w+)\b.*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
+    `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
+    before."""
+
+    subject: frozenset[str]
+    attribute: frozenset[str]
+    value: frozenset[str]
+    old: frozenset[str] = frozenset()
+    over: bool = False
+    now: bool = False
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(rf"^{text}[.!\s]*$", re.IGNORECASE)
+
+
+_STATES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "residence",
+        _pattern(
+            rf"{_NAME}\s+{_NOW}(?:lives?|living|lived|resides?|residing|settled|been living|wohnt|lebt)\s+"
+            rf"(?:in|at)\s+{_PLACE}"
+        ),
+    ),
+    (
+        "residence",
+        _pattern(rf"{_NAME}\s+{_NOW}(?:moved|moving|moves|relocated|relocates)\s+(?:back\s+)?(?:from\s+(?P<old>\S.*?)\s+)?"
+                 rf"(?:to|into)\s+{_PLACE}{_OUT_OF.replace('old', 'old2')}"),
+    ),
+    ("residence", _pattern(rf"{_NAME}\s+ist\s+nach\s+{_PLACE}\s+gezogen")),
+    (
+        "employer",
+        _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working|been working|employed|joined|started|starts|hired)\s+"
+                 rf"(?:as\s+.{{1,40}}?\s+)?"
+                 rf"(?:at|for|by|bei)\s+{_PLACE}"),
+    ),
+    ("employer", _pattern(rf"{_NAME}\s+arbeitet\s+bei\s+{_PLACE}")),
+    ("occupation", _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working)\s+as\s+(?:an?\s+)?{_PLACE}")),
+    ("name", _pattern(rf"{_NAME}(?:['’]s)?\s+(?:is|are)\s+(?:called|named)\s+{_PLACE}")),
+)  # fmt: skip
+_LEFT = _pattern(rf"{_NAME}\s+{_NOW}(?:left|quit|stopped|gave up|cancelled)\s+{_PLACE}")
+_SWITCH = _pattern(
+    rf"{_NAME}\s+{_NOW}(?P<verb>switched|changed|migrated|went|moved|replaced)\s+(?:back\s+)?"
+    rf"(?:from\s+)?(?P<old>\S.*?)\s+(?:to|with|by)\s+{_PLACE}"
+)
+_SINGLE = (
+    r"(?:(?:favou?rite|preferred|primary|main|current)\s+[\w -]{2,40}?|e-?mail(?:\s+address)?|phone(?:\s+number)?|"
+    r"home\s*town|due date|start date|release date|birthday|name|number|address|job|boss|manager|budget|deadline|home|"
+    r"city|age|wife|husband|partner|spouse|girlfriend|boyfriend|employer|occupation|date|time|location|venue|title|"
+    r"status|price|cost|rent|salary|password|plan|version|default|doctor|dentist|appointment|meeting|flight|size|"
+    r"weight|height|capital|owner|lead|maintainer)"
+)
+_OF = _pattern(
+    rf"(?P<who>[^,;:]{{1,60}}?)(?:['’]s?\s+|\s+)(?P<what>{_SINGLE})\s+"
+    rf"(?:is|are|was|will be|has been|became|changed to|moved to|is now)\s+"
+    rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
+)
+_OF_THE = _pattern(
+    rf"the\s+(?P<what>{_SINGLE})\s+(?:of|for)\s+(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|was|will be|has been|became)\s+"
+    rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
+)
+_FOR = _pattern(
+    rf"{_NAME}\s+{_NOW}(?P<verb>prefers?|uses?|using|chose|picked|drives?|wants?|decided to use|was decided to use|"
+    rf"was decided to go with|decided to go with)\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)"
+)
+_OVER = _pattern(
+    rf"{_NAME}\s+{_NOW}prefers?\s+{_PLACE}\s+(?:over|to|than|rather than|instead of)\s+(?P<old>\S.*?)"
+)
+_AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
+_PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
+_DECIDED = re.compile(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
+_CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
+"""Verbs whose object is one of several: another of the same kind takes its place."""
+_PLACES = frozenset(["in", "at", "on", "to", "with", "for", "from", "by", "as", "until", "before", "after"])
+_MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+(?P<what>[\w-]+)")
+
+
+@kept(8_192)
+def claims(text: str) -> tuple[Claim, ...]:
+    """What a sentence claims, by every rule that fits; nothing where none does."""
+    said = _TIMES.sub("", " ".join(text.split()))
+    over = bool(_ENDS.search(said))
+    plain = _ENDS.sub(" ", said) if over else said
+    if not over and _NEGATION.search(said):
+        return ()
+    found: list[Claim] = []
+    for attribute, pattern in _STATES:
+        if match := pattern.match(" ".join(plain.split())):
+            found.append(_claim(match, attribute, over))
+    if match := _LEFT.match(said):
+        found.append(_claim(match, "", True))
+    if match := _SWITCH.match(said):
+        found.append(_claim(match, "", over))
+    for pattern in (_OF, _OF_THE):
+        if match := pattern.match(said):
+            found.append(_claim(match, match["what"], over))
+    if match := _AT.match(said):
+        found.append(_claim(match, "location", over))
+    if match := _PREFERS.match(said):
+        found.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
+    if match := _FOR.match(said):
+        found.append(_claim(match, f"uses {match['what']}", over))
+    if match := _OVER.match(said):
+        found.append(_claim(match, "", over))
+    elif (match := _MODE.match(said)) and match["what"].lower() not in ("and", "or", "to", "over", "now"):
+        found.append(_claim(match, f"prefers {match['what']}", over))
+    return tuple(found)
+
+
+def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
+    groups = match.groupdict()
+    old = groups.get("old") or groups.get("old2") or ""
+    return Claim(
+        subject=_terms(match["who"]),
+        attribute=_terms(attribute),
+        value=_terms(match["value"]),
+        old=_terms(old),
+        over=over,
+    )
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+_PREFERRED = _terms("preferred")
+
+
+def conflicting(new: str, old: str) -> bool:
+    """Whether `new` says something else of an attribute that `old` gives a value, as far as the rules see."""
+    return any(_against(one, other, old) for one in claims(new) for other in (*claims(old), None))
+
+
+def _against(new: Claim, old: Claim | None, text: str) -> bool:
+    if old is None:  # a value that the new sentence says is over, in a sentence that no rule reads
+        held = frozenset(terms(text))
+        gone = new.value if new.over else new.old
+        return bool(gone) and bool(new.subject) and new.subject <= held and gone <= held and not claims(text)
+    if not same_subject(new.subject, old.subject):
+        return False
+    if new.over:
+        return bool(new.value) and new.value <= old.value | old.attribute and not old.over
+    if new.old and new.old <= old.value and not new.value <= old.value:
+        return True
+    if new.attribute == _PREFERRED and not new.now and not old.now:
+        return False  # one may prefer several things
+    same = bool(new.attribute) and new.attribute == old.attribute
+    return same and new.value != old.value and not new.value < old.value and not old.value < new.value
+
+
+def same_subject(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two subjects are the same, or one is the other with words left out."""
+    return one == other or (bool(one) and bool(other) and (one <= other or other <= one))
+
+
+def redecided(new: str, old: str) -> bool:
+    """Whether two decisions are the same but for one word: another place, time or person in it (print in Turin, print
+    in Nantes), or another of one kind where one is chosen (use the blue poster, use the red poster)."""
+    first, second = (_DECIDED.fullmatch(text.strip().rstrip(" .!")) for text in (new, old))
+    if first is None or second is None:
+        return False
+    mine, theirs = first["what"].lower().split(), second["what"].lower().split()
+    if len(mine) != len(theirs):
+        return False
+    differ = [at for at, (one, other) in enumerate(zip(mine, theirs, strict=True)) if one != other]
+    if len(differ) != 1 or differ[0] == 0:
+        return False
+    at = differ[0]
+    return mine[at - 1] in _PLACES or (mine[0] in _CHOICES and at < len(mine) - 1)
+
+
+def flipped(new: str, old: str) -> bool:
+    """Whether two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what the
+    other says. Each may have words of its own, not both."""
+    first, second = _side(new), _side(old)
+    if first.side == second.side or not first.about or not second.about:
+        return False
+    shared = first.about & second.about
+    nested = shared in (first.about, second.about)
+    return nested and len(shared) > 1 and len(shared) >= 0.5 * len(first.about | second.about)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    side: bool
+    about: frozenset[str]
+
+
+@kept(8_192)
+def _side(text: str) -> _Side:
+    """For or against what: likes and dislikes are sides of one thing, and so are a sentence and its denial."""
+    held = frozenset(terms(text))
+    against = bool(held & _DISLIKES)
+    denied = len(_NEGATION.findall(_ENDS.sub(" not ", text))) % 2 == 1
+    about = held - _LIKES - _DISLIKES - frozenset(terms("longer anymore any more stopped quit"))
+    return _Side(against == denied, about)

@@ -1,0 +1,239 @@
+"""Related facts made one: who belongs together, what it says, and the row that takes their place."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import moment, now_micros
+from memoranda.errors import ModelBroken, ModelRefused
+from memoranda.facts import versions
+from memoranda.facts.grounding import grounded
+from memoranda.facts.merging import Relation, relation
+from memoranda.providers.chat.base import Ask, Model
+from memoranda.providers.chat.said import said
+from memoranda.store.core import Core
+from memoranda.store.rows import Record, fetch, refs_of
+from memoranda.store.transaction import Writing
+from memoranda.store.validation import Bounds, Draft, draft
+from memoranda.text import prompts
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.text.sentences import spans
+from memoranda.text.terms import terms
+from memoranda.types import NewMemory, Subject
+
+log = logging.getLogger("memoranda.facts")
+SOURCE = "consolidation"
+"""The `source` of a fact that was put together of others."""
+MOST_PARTS = 8
+MOST_CHARS = 900
+"""Facts in one, and characters of all of them."""
+RELATED = 0.75
+"""From which similarity on, calibrated, two facts belong together."""
+SHARED = 0.34
+"""The same by words, as a Jaccard of stemmed terms."""
+EXTRA_TOKENS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact that may be joined with others, with its vector where it has one."""
+
+    row: Record
+    vector: NDArray[np.float32] | None
+
+
+Scope = tuple[str | None, str | None, str | None, str | None]
+
+
+def scope_of(row: Record) -> Scope:
+    """Facts are joined with such of exactly the same scope."""
+    return row.user_id, row.agent_id, row.channel_id, row.session_id
+
+
+def may_join(row: Record) -> bool:
+    """Whether a fact may be made a part of another: a single one that holds, without an end, that nobody took out of
+    one before."""
+    alone = not versions.parts_of(row) and versions.kept(row).get("apart") is not True
+    return alone and versions.is_live(row) and row.archived_at is None and row.invalid_at is None
+
+
+def clusters(facts: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
+    """Facts that belong together, at least two: the oldest leads, and those of its scope follow that are near it by
+    cosine (`cosine_from` and more) or by shared terms, the oldest first, within bounds. What is left after that leads
+    in its turn: so a second look, over what stayed single, finds nothing.
+    """
+    by_scope: dict[Scope, list[Fact]] = defaultdict(list)
+    for one in sorted(facts, key=lambda fact: (versions.start_of(fact.row), fact.row.seq)):
+        by_scope[scope_of(one.row)].append(one)
+    for held in by_scope.values():
+        if len(held) > 1:
+            yield from _in_scope(held, cosine_from)
+
+
+def _in_scope(held: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
+    near = _Near(held, cosine_from)
+    taken: set[int] = set()
+    for lead, first in enumerate(held):
+        if lead in taken:
+            continue
+        chosen, size = [first], len(first.row.content)
+        for place in near.after(lead):
+            one = held[place]
+            fits = len(chosen) < MOST_PARTS and size + len(one.row.content) <= MOST_CHARS
+            if fits and place not in taken and not _against(first, one):
+                chosen.append(one)
+                size += len(one.row.content)
+                taken.add(place)
+        if len(chosen) > 1:
+            yield chosen
+
+
+def _against(one: Fact, other: Fact) -> bool:
+    return relation(one.row.content, other.row.content) is Relation.CONTRADICTS
+
+
+class _Near:
+    """The facts of a scope that are near each, without comparing all with all: by cosine in one product, by words where
+    they share one of their rarer terms, as two of such a Jaccard must."""
+
+    def __init__(self, held: Sequence[Fact], cosine_from: float) -> None:
+        self.cosine_from = cosine_from
+        self.terms = [frozenset(terms(one.row.content)) for one in held]
+        often = Counter(term for each in self.terms for term in each)
+        self.rare = [sorted(each, key=lambda term: (often[term], term)) for each in self.terms]
+        self.places: dict[str, list[int]] = defaultdict(list)
+        for place, each in enumerate(self.rare):
+            for term in each[: _prefix(len(each))]:
+                self.places[term].append(place)
+        dim = max((len(one.vector) for one in held if one.vector is not None), default=1)
+        self.vectors = np.zeros((len(held), dim), np.float32)
+        for place, one in enumerate(held):
+            if one.vector is not None and (size := float(np.linalg.norm(one.vector))):
+                self.vectors[place] = one.vector / size
+
+    def after(self, lead: int) -> list[int]:
+        """The places after `lead` of facts near it, in order."""
+        cosines = self.vectors[lead + 1 :] @ self.vectors[lead]
+        found = {int(place) + lead + 1 for place in np.flatnonzero(cosines >= self.cosine_from)}
+        mine = self.terms[lead]
+        for term in self.rare[lead][: _prefix(len(mine))]:
+            for place in self.places[term]:
+                if place > lead and place not in found:
+                    other = self.terms[place]
+                    if len(mine & other) >= SHARED * len(mine | other):
+                        found.add(place)
+        return sorted(found)
+
+
+def _prefix(size: int) -> int:
+    """How many of its rarest terms a fact of so many must share one of with each that is near it by words."""
+    return size - math.ceil(SHARED * size) + 1
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The texts as one, sentence by sentence, those left out that say what is there already."""
+    held: list[tuple[str, set[str]]] = []
+    for text in texts:
+        for start, stop in spans(text):
+            sentence = text[start:stop]
+            mine = set(terms(sentence))
+            if any(mine <= other for _, other in held):
+                continue
+            held.append((sentence if sentence[-1:] in ".!?…。" else f"{sentence}.", mine))
+    return " ".join(sentence for sentence, _ in held)
+
+
+async def merged(model: Model | None, name: str | None, texts: Sequence[str]) -> tuple[str, str]:
+    """One text that says what the texts say, and who wrote it. One of a model is taken only when it is `faithful`.
+
+    Raises:
+        ModelUnavailable: the model does not answer.
+    """
+    plain = joined(texts)
+    if model is None:
+        return plain, "rules"
+    listed = "\n".join(prompts.memory(text) for text in texts)
+    ask = Ask(
+        messages=[{"role": "system", "content": prompts.MERGING}, {"role": "user", "content": listed}],
+        model=name,
+        max_tokens=len(plain) // 2 + EXTRA_TOKENS,
+        stream=False,
+    )
+    try:
+        told = await said(model, ask)
+    except (ModelBroken, ModelRefused) as exc:
+        log.warning("facts are joined sentence by sentence: %s", exc)
+        return plain, "rules"
+    text = " ".join(told.text.split())
+    if len(text) <= 2 * len(plain) and faithful(text, texts):
+        return text, told.name or model.name
+    return plain, "rules"
+
+
+def faithful(text: str, texts: Sequence[str]) -> bool:
+    """Whether a text says at least half of each fact's words, and each of its own sentences rests on them."""
+    mine = set(terms(text))
+    whole = all(len(mine & held) >= 0.5 * len(held) for held in (set(terms(one)) for one in texts))
+    return whole and all(grounded(text[start:stop], texts) for start, stop in spans(text))
+
+
+def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: int) -> Draft:
+    """The draft of a fact that takes the place of others: with all their sources and tags, beginning where the last of
+    them begins."""
+    first = parts[0]
+    refs = [ref for row in parts for ref in refs_of(row)]
+    tags = [tag for row in parts for tag in msgspec.json.decode(row.tags)]
+    new = NewMemory(
+        content=text,
+        kind="fact",
+        user_id=first.user_id,
+        agent_id=first.agent_id,
+        channel_id=first.channel_id,
+        session_id=first.session_id,
+        source=SOURCE,
+        tags=list(dict.fromkeys(tags))[: bounds.tags],
+        metadata={"extracted_by": by, "consolidates": [row.id for row in parts]},
+        importance=max(row.importance for row in parts),
+        confidence=round(sum(row.confidence for row in parts) / len(parts), 4),
+        source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs])),
+        occurred_at=moment(max(versions.start_of(row) for row in parts)),
+    )
+    made = draft(new, Subject(tenant_id=first.tenant_id), now, bounds, "")
+    key = digest(made.row.dedup_key, *sorted(row.id for row in parts))
+    used = max((row.last_accessed_at or 0 for row in parts), default=0)
+    made.row = made.row._replace(
+        dedup_key=key, access_count=sum(row.access_count for row in parts), last_accessed_at=used or None
+    )
+    return made
+
+
+def put(w: Writing, parts: Sequence[Record], made: Draft) -> Record | None:
+    """Writes a fact in the place of others; None when one of them has changed since it was read."""
+    held = fetch(w.c, w.tenant, [row.seq for row in parts])
+    same = all(row.seq in held and _fits(held[row.seq], row) for row in parts)
+    if not same:
+        return None
+    (outcome,) = w.insert([made])
+    now, at = now_micros(), outcome.row.occurred_at
+    w.mark(held, lambda row: versions.ended(row, outcome.row.id, at, now, "consolidated"))
+    return outcome.row
+
+
+def _fits(now: Record, read: Record) -> bool:
+    return may_join(now) and now.content == read.content and now.source_refs == read.source_refs
+
+
+def read_vectors(core: Core, tenant: str, rows: Sequence[Record]) -> Mapping[int, NDArray[np.float32]]:
+    """The vectors of rows that have one, by seq."""
+    key = [tenant, core.store.space, compact_json([row.seq for row in rows])]
+    held = core.store.db.read(lambda c: c.all("embeddings_of", key), tenant)
+    return {seq: np.frombuffer(data, dtype="<f4") for seq, part, _, _, data in held if part == 0}

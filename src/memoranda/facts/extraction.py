@@ -1,0 +1,309 @@
+"""Facts out of what was said, by job: read on from where it was left, ask, write, all in steps that may be repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from memoranda.clock import moment, now_micros
+from memoranda.errors import (
+    IndexUnavailable,
+    ModelBroken,
+    ModelError,
+    ModelRefused,
+    SpendingLimit,
+)
+from memoranda.facts.gathering import drafts_of
+from memoranda.facts.judging import judged
+from memoranda.facts.keeping import Learned, Plan, learn
+from memoranda.facts.merging import Bounds
+from memoranda.facts.neighbours import PURPOSE, planned
+from memoranda.facts.parsing import Candidate, parsed
+from memoranda.facts.rules import captured
+from memoranda.providers.chat.base import Ask, Model
+from memoranda.providers.chat.said import said
+from memoranda.sessions.records import (
+    MessageRow,
+    SessionRow,
+    messages_by_id,
+    messages_to_learn_from,
+    session_of,
+)
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.jobs import Postponed, Run
+from memoranda.store.rows import refs_of
+from memoranda.store.transaction import Writing
+from memoranda.store.validation import Draft
+from memoranda.text import prompts
+from memoranda.text.json import compact_json
+
+T = TypeVar("T")
+log = logging.getLogger("memoranda.facts")
+RULES = "rules"
+"""Who found a fact that no model did."""
+AT_ONCE = 60
+"""Messages that go into one question."""
+BATCH_TOKENS = 6_000
+"""Tokens of conversation that go into one question; no more than half of what the model reads."""
+LINE_TOKENS = 1_500
+"""Tokens of one message that are shown; a pasted document is cut."""
+BEFORE = 4
+"""Messages said before that are shown for understanding."""
+BEFORE_CHARS = 400
+ANSWER_TOKENS = 4_000
+TALKING = ("user", "assistant")
+FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
+"""Seconds until a model that failed is asked again, doubled each time."""
+FIRST = "first"
+"""Where the job stands that waits for the model on behalf of all later ones of its session."""
+GIVES_UP = 3
+"""Times that one batch is sent to a model that refuses it, or says nothing of use."""
+CONTENT = (400, 413, 422)
+"""Statuses by which a model refuses what it is sent, rather than who sends it."""
+
+
+class Moved(Exception):
+    """Somebody else has read the session on meanwhile, or it has become another: look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages to take facts out of, what was said before them, and the session as it stood."""
+
+    session: SessionRow
+    messages: list[MessageRow]
+    before: list[str]
+    upto: int
+    """The session is read up to this message once the batch is done; 0: it is about single messages."""
+
+
+class Extraction:
+    """Handler of the job that takes facts out of a session, or anew out of single messages of it."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.settings = core.config.facts
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self.bounds = Bounds(self.settings.near_cosine, self.settings.near_jaccard)
+
+    # --- the job -----------------------------------------------------------------------------------
+
+    async def job(self, run: Run) -> dict[str, Any]:
+        """Takes what there is to take; a session that is read on by another job, or is gone, is left alone.
+
+        Raises:
+            Postponed: the model is away; everything waits, however long that takes.
+            SpendingLimit: the tenant has spent its day.
+        """
+        session, anew = str(run.payload["session_id"]), run.payload.get("messages")
+        if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
+            return {"waits": True}
+        lock = self._locks.setdefault((run.tenant, session), asyncio.Lock())
+        try:
+            async with lock:  # a model need not be asked twice for what two jobs would both read
+                found = await self.extract(run.tenant, session, anew)
+        except (ModelError, IndexUnavailable, SpendingLimit) as exc:
+            self.core.tally["facts.failed"] += 1
+            wait = await self._failed(run.tenant, session, exc)
+            await run.report(run.done, cursor=FIRST)
+            if isinstance(exc, SpendingLimit):
+                raise
+            raise Postponed(_reason(exc), wait) from exc
+        return {"kept": found.kept, "joined": found.joined, "superseded": found.superseded}
+
+    def _waits(self, w: Writing, run: Run, session: str) -> bool:
+        """Whether an earlier job of the session waits for the model, and will read what this one would. What is said
+        from here on has a job of its own."""
+        w.c.run("free_job_key", [run.tenant, run.id])
+        row = session_of(w.c, w.tenant, session)
+        until = 0 if row is None else row.facts_next_try_at
+        return run.cursor != FIRST and 0 < until - now_micros() <= LONGEST_WAIT * 1e6
+
+    async def extract(self, tenant: str, session: str, anew: Sequence[str] | None = None) -> Learned:
+        """Takes facts out of what was said in a session since the last time, or out of the messages `anew`.
+
+        Raises:
+            ModelError: the model gave no answer that could be used; what it answered before is kept.
+            IndexUnavailable: the neighbours of a fact cannot be looked up now.
+            SpendingLimit: the tenant has spent its day.
+        """
+        total = Learned()
+        while True:
+            batch = await self.core.threads.run(self._read, tenant, session, anew)
+            if batch is None:
+                return total
+            try:
+                done = await self._take(batch)
+            except Moved:
+                continue
+            total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
+            self.core.tally.update({f"facts.{name}": n for name, n in done._asdict().items()})
+            if anew is not None:
+                return total
+
+    async def _failed(self, tenant: str, session: str, exc: Exception) -> float:
+        """Notes in the session that it could not be read; seconds until the next try."""
+
+        def work(w: Writing) -> float:
+            row = session_of(w.c, tenant, session)
+            wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(20, row.facts_attempts if row else 0))
+            due = now_micros() + int(wait * 1e6)
+            w.c.run("fail_facts", [_reason(exc), due, tenant, session])
+            return wait
+
+        return await self._write(tenant, work)
+
+    async def _write(self, tenant: str, work: Callable[[Writing], T]) -> T:
+        return await self.core.threads.result(self.core.store.transact(tenant, work))
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def _read(self, tenant: str, id_: str, anew: Sequence[str] | None) -> Batch | None:
+        """The next messages of a session; None when there is nothing left to read."""
+
+        def read(c: Connection) -> Batch | None:
+            session = session_of(c, tenant, id_)
+            if session is None:
+                return None
+            if anew is not None:
+                held = [row for row in messages_by_id(c, tenant, anew).values() if row.session_id == id_]
+                again = [row for row in held if row.extract and row.seq <= session.facts_seq]
+                return self._batch(c, session, again, single=True) if again else None
+            rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
+            if rows:
+                return self._batch(c, session, rows)
+            behind = session.facts_rev < session.rev or session.facts_failure is not None
+            return Batch(session, [], [], session.facts_seq) if behind else None
+
+        return self.core.store.db.read(read, tenant)
+
+    def _batch(
+        self, c: Connection, session: SessionRow, rows: list[MessageRow], single: bool = False
+    ) -> Batch:
+        room = min(BATCH_TOKENS, self.core.config.model.context_tokens // 2)
+        spent = 0
+        some: list[MessageRow] = []
+        for row in rows:
+            spent += min(row.tokens, LINE_TOKENS) + 16
+            if some and spent > room:
+                break
+            some.append(row)
+        first = min(row.seq for row in some)
+        earlier = c.all("messages_before", [session.tenant_id, session.id, first, BEFORE])
+        before = [_line(*row, most=BEFORE_CHARS) for row in reversed(earlier)]
+        upto = 0 if single else max(row.seq for row in some)
+        talked = [row for row in some if row.role in TALKING]
+        return Batch(session, sorted(talked, key=lambda row: (row.occurred_at, row.seq)), before, upto)
+
+    # --- one batch ---------------------------------------------------------------------------------
+
+    async def _take(self, batch: Batch) -> Learned:
+        model = self._model(batch.session.tenant_id)
+        found, by = await self._candidates(batch, model)
+        now, tenant = now_micros(), batch.session.tenant_id
+        drafts = drafts_of(
+            found, batch.session, batch.messages, batch.before, by, self.core.ingest.bounds, now
+        )
+        plans = await planned(self.core, tenant, drafts) if drafts else []
+        if model is not None and plans:
+            await judged(self.core, model, plans)
+        return await self._write(tenant, lambda w: self._learn(w, batch, plans))
+
+    def _model(self, tenant: str) -> Model | None:
+        """The model to ask; None where rules do its work: none is configured, or only they are switched on."""
+        model, settings = self.core.model, self.settings
+        if model.quotes_only or (settings.extraction == "off" and settings.capture_rules):
+            return None
+        return self.core.ledger.paid(model, tenant, PURPOSE)
+
+    async def _candidates(self, batch: Batch, model: Model | None) -> tuple[list[Candidate], str]:
+        if not any(row.role == "user" for row in batch.messages):
+            return [], RULES
+        if model is None:
+            return await self.core.threads.run(self._by_rules, batch), RULES
+        try:
+            told = await said(model, self._ask(batch))
+        except ModelRefused as exc:
+            if exc.status not in CONTENT or batch.session.facts_attempts + 1 < GIVES_UP:
+                raise
+            log.warning("session %s: the model refuses some messages, they give no facts", batch.session.id)
+            return [], RULES
+        except ModelBroken:
+            if batch.session.facts_attempts + 1 < GIVES_UP:
+                raise
+            log.warning("session %s: the model says nothing of some messages", batch.session.id)
+            return [], RULES
+        return parsed(told.text), told.name or model.name
+
+    def _ask(self, batch: Batch) -> Ask:
+        lines = [
+            _line(row.speaker, row.user_id, row.role, row.content, row.occurred_at, most=4 * LINE_TOKENS)
+            for row in batch.messages
+        ]
+        return Ask(
+            messages=[
+                {"role": "system", "content": prompts.FACTS},
+                {"role": "user", "content": prompts.conversation(batch.before, lines)},
+            ],
+            model=self.settings.model,
+            max_tokens=ANSWER_TOKENS,
+            stream=False,
+        )
+
+    def _by_rules(self, batch: Batch) -> list[Candidate]:
+        found = []
+        for number, row in enumerate(batch.messages, 1):
+            if row.role == "user":
+                for one in captured(row.content, row.speaker, self.settings.max_per_turn):
+                    found.append(_resting_on(one, number))
+        return found
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def _learn(self, w: Writing, batch: Batch, plans: Sequence[Plan]) -> Learned:
+        """Facts, what follows from them, and how far the session was read: all or nothing.
+
+        Raises:
+            Moved: the session was read on by somebody else, or messages were moved in it.
+        """
+        session = batch.session
+        if batch.upto:
+            key = [batch.upto, session.rev, w.tenant, session.id, session.facts_seq]
+            if not w.c.run("read_facts", key):
+                raise Moved
+        there = messages_by_id(w.c, w.tenant, [row.id for row in batch.messages])
+        same = {row.id for row in batch.messages if row.id in there and there[row.id].content == row.content}
+        resting = [plan for plan in plans if _still_rests(plan.draft, same)]
+        return learn(w, resting, self.bounds)
+
+
+def _reason(exc: Exception) -> str:
+    """What went wrong, without the words of a provider, which may be those of the conversation."""
+    status = f" (status {exc.status})" if isinstance(exc, ModelRefused) and exc.status else ""
+    says = (exc.__doc__ or "").partition("\n")[0].strip()
+    return f"{type(exc).__name__}{status}: {says}"
+
+
+def _resting_on(one: Candidate, number: int) -> Candidate:
+    return Candidate(one.text, one.confidence, one.tags, one.valid_from, one.valid_until, (number,))
+
+
+def _still_rests(one: Draft, same: set[str]) -> bool:
+    """Whether a message that a fact rests on is still as it was read; the others are its sources no more."""
+    left = [id_ for id_ in refs_of(one.row) if id_ in same]
+    one.row = one.row._replace(source_refs=compact_json(left))
+    return bool(left)
+
+
+def _line(
+    speaker: str | None, user: str | None, role: str, content: str, at: int, *, most: int = BEFORE_CHARS
+) -> str:
+    """A message as a line: when, who, what."""
+    text = " ".join(content.split())
+    cut = text if len(text) <= most else f"{text[:most]} ..."
+    return f"{moment(at):%Y-%m-%d %H:%M} {speaker or user or role}: {cut}"

@@ -1,0 +1,185 @@
+"""The verbs of facts, for one subject: extract, consolidate, history, undo, sweep."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.clock import now_micros
+from memoranda.errors import Forbidden, NotFound
+from memoranda.facts import consolidation
+from memoranda.facts.consolidation import Fact
+from memoranda.facts.extraction import Extraction
+from memoranda.facts.history import FactHistory, Undone, undo, version_of, versions_of
+from memoranda.facts.maintenance import Swept, sweep
+from memoranda.facts.neighbours import FACT, PURPOSE
+from memoranda.filters import EVERYTHING, Filter, all_of, matches
+from memoranda.sessions.records import session_seen
+from memoranda.store import listing
+from memoranda.store.access import scopes_filter, selection_filter, visible_to
+from memoranda.store.core import Core
+from memoranda.store.rows import Record, attributes, fetch_ids
+from memoranda.store.transaction import Writing
+from memoranda.types import Selection, SelectionFields, Subject
+from memoranda.validation import convert
+
+BY_MODEL = 20
+"""Clusters that a model writes in one call; the rest waits for the next."""
+
+
+class Extracted(msgspec.Struct, kw_only=True):
+    """What was taken out of a session: new facts, such as were known and got another source, such as are superseded."""
+
+    kept: int
+    joined: int
+    superseded: int
+
+
+class Merged(msgspec.Struct, kw_only=True):
+    """A fact that took the place of others."""
+
+    id: str
+    consolidates: list[str]
+
+
+class Consolidated(msgspec.Struct, kw_only=True):
+    """What a consolidation came to; `left` are clusters that wait for the next."""
+
+    merged: list[Merged]
+    left: int
+
+
+class Facts:
+    """One subject's facts. They are memories of kind `fact`: every verb of memory is theirs too."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def extract(self, session_id: str) -> Extracted:
+        """Takes facts out of what was said in a session since the last time, now and not by a job. Messages that were
+        said with extraction off are left alone.
+
+        Raises:
+            NotFound: no such session for this subject.
+            ModelError: the model gave no answer that could be used.
+        """
+        self._must_write()
+        tenant = self.subject.tenant_id
+        await self._core.threads.run(
+            self._core.store.db.read, lambda c: session_seen(c, self.subject, session_id), tenant
+        )
+        done = await Extraction(self._core).extract(tenant, session_id)
+        return Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
+
+    async def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
+        """Makes related facts of one scope one fact each: by the model, where one is configured, else by joining what
+        they say. All sources are kept, and the facts stay, superseded. A second call changes nothing.
+
+        Raises:
+            InvalidInput: a field of the selection is wrong.
+            Forbidden: scope `all` without the admin role.
+            ModelUnavailable: the model does not answer; what was made before is kept.
+        """
+        self._must_write()
+        selection = convert(fields, Selection)
+        everything = selection.scopes is None and self.subject.role == "admin"
+        where = all_of(
+            EVERYTHING if everything else scopes_filter(selection.scopes, self.subject),
+            selection_filter(selection, self.subject, now_micros()),
+            FACT,
+        )
+        return await consolidate(self._core, self.subject.tenant_id, where)
+
+    async def history(self, id: str) -> FactHistory:
+        """The versions of a fact, in the order in which they hold, each with what became of it and why.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        mine = visible_to(self.subject)
+        first = await self._row(id)
+        rows = await self._core.threads.run(
+            self._core.store.db.read,
+            lambda c: versions_of(c, self.subject.tenant_id, first),
+            self.subject.tenant_id,
+        )
+        return FactHistory(id=id, data=[version_of(row) for row in rows if matches(mine, attributes(row))])
+
+    async def undo(self, id: str) -> Undone:
+        """Takes back the last change among the versions of a fact: what was superseded or consolidated holds again, and
+        what took its place held at no time. Doing it again changes nothing.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        self._must_write()
+        first, tenant = await self._row(id), self.subject.tenant_id
+        mine = visible_to(self.subject)
+
+        def work(w: Writing) -> Undone:
+            row = fetch_ids(w.c, tenant, [first.id]).get(first.id)
+            if row is None:
+                raise NotFound(f"no memory {id!r}")
+            if not all(matches(mine, attributes(one)) for one in versions_of(w.c, tenant, row)):
+                raise Forbidden("undo: versions of this fact belong to somebody else; ask an admin")
+            return undo(w, row)
+
+        return await self._core.threads.result(self._core.store.transact(tenant, work))
+
+    async def sweep(self) -> Swept:
+        """Archives what nobody used for too long, and of too many facts the least valuable; else done every hour.
+
+        Raises:
+            Forbidden: the subject is not an admin.
+        """
+        if self.subject.role != "admin":
+            raise Forbidden("sweep: needs the admin role")
+        return await sweep(self._core, self.subject.tenant_id)
+
+    async def _row(self, id: str) -> Record:
+        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
+        row = held.get(id)
+        if row is None or not matches(visible_to(self.subject), attributes(row)):
+            raise NotFound(f"no memory {id!r}")
+        return row
+
+    def _must_write(self) -> None:
+        if self.subject.role == "reader":
+            raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
+
+
+async def consolidate(core: Core, tenant: str, where: Filter) -> Consolidated:
+    """Consolidates a tenant's facts that pass."""
+    found = await core.threads.run(_clusters, core, tenant, where)
+    model = None if core.model.quotes_only else core.ledger.paid(core.model, tenant, PURPOSE)
+    some = found if model is None else found[:BY_MODEL]
+    done: list[Merged] = []
+    for cluster in some:
+        parts = [one.row for one in cluster]
+        texts = [row.content for row in parts]
+        text, by = await consolidation.merged(model, core.config.facts.model, texts)
+        made = consolidation.composed(parts, text, by, core.ingest.bounds, now_micros())
+        row = await core.threads.result(core.store.transact(tenant, _putting(parts, made)))
+        if row is not None:
+            core.tally["facts.consolidated"] += len(parts)
+            done.append(Merged(id=row.id, consolidates=[one.id for one in parts]))
+    return Consolidated(merged=done, left=len(found) - len(some))
+
+
+def _putting(parts: Sequence[Record], made: Any) -> Any:
+    return lambda w: consolidation.put(w, parts, made)
+
+
+def _clusters(core: Core, tenant: str, where: Filter) -> builtins.list[builtins.list[Fact]]:
+    facts: list[Fact] = []
+    for rows in listing.scan(core.store.db, tenant, where):
+        free = [row for row in rows if consolidation.may_join(row)]
+        vectors = consolidation.read_vectors(core, tenant, free)
+        facts += [Fact(row, vectors.get(row.seq)) for row in free]
+    cosine = core.recall.calibration.cosine(consolidation.RELATED)
+    return list(consolidation.clusters(facts, cosine))

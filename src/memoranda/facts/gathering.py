@@ -1,0 +1,116 @@
+"""From candidates to drafts: which messages a fact rests on, whom and what it belongs to. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memoranda.clock import moment
+from memoranda.errors import InvalidInput
+from memoranda.facts.grounding import grounded
+from memoranda.facts.parsing import Candidate
+from memoranda.sessions.records import MessageRow, SessionRow
+from memoranda.store.validation import Bounds, Draft, draft
+from memoranda.text.terms import terms
+from memoranda.types import NewMemory, Subject
+
+SOURCE = "extraction"
+"""The `source` of a fact that was taken out of a conversation."""
+EXACT = 4
+"""Messages that a fact rests on at most, when it names none itself."""
+
+
+def drafts_of(
+    candidates: Sequence[Candidate],
+    session: SessionRow,
+    messages: Sequence[MessageRow],
+    before: Sequence[str],
+    by: str,
+    bounds: Bounds,
+    now: int,
+) -> list[Draft]:
+    """The facts that can have come from these messages, as drafts. Numbers of candidates count `messages` from 1;
+    `before` is what was said earlier, `by` who found them. What rests on nothing that was said is left out."""
+    found = []
+    for one in candidates:
+        sources = sources_of(one, messages, before)
+        if sources:
+            made = _draft(one, session, sources, by, bounds, now)
+            if made is not None:
+                found.append(made)
+    return found
+
+
+def sources_of(
+    candidate: Candidate, messages: Sequence[MessageRow], before: Sequence[str] = ()
+) -> list[MessageRow]:
+    """The messages that a fact rests on: those that it names, if it can have come from them; else those that share
+    most of its words; none, when it can have come from none of them."""
+    speakers = {row.name for row in messages}
+    named = [messages[number - 1] for number in candidate.messages if number <= len(messages)]
+    for held in (named, nearest(candidate.text, messages)):
+        if held and grounded(candidate.text, [row.content for row in held], before, speakers):
+            return held
+    return []
+
+
+def nearest(text: str, messages: Sequence[MessageRow]) -> list[MessageRow]:
+    """The messages that share the most terms with a text, those of its speaker first counted; none when none does."""
+    wanted = set(terms(text))
+    shares = [
+        len(wanted & set(terms(row.content))) + 0.5 * bool(wanted & set(terms(row.name))) for row in messages
+    ]
+    best = max(shares, default=0.0)
+    if best < 1.0:
+        return []
+    return [row for row, share in zip(messages, shares, strict=True) if share == best][-EXACT:]
+
+
+def _draft(
+    candidate: Candidate,
+    session: SessionRow,
+    sources: Sequence[MessageRow],
+    by: str,
+    bounds: Bounds,
+    now: int,
+) -> Draft | None:
+    said_at = max(row.occurred_at for row in sources)
+    metadata: dict[str, Any] = {"extracted_by": by}
+    until = candidate.valid_until
+    starts = said_at if candidate.valid_from is None else candidate.valid_from
+    if until is not None and until > starts:
+        metadata["told_until"] = until
+    else:
+        until = None
+    new = NewMemory(
+        content=candidate.text,
+        kind="fact",
+        source=SOURCE,
+        tags=list(candidate.tags),
+        metadata=metadata,
+        confidence=candidate.confidence,
+        valid_from=None if candidate.valid_from is None else moment(candidate.valid_from),
+        invalid_at=None if until is None else moment(until),
+        source_refs=[row.id for row in sources],
+        occurred_at=moment(said_at),
+        **_place(session, sources),
+    )
+    try:
+        return draft(new, Subject(tenant_id=session.tenant_id), now, bounds, "")
+    except InvalidInput:  # too long for this tenant, say: a model's answer is no reason to fail
+        return None
+
+
+def _place(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, Any]:
+    """Whom and what a fact belongs to. Never to more people than every message it rests on."""
+    users = [row.user_id for row in sources if row.user_id is not None]
+    user = users[0] if users else session.user_id
+    agent = next((row.agent_id for row in sources if row.agent_id is not None), session.agent_id)
+    channel = session.channel_id
+    nowhere = user is None and agent is None and channel is None
+    return {
+        "user_id": user,
+        "agent_id": agent,
+        "channel_id": channel,
+        "session_id": session.id if nowhere else None,
+    }

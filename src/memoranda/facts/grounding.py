@@ -1,0 +1,66 @@
+"""Whether a fact can have come from what was said. No I/O.
+
+The rule: of the fact's content terms (stemmed, without stopwords, the names of speakers and words that every fact has),
+at least a quarter and at least one are in the messages it rests on; and every number of it that is not part of a date
+is in them, in what was shown before them, or in the name of a speaker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memoranda.text.terms import terms
+
+SHARE = 0.25
+COMMON = frozenset(
+    terms(
+        "user users person speaker assistant someone they fact prefer prefers preference like likes want wants use uses"
+        " live lives work works name names called decided plan plans der die das nutzer nutzerin ist und mag"
+    )
+)
+"""Terms that say nothing of what a fact is about."""
+_DATES = re.compile(
+    r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b(?:19|20)\d\d\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}(?:st|nd|rd|th)?\b"
+    r"|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WORDS = {
+    word: str(value)
+    for value, words in enumerate(
+        ("zero", "one ein eine", "two zwei", "three drei", "four vier", "five fünf", "six sechs", "seven sieben",
+         "eight acht", "nine neun", "ten zehn", "eleven elf", "twelve zwölf dozen")
+    )
+    for word in words.split()
+}  # fmt: skip
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def grounded(
+    fact: str, said: Sequence[str], before: Sequence[str] = (), speakers: Iterable[str] = ()
+) -> bool:
+    """Whether `fact` rests on the texts `said`, given the texts `before` them and the names of who spoke."""
+    speakers = list(speakers)
+    names = {term for name in speakers for term in terms(name)}
+    mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
+    numbers = set(_NUMBER.findall(_DATES.sub(" ", fact)))
+    held = {term for text in said for term in terms(text)}
+    if numbers and not numbers <= _numbers((*said, *before, *speakers)):
+        return False
+    if not mine:  # all its words are names, dates and what every fact has: then those must have been said
+        mine = set(terms(fact)) - names
+        return bool(mine & (held | _worded(said)))
+    shared = mine & (held | _worded(said))
+    return bool(shared) and len(shared) >= SHARE * len(mine)
+
+
+def _numbers(texts: Sequence[str]) -> set[str]:
+    return {number for text in texts for number in _NUMBER.findall(text)} | _worded(texts)
+
+
+def _worded(texts: Sequence[str]) -> set[str]:
+    """Numbers that are written as words."""
+    return {_WORDS[word] for text in texts for word in _WORD.findall(text.lower()) if word in _WORDS}

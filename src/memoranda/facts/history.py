@@ -1,0 +1,134 @@
+"""The versions of a fact, and taking the last change back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from memoranda.clock import moment, now_micros
+from memoranda.facts import versions
+from memoranda.facts.versions import FactChange
+from memoranda.storage.sql.base import Connection
+from memoranda.store.rows import Record, fetch, fetch_ids, to_memory
+from memoranda.store.transaction import Writing
+from memoranda.text.json import compact_json
+from memoranda.types import Memory
+
+MOST = 500
+"""Versions of one fact that are followed."""
+
+
+class FactVersion(msgspec.Struct, kw_only=True):
+    """One version of a fact: when it began to hold and when it ended (None: it holds), whether it is looked up, and
+    what became of it, oldest first."""
+
+    memory: Memory
+    begins: datetime
+    ends: datetime | None
+    live: bool
+    changes: list[FactChange]
+
+
+class FactHistory(msgspec.Struct, kw_only=True):
+    """The versions of a fact, in the order in which they hold."""
+
+    id: str
+    data: list[FactVersion]
+
+
+class Undone(msgspec.Struct, kw_only=True):
+    """What taking a change back came to: the fact that is taken back (None: there was nothing to take back), and those
+    that hold again."""
+
+    id: str
+    undone: str | None
+    restored: list[str]
+
+
+def versions_of(c: Connection, tenant: str, first: Record) -> list[Record]:
+    """The rows that a fact is linked with: what it took the place of, what took its place, what either was made of,
+    what was taken back."""
+    found = {first.id: first}
+    new = [first]
+    while new and len(found) < MOST:
+        listed = compact_json([row.id for row in new])
+        before = fetch(c, tenant, [int(seq) for (seq,) in c.all("facts_ended_by", [tenant, listed])])
+        linked = {id_ for row in new for id_ in _links(row)} - found.keys()
+        rows = [*before.values(), *fetch_ids(c, tenant, sorted(linked)).values()]
+        new = [row for row in rows if row.kind == "fact" and row.id not in found]
+        found |= {row.id: row for row in new}
+    return sorted(found.values(), key=lambda row: (versions.start_of(row), row.seq))
+
+
+def _links(row: Record) -> Iterable[str]:
+    if row.superseded_by is not None:
+        yield row.superseded_by
+    yield from versions.parts_of(row)
+    for change in versions.changes_of(row):
+        yield from change.ids
+
+
+def version_of(row: Record) -> FactVersion:
+    """A row as a version."""
+    return FactVersion(
+        memory=to_memory(row),
+        begins=moment(versions.start_of(row)),
+        ends=None if row.invalid_at is None else moment(row.invalid_at),
+        live=versions.is_live(row),
+        changes=versions.changes_of(row),
+    )
+
+
+def undo(w: Writing, row: Record) -> Undone:
+    """Takes back the last fact that took another's place among the versions of `row`: what it took the place of holds
+    again, and it held at no time. Where nothing was taken, or the last is taken back already, all stays as it is."""
+    head = _head(w, row)
+    listed = compact_json([head.id])
+    held = fetch(w.c, w.tenant, [int(seq) for (seq,) in w.c.all("facts_ended_by", [w.tenant, listed])])
+    last = _taken_back_last(w, head)
+    if last is not None or not held:
+        return Undone(
+            id=row.id,
+            undone=None if last is None else last.id,
+            restored=[] if last is None else _restored_by(last),
+        )
+    back, now, joined = [one.id for one in held.values()], now_micros(), bool(versions.parts_of(head))
+    w.mark([head.seq], lambda one: versions.taken_back(one, back, now))
+    why = "what it was joined into was taken back" if joined else "what took its place was taken back"
+
+    def again(one: Record) -> Record:
+        apart = versions.put(one, {"apart": True}) if joined else one
+        return versions.restored(apart, [head.id], now, why)
+
+    w.mark(held, again)
+    return Undone(id=row.id, undone=head.id, restored=back)
+
+
+def _head(w: Writing, row: Record) -> Record:
+    """The version that nothing took the place of."""
+    seen = {row.id}
+    while row.superseded_by is not None and row.superseded_by not in seen:
+        seen.add(row.superseded_by)
+        after = fetch_ids(w.c, w.tenant, [row.superseded_by]).get(row.superseded_by)
+        if after is None:
+            break
+        row = after
+    return row
+
+
+def _taken_back_last(w: Writing, head: Record) -> Record | None:
+    """The fact that was taken back already, when the last that became of a version is that."""
+    if versions.is_undone(head):
+        return head
+    changes = versions.changes_of(head)
+    if not changes or changes[-1].what != "restored" or not changes[-1].ids:
+        return None
+    by = fetch_ids(w.c, w.tenant, changes[-1].ids[:1]).get(changes[-1].ids[0])
+    return by if by is not None and versions.is_undone(by) else None
+
+
+def _restored_by(row: Record) -> list[str]:
+    """The facts that held again when this one was taken back."""
+    return next((one.ids for one in reversed(versions.changes_of(row)) if one.what == "undone"), [])

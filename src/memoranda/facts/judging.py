@@ -1,0 +1,100 @@
+"""A second question to a model: what new facts are to those that are there, where rules cannot tell."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+
+from memoranda.errors import ModelError, SpendingLimit
+from memoranda.facts import versions
+from memoranda.facts.keeping import Plan
+from memoranda.facts.merging import Bounds, Relation, relation
+from memoranda.memories.duplicates import jaccard
+from memoranda.providers.chat.base import Ask, Model
+from memoranda.providers.chat.said import said
+from memoranda.store.core import Core
+from memoranda.store.rows import Record, fetch
+from memoranda.text import prompts
+
+log = logging.getLogger("memoranda.facts")
+MOST = 30
+"""Pairs in one question."""
+RELATED = 0.5
+"""From which similarity on, calibrated, two facts may be about the same thing."""
+SHARED = 0.25
+"""The same by words, as a Jaccard."""
+ANSWER_TOKENS = 3_000
+_SAID = {
+    "same": Relation.NEAR,
+    "duplicate": Relation.NEAR,
+    "refines": Relation.REFINES,
+    "contradicts": Relation.CONTRADICTS,
+    "unrelated": Relation.OTHER,
+    "both": Relation.OTHER,
+}
+_PAIR = re.compile(
+    rf"(?P<line>\d{{1,3}})\W{{1,10}}(?:\"?is\"?\W{{1,6}})?(?P<is>{'|'.join(_SAID)})", re.IGNORECASE
+)
+
+
+async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
+    """Notes in the plans what the model says of their pairs. When it says nothing of use, rules decide alone."""
+    if not core.config.facts.judge or not any(plan.near for plan in plans):
+        return
+    asked = await core.threads.run(_pairs, core, plans)
+    if not asked:
+        return
+    lines = [(old.content, new.content) for old, new in (_in_order(*pair) for pair in asked)]
+    ask = Ask(
+        messages=[
+            {"role": "system", "content": prompts.JUDGING},
+            {"role": "user", "content": prompts.pairs(lines)},
+        ],
+        model=core.config.facts.model,
+        max_tokens=ANSWER_TOKENS,
+        stream=False,
+    )
+    try:
+        told = await said(model, ask)
+    except (ModelError, SpendingLimit) as exc:
+        log.warning("facts are held against each other by rules alone: %s", exc)
+        return
+    for number, verdict in verdicts(told.text).items():
+        if number <= len(asked):
+            plan, held = asked[number - 1]
+            swapped = _in_order(plan, held)[0] is not held
+            plan.verdicts[held.seq] = Relation.NEAR if swapped and verdict is Relation.REFINES else verdict
+
+
+def _in_order(plan: Plan, held: Record) -> tuple[Record, Record]:
+    """A new fact and one that is there, the earlier one first."""
+    new = plan.draft.row
+    return (held, new) if versions.start_of(held) <= versions.start_of(new) else (new, held)
+
+
+def verdicts(answer: str) -> dict[int, Relation]:
+    """What an answer says of each numbered pair, however it is wrapped."""
+    return {int(found["line"]): _SAID[found["is"].lower()] for found in _PAIR.finditer(answer)}
+
+
+def _pairs(core: Core, plans: Sequence[Plan]) -> list[tuple[Plan, Record]]:
+    tenant = plans[0].draft.row.tenant_id
+    wanted = {seq for plan in plans for seq in plan.near}
+    rows = core.store.db.read(lambda c: fetch(c, tenant, wanted), tenant)
+    settings = core.config.facts
+    bounds = Bounds(settings.near_cosine, settings.near_jaccard)
+    found = []
+    for plan in plans:
+        text = plan.draft.row.content
+        for seq, cosine in plan.near.items():
+            held = rows.get(seq)
+            if held is None or not versions.is_live(held) or versions.parts_of(held):
+                continue
+            known = None if cosine != cosine else cosine
+            if relation(text, held.content, known, bounds) in (Relation.SAME, Relation.CONTRADICTS):
+                continue
+            near = known is not None and core.recall.calibration.similarity(known) >= RELATED
+            if near or jaccard(text, held.content) >= SHARED:
+                found.append((plan, held))
+    return found[:MOST]

@@ -1,0 +1,210 @@
+"""New facts among those that are there, in one transaction: kept, joined, superseding, superseded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import now_micros
+from memoranda.facts import versions
+from memoranda.facts.merging import Bounds, Known, Place, Relation, place, relation
+from memoranda.store.rows import Record, fetch, fetch_ids, refs_of
+from memoranda.store.transaction import Mark, Writing
+from memoranda.store.validation import Draft
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+
+LATE = 200
+"""Facts written since the neighbours were looked for that are held against a new one too."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """A fact to be kept: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
+    them, what rules say, with the text of each that they said it of, and the revision up to which neighbours were
+    looked for."""
+
+    draft: Draft
+    near: dict[int, float] = field(default_factory=dict)
+    verdicts: dict[int, Relation] = field(default_factory=dict)
+    related: dict[int, tuple[str, Relation]] = field(default_factory=dict)
+    seen: int = 0
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """The vector of the whole text, when it is one window and was made."""
+        return self.draft.parts[0].vector if len(self.draft.parts) == 1 else None
+
+
+class Learned(NamedTuple):
+    """What became of facts: new rows, sources that joined a row that was there, rows that were superseded."""
+
+    kept: int = 0
+    joined: int = 0
+    superseded: int = 0
+
+
+Home = tuple[str | None, str | None, str | None, str | None]
+
+
+def home_of(row: Record) -> Home:
+    """The place whose facts are one another's versions: a user's, wherever they were said, else those of one agent,
+    channel and session."""
+    if row.user_id is not None:
+        return row.user_id, row.agent_id, None, None
+    return None, row.agent_id, row.channel_id, row.session_id
+
+
+def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Learned:
+    """Writes facts, earliest first, each with what follows for its versions."""
+    keeper = _Keeper(w, bounds)
+    for plan in sorted(plans, key=lambda one: versions.start_of(one.draft.row)):
+        keeper.take(plan)
+    return Learned(keeper.kept, keeper.joined, keeper.superseded)
+
+
+class _Keeper:
+    def __init__(self, w: Writing, bounds: Bounds) -> None:
+        self.w = w
+        self.bounds = bounds
+        self.now = now_micros()
+        self.kept = self.joined = self.superseded = 0
+        self.made: dict[int, NDArray[np.float32]] = {}
+
+    def take(self, plan: Plan) -> None:
+        rows, cosines = self._neighbours(plan)
+        at = versions.start_of(plan.draft.row)
+        text = plan.draft.row.content
+        related = {}
+        for seq, row in rows.items():
+            content, known = plan.related.get(seq, ("", Relation.OTHER))
+            if content != row.content:
+                known = relation(text, row.content, cosines.get(seq), self.bounds)
+            related[seq] = plan.verdicts.get(seq, known)
+        single = [
+            self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
+        ]
+        whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
+        found = place(at, single + [one for one in whole if one.relation is Relation.SAME])
+        if found.joins is not None:
+            self._join(rows[found.joins], plan.draft.row, at)
+        else:
+            self._keep(plan, found, rows, at)
+
+    # --- what is there -----------------------------------------------------------------------------
+
+    def _neighbours(self, plan: Plan) -> tuple[dict[int, Record], dict[int, float]]:
+        """The facts of the same home that may be versions of a new one, with those that others were made of."""
+        w, mine = self.w, home_of(plan.draft.row)
+        late = [int(seq) for (seq,) in w.c.all("facts_after", [w.tenant, plan.seen, LATE])]
+        rows = fetch(w.c, w.tenant, {*plan.near, *late})
+        made = [row.id for row in rows.values() if versions.parts_of(row)]
+        if made:
+            listed = compact_json(made)
+            rows |= fetch(w.c, w.tenant, [int(s) for (s,) in w.c.all("facts_ended_by", [w.tenant, listed])])
+        rows = {seq: row for seq, row in rows.items() if row.kind == "fact" and home_of(row) == mine}
+        cosines = {seq: value for seq, value in plan.near.items() if value == value}
+        if plan.vector is not None:
+            cosines |= {seq: _cosine(plan.vector, vector) for seq, vector in self.made.items()}
+        return rows, cosines
+
+    def _known(self, row: Record, related: Relation, rows: dict[int, Record]) -> Known:
+        """A part of a fact that was put together holds for as long as that does."""
+        holder = self._holder(row, rows)
+        return Known(
+            seq=row.seq,
+            at=versions.start_of(row),
+            ended=row.invalid_at if holder is None else holder.invalid_at,
+            live=versions.is_live(row if holder is None else holder),
+            relation=related,
+            mended=versions.is_undone(row),
+        )
+
+    def _holder(self, row: Record, rows: dict[int, Record]) -> Record | None:
+        """The fact that a fact was made a part of."""
+        if row.superseded_by is None:
+            return None
+        held = next((one for one in rows.values() if one.id == row.superseded_by), None)
+        if held is None:
+            held = fetch_ids(self.w.c, self.w.tenant, [row.superseded_by]).get(row.superseded_by)
+        return held if held is not None and row.id in versions.parts_of(held) else None
+
+    # --- what becomes of it ------------------------------------------------------------------------
+
+    def _join(self, row: Record, new: Record, at: int) -> None:
+        """The same again: its sources are one more reason for what is there."""
+        targets = [row] + ([held] if (held := self._holder(row, {})) is not None else [])
+        for one in targets:
+            self.w.mark([one.seq], _joining(new, at if at < versions.start_of(one) else None))
+        self.joined += 1
+
+    def _keep(self, plan: Plan, found: Place, rows: dict[int, Record], at: int) -> None:
+        row = plan.draft.row
+        if found.ended_by is not None and found.ended is not None:
+            by = rows[found.ended_by].id
+            row = versions.ended(row, by, found.ended, self.now, "superseded", Relation.CONTRADICTS.value)
+        made = self._insert(plan, row, at)
+        if plan.vector is not None:
+            self.made[made.seq] = plan.vector
+        for seq, why in found.ends.items():
+            holder = self._holder(rows[seq], rows)
+            if holder is not None:
+                self._take_apart(holder, rows[seq], made, at, why)
+            else:
+                self.w.mark([seq], _ending(made.id, at, self.now, why))
+            self.superseded += 1
+
+    def _insert(self, plan: Plan, row: Record, at: int) -> Record:
+        """The row of a new fact. One that said the same at another time stays what it was: the new one has a key of its
+        own then, the same whenever this is done again."""
+        plan.draft.row = row
+        (outcome,) = self.w.insert([plan.draft])
+        if not outcome.created and not versions.is_live(outcome.row):
+            plan.draft.row = row._replace(dedup_key=digest(row.dedup_key, str(at)))
+            (outcome,) = self.w.insert([plan.draft])
+        if outcome.created:
+            self.kept += 1
+        else:
+            self._join(outcome.row, row, at)
+        return outcome.row
+
+    def _take_apart(self, whole: Record, part: Record, new: Record, at: int, why: Relation) -> None:
+        """A fact that was put together of others is no more when one of them changes: they hold by themselves again, up
+        to the one that has changed."""
+        self.w.remove([whole.seq])
+        self.w.mark([part.seq], _ending(new.id, at, self.now, why))
+
+
+def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
+    return lambda row: versions.ended(row, by, at, now, "superseded", why.value)
+
+
+def _joining(new: Record, start: int | None) -> Mark:
+    """Adds the sources of `new`, and lets the row hold from `start` on, when that is given."""
+
+    def change(row: Record) -> Record:
+        refs = list(dict.fromkeys([*refs_of(row), *refs_of(new)]))
+        tags = list(dict.fromkeys([*_listed(row.tags), *_listed(new.tags)]))
+        return row._replace(
+            source_refs=compact_json(refs),
+            tags=compact_json(tags),
+            confidence=max(row.confidence, new.confidence),
+            valid_from=row.valid_from if start is None else start,
+            archived_at=None,
+        )
+
+    return change
+
+
+def _listed(held: str) -> list[str]:
+    return list(msgspec.json.decode(held))
+
+
+def _cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / size if size else 0.0

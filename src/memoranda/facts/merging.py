@@ -1,0 +1,198 @@
+"""What a new fact is to one that is there: the same, as good as the same, more exact, against it, or other. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from memoranda.facts.claims import conflicting, flipped, redecided
+from memoranda.memories.duplicates import contradict, jaccard
+from memoranda.text.terms import terms
+
+SHORT = 8
+"""Terms of two facts together up to which a word of its own on either side makes them two."""
+_ALIKE = {
+    term: group.split()[0]
+    for group in ("like love enjoy ador prefer fond", "live resid", "work employ", "use util", "want wish")
+    for term in group.split()
+}
+"""Verbs that say the same, by stem."""
+MONTHS = "january february march april may june july august september october november december"
+DAYS = "monday tuesday wednesday thursday friday saturday sunday"
+_SHORT = "|".join(month[:3] for month in MONTHS.split())
+_NUMBER = re.compile(
+    rf"(?<![^\W\d_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?"
+    rf"|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
+    re.IGNORECASE,
+)
+"""Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""
+_CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
+_LABEL = re.compile(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
+"""A number that is part of a name: Room 12, Sprint 3, #7."""
+_OWNED = re.compile(r"^(?:the\s+)?[\w.-]+(?:\s[A-Z][\w.-]*)?['’]s?\s+([\w-]+(?:\s[\w-]+)?)", re.ASCII)
+_WORD = re.compile(r"[^\W\d_][\w'-]+")
+
+
+class Relation(StrEnum):
+    """What one fact is to another."""
+
+    SAME = "same"
+    NEAR = "near"
+    REFINES = "refines"
+    CONTRADICTS = "contradicts"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """From which cosine and from which Jaccard on two facts are as good as the same."""
+
+    cosine: float = 0.95
+    jaccard: float = 0.6
+
+
+def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = Bounds()) -> Relation:
+    """What `new` is to `old`, two facts of one scope; `cosine` is that of their vectors, None when not known.
+
+    In this order: one text; a value of one attribute that became another (see `claims`), a like that became a dislike,
+    a denial, a decision that became another, a number or date that changed while the rest stayed: against it. All of
+    the old one and more of the same beginning: more exact. Near by cosine or Jaccard, or all of it in the old one,
+    without a difference in numbers, names, dates or negation: as good as the same; but two short ones of which each has
+    a word of its own (green tea, black tea) are two, however much they share.
+    """
+    if _plain(new) == _plain(old):
+        return Relation.SAME
+    if conflicting(new, old) or conflicting(old, new) or flipped(new, old) or redecided(new, old):
+        return Relation.CONTRADICTS
+    if _renumbered(new, old, bounds):
+        return Relation.CONTRADICTS
+    first, second = set(terms(new)), set(terms(old))
+    if not first or not second or _other_owner(new, old):
+        return Relation.OTHER
+    if _extends(new, old) and second < first:
+        return Relation.REFINES
+    differ = contradict(new, old)
+    if _extends(old, new) and first <= second and not (differ and _numbers(new) - _numbers(old)):
+        return Relation.NEAR
+    alike = (cosine is not None and cosine >= bounds.cosine) or _near_by_words(new, old, bounds)
+    return Relation.NEAR if alike and not differ else Relation.OTHER
+
+
+def _near_by_words(new: str, old: str, bounds: Bounds) -> bool:
+    first, second = ({_ALIKE.get(term, term) for term in terms(text)} for text in (new, old))
+    union = first | second
+    if len(first & second) < bounds.jaccard * len(union):
+        return False
+    return len(union) > SHORT or first <= second or second <= first
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .!")
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(found.lower() for found in _NUMBER.findall(text))
+
+
+def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
+    """Whether two texts say the same with other numbers or dates. Numbers that are names make them two things."""
+    mine, theirs = _numbers(new), _numbers(old)
+    if not mine - theirs or not theirs - mine or set(_LABEL.findall(new)) != set(_LABEL.findall(old)):
+        return False
+    first, second = _NUMBER.sub(" ", new), _NUMBER.sub(" ", old)
+    return (
+        jaccard(first, second) >= bounds.jaccard
+        and not contradict(first, second)
+        and not _other_owner(new, old)
+    )
+
+
+def _other_owner(new: str, old: str) -> bool:
+    """Whether one is about something that belongs to the other's subject: Mara, and Mara's sister."""
+    mine, theirs = (_OWNED.match(text) for text in (new, old))
+    if (mine is None) != (theirs is None):
+        return True
+    return mine is not None and theirs is not None and not set(terms(mine[1])) & set(terms(theirs[1]))
+
+
+def _extends(longer: str, shorter: str) -> bool:
+    """Whether one text has all words of the other, begins as it does, and is not much longer."""
+    first, second = terms(longer), terms(shorter)
+    return (
+        len(second) > 1
+        and first[:2] == second[:2]
+        and set(second) <= set(first)
+        and _numbers(shorter) <= _numbers(longer)
+        and len(first) <= max(6, 3 * len(second))
+        and not contradict(" ".join(_negations(longer)), " ".join(_negations(shorter)))
+    )
+
+
+def _negations(text: str) -> list[str]:
+    return [
+        word
+        for word in _WORD.findall(text.lower())
+        if word in ("not", "no", "never", "without") or "n't" in word
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A fact that is there, as far as a new one's place among its versions depends on it. `at` is when it begins to
+    hold, `ended` when it ends (microseconds; None: not); `mended` says that it was taken back by hand, and `live` that
+    it is looked up: neither superseded nor taken back."""
+
+    seq: int
+    at: int
+    ended: int | None
+    live: bool
+    relation: Relation
+    mended: bool = False
+
+
+@dataclass(slots=True)
+class Place:
+    """What becomes of a new fact: its sources join those of `joins` instead of a row of its own; or it ends the facts
+    `ends`, each for a reason; and is itself ended by `ended_by` at `ended`."""
+
+    joins: int | None = None
+    ends: dict[int, Relation] = field(default_factory=dict)
+    ended_by: int | None = None
+    ended: int | None = None
+
+
+def place(at: int, known: Sequence[Known]) -> Place:
+    """The place of a fact that begins to hold at `at` among those that are there.
+
+    When they hold decides, not when they came: what contradicts it and began earlier ends where it begins; what began
+    later ends it. One that says the same and holds at that time takes its sources, and there is no new fact.
+    """
+    alike = [one for one in known if one.relation in (Relation.SAME, Relation.NEAR) and not one.mended]
+    same = [one for one in alike if one.relation is Relation.SAME]
+    for one in sorted(alike, key=lambda held: (held.relation is not Relation.SAME, not held.live, -held.at)):
+        if one.live and not _superseded_between(one, at, known):
+            return Place(joins=one.seq)
+        if one in same and one.at <= at and one.ended is not None and at < one.ended:
+            return Place(joins=one.seq)
+    found = Place()
+    against = [one for one in known if one.relation is Relation.CONTRADICTS and not one.mended]
+    later = [one for one in against if one.at > at]
+    if later:
+        next_ = min(later, key=lambda one: (one.at, one.seq))
+        found.ended_by, found.ended = next_.seq, next_.at
+    for one in known:
+        if one.relation in (Relation.CONTRADICTS, Relation.REFINES) and not one.mended and one.at <= at:
+            going = one.live if one.relation is Relation.REFINES else one.live or (one.ended or 0) > at
+            if going:
+                found.ends[one.seq] = one.relation
+    return found
+
+
+def _superseded_between(one: Known, at: int, known: Sequence[Known]) -> bool:
+    """Whether something against the new fact held between it and its like: then it is an earlier time of the same."""
+    return any(
+        other.relation is Relation.CONTRADICTS and not other.mended and at < other.at <= one.at
+        for other in known
+    )

@@ -1,0 +1,275 @@
+"""Facts out of what users say, by patterns and without a model: preferences, facts, entities, decisions. No I/O.
+
+English, and the commonest of these in German. What is found is told in the third person, under the speaker's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memoranda.facts.parsing import Candidate, tidy
+from memoranda.text.sentences import spans
+from memoranda.text.terms import terms
+
+MOST_CHARS = 8_000
+"""Characters of one message that are looked at: a pasted document is not what somebody says of themselves."""
+LONGEST = 240
+"""Characters of a sentence; a longer one says more than one thing."""
+USER = "The user"
+"""How one is called whose name is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern and how what it finds is told. `{name}` is the speaker; groups are named in `tells`. `confidence` is
+    below that of a model, which reads the whole conversation."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    tells: str
+    confidence: float
+
+
+_BEGIN = (
+    r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|yep|also|actually|yes|no|now|btw|by the way|fyi|honestly|"
+    r"(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?|und|aber)"
+)
+
+
+def _rule(kind: str, pattern: str, tells: str, confidence: float) -> Rule:
+    whole = rf"^(?:{_BEGIN},?\s+)*(?:{pattern})(?:[.!…\s]*)$"
+    return Rule(kind, re.compile(whole, re.IGNORECASE | re.DOTALL), tells, confidence)
+
+
+_ADVERB = (
+    r"(?:(?:really|absolutely|definitely|just|also|still|now|recently|usually|always|actually|currently|finally"
+    r")\s+)*"
+)
+_REST = r"(?P<rest>\S.*?)"
+_FLEETING = r"questions?|problems?|issues?|ideas?|feeling|doubts?|look|to|been|no\s+idea|headache|meetings?"
+_OWN = r"(?P<what>[\w'’ -]{2,40}?)"
+_DATE = (
+    r"(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d|\d|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b)"
+)
+_VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[€$£]|\S+@\S).*?)"
+"""What a thing is, where that is a number, a date, a name or an address: nothing that is true for the moment only."""
+
+RULES: tuple[Rule, ...] = (
+    _rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.5),
+    _rule(
+        "preference",
+        rf"i\s+{_ADVERB}(?P<verb>prefer|like|love|enjoy|adore|hate|dislike|avoid)\s+{_REST}",
+        "{name} {verb}s {rest}",
+        0.55,
+    ),
+    _rule(
+        "preference",
+        rf"i\s+{_ADVERB}(?:do\s+not|don['’]t|can(?:no|['’])?t\s+stand\s+to)\s+"
+        rf"(?P<verb>like|eat|drink|want|enjoy|use)\s+{_REST}",
+        "{name} does not {verb} {rest}",
+        0.55,
+    ),
+    _rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.5),
+    _rule(
+        "preference",
+        rf"my\s+favou?rite\s+{_OWN}\s+(?:is|are)\s+{_REST}",
+        "{name}'s favourite {what} is {rest}",
+        0.6,
+    ),
+    _rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.6),
+    _rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.6),
+    _rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.6),
+    _rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.6),
+    _rule("fact", rf"i\s+{_ADVERB}(?P<verb>use|drive|speak|own|play)\s+{_REST}", "{name} {verb}s {rest}", 0.5),
+    _rule(
+        "fact",
+        rf"i(?:\s+{_ADVERB}have|['’]ve\s+got)\s+(?!(?:an?\s+)?(?:{_FLEETING})\b){_REST}",
+        "{name} has {rest}",
+        0.45,
+    ),
+    _rule(
+        "fact",
+        rf"i\s+{_ADVERB}(?P<verb>started|joined|quit|left|switched|stopped|bought|sold|adopted|married|"
+        rf"got(?=\s+(?:an?|two|three|my|our)\s))\s+{_REST}",
+        "{name} {verb} {rest}",
+        0.5,
+    ),
+    _rule("fact", rf"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>[a-z]+ing)\s+{_REST}", "{name} has been {verb} {rest}", 0.5),
+    _rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.55),
+    _rule(
+        "fact",
+        r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|vegan\b|vegetarian\b|"
+        r"married\b|single\b|retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
+        "{name} is {rest}",
+        0.6,
+    ),
+    _rule("fact", rf"i\s+was\s+born\s+{_REST}", "{name} was born {rest}", 0.6),
+    _rule(
+        "entity",
+        rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:called|named)\s+{_REST}",
+        "{name}'s {what} is called {rest}",
+        0.6,
+    ),
+    _rule("entity", rf"(?:my|our)\s+{_OWN}(?:['’]s)?\s+name\s+is\s+{_REST}", "{name}'s {what} is called {rest}", 0.6),
+    _rule(
+        "entity",
+        rf"(?:my|our)\s+(?P<what>birthday|address|email|phone(?:\s+number)?|budget|deadline|boss|manager|team|company|"
+        rf"project|job|hometown|doctor|flight|appointment|wife|husband|partner)\s+(?:is|are)\s+(?:now\s+)?{_REST}",
+        "{name}'s {what} is {rest}",
+        0.6,
+    ),
+    _rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.55),
+    _rule(
+        "entity",
+        rf"(?P<what>(?:the|our)\s+[\w'’ -]{{2,60}}?)\s+(?:is|are|will\s+be)\s+(?:now\s+)?{_VALUE}",
+        "{what:c} is {rest}",
+        0.5,
+    ),
+    _rule(
+        "entity",
+        rf"(?P<what>[\w-]+(?:\s+(?:of|for)\s+(?:the\s+)?[\w-]+(?:\s+[\w-]+)?)?)\s+is\s+(?:now\s+)?"
+        rf"(?P<rest>on\s+(?:the\s+)?{_DATE}.*?)",
+        "{what:c} is {rest}",
+        0.5,
+    ),
+    _rule(
+        "decision",
+        rf"we(?:['’]re|\s+are)\s+{_ADVERB}going\s+with\s+{_REST}",
+        "It was decided to go with {rest}",
+        0.5,
+    ),
+    _rule(
+        "decision",
+        rf"(?P<who>i|we)(?:['’]ve|\s+have)?\s+{_ADVERB}(?P<verb>decided|agreed|settled|chose|committed)\s+{_REST}",
+        "{who} {verb} {rest}",
+        0.55,
+    ),
+    _rule(
+        "decision",
+        rf"(?P<who>i|we)(?:['’]ll|\s+will|\s+are\s+going\s+to|['’]re\s+going\s+to|\s+am\s+going\s+to|['’]m\s+going\s+to)\s+"
+        rf"(?P<verb>use|go\s+with|switch\s+to|move\s+to|stick\s+with|drop)\s+{_REST}",
+        "{who} decided to {verb} {rest}",
+        0.5,
+    ),
+    _rule(
+        "decision", rf"let['’]?s\s+(?P<verb>use|go\s+with|stick\s+with|switch\s+to)\s+{_REST}",
+        "It was decided to {verb} {rest}", 0.45,
+    ),
+    _rule("preference", rf"ich\s+(?:mag|liebe)\s+{_REST}", "{name} mag {rest}", 0.5),
+    _rule("preference", rf"ich\s+bevorzuge\s+{_REST}", "{name} bevorzugt {rest}", 0.5),
+    _rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.55),
+    _rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.55),
+    _rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.6),
+    _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.5),
+)  # fmt: skip
+
+_UNSURE = re.compile(
+    r"\b(?:if|wish|would|maybe|perhaps|might|could|should|used\s+to|when\s+i\s+was|pretend|imagine|suppose|guess|"
+    r"wenn|vielleicht|würde|könnte|falls)\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"^(?:who|what|when|where|why|how|which|do|does|did|can|could|is|are|will|would|should|was|wer|wie|wo|was|warum)\b",
+    re.IGNORECASE,
+)
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+_QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
+_CLAUSE = re.compile(
+    r",?\s+(?:but|because|since(?=\s+(?:i|it|we|they|he|she)\b)|although|though|so that|aber|weil|obwohl)\s+.*$"
+    r"|;\s.*$"
+    r"|,?\s+and\s+(?=(?:the|it|they|he|she|there|this|that|everything)\b).*$"
+    r"|,\s+(?:so|please|which|who|tell|keep|just|then|right)\b.*$"
+    r"|,\s+(?=[^,]*\b(?:is|are|was|were|will|gives?|has|have|i|me|we|us|they|them|it|you|he|she)\b).*$",
+    re.IGNORECASE,
+)
+"""What is said along with a statement, behind it."""
+_ALONG = re.compile(r"(?<=[!:])\s+|,\s+|\s+[–—-]+\s+")
+"""Where a statement may begin behind something else."""
+_OPEN = re.compile(r"[!:]$")
+_SINCE = re.compile(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
+_AND = re.compile(r",?\s+(?:and|und)\s+(?=(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
+_THEIRS = {
+    "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
+    "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
+}  # fmt: skip
+_FIRST_PERSON = re.compile(
+    r"\b(?:i['’](?:m|ve|ll|d)|i|me|my|mine|myself|am|our|us|we)\b(?!['’])", re.IGNORECASE
+)
+_GERMAN = re.compile(r"^(?:ich|wir|und|aber|also)\b|\b(?:ich|wir)\b", re.IGNORECASE)
+_TIMED = re.compile(
+    r"\b(?:right now|at the moment|today|tonight|for lunch|this morning|gerade|heute)\b", re.IGNORECASE
+)
+
+
+def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candidate]:
+    """The facts that patterns find in one message of a user, in its order, at most `most`.
+
+    Left out are questions, quotations, code, what is said with an if or a maybe, and what holds for the moment only.
+    The tag of a fact is the kind of its pattern.
+    """
+    found: dict[str, Candidate] = {}
+    plain = _QUOTED.sub('""', _QUOTED_LINE.sub("", _FENCED.sub(" ", text[:MOST_CHARS])))
+    for start, stop in spans(plain):
+        for one in _of_sentence(tidy(plain[start:stop]), speaker):
+            found.setdefault(one.text.casefold(), one)
+    return list(found.values())[:most]
+
+
+def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
+    if len(said) > LONGEST or said.endswith("?") or '""' in said or _ASKS.match(said):
+        return
+    for part in _AND.split(said):
+        begins = [0, *(cut.end() for cut in _ALONG.finditer(part))]
+        for begin in begins:
+            if one := _of_clause(part[:begin], part[begin:], speaker):
+                yield one
+                break
+
+
+def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
+    """What a statement tells that begins behind `before`: an if there holds for it, unless a colon ends that."""
+    clause = _SINCE.sub("", _CLAUSE.sub("", said).rstrip(" .!…"))
+    unsure = clause if _OPEN.search(before.rstrip()) else before + clause
+    if _UNSURE.search(unsure) or _TIMED.search(clause):
+        return None
+    for rule in RULES:
+        if found := rule.pattern.match(clause):
+            told = _told(rule, found, speaker, bool(_GERMAN.search(clause)))
+            return Candidate(told, rule.confidence, (rule.kind,)) if len(terms(told)) > 1 else None
+    return None
+
+
+def _told(rule: Rule, found: re.Match[str], speaker: str | None, german: bool) -> str:
+    name = speaker or ("Der Nutzer" if german else USER)
+    held = {key: value for key, value in found.groupdict().items() if value is not None}
+    held["rest"] = held["rest"] if german else _in_third_person(held["rest"])
+    who = held.get("who", "").lower()
+    if "verb" in held:
+        held["verb"] = _conjugated(" ".join(held["verb"].lower().split()), rule.tells)
+    tells = rule.tells.replace("{verb}s", "{verb}").replace("{verb:t}", "{verb}")
+    if "{what:c}" in tells:
+        tells = tells.replace("{what:c}", "{what}")
+        held["what"] = held["what"][0].upper() + held["what"][1:]
+    if who == "we":
+        tells = tells.replace("{who} {verb}", "It was {verb}").replace("{who} decided", "It was decided")
+        if held.get("verb") == "chose":
+            held["verb"] = "decided on"
+    return tells.format(name=name, **(held | {"who": name}))
+
+
+def _conjugated(verb: str, tells: str) -> str:
+    if "{verb:t}" in tells:
+        return verb[:-1] + ("et" if verb[-2] in "td" else "t")
+    if "{verb}s" not in tells:
+        return verb
+    if verb.endswith("y") and verb[-2] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "o")) else f"{verb}s"
+
+
+def _in_third_person(rest: str) -> str:
+    return _FIRST_PERSON.sub(lambda word: _THEIRS[word[0].lower().replace("’", "'")], rest)

@@ -1,0 +1,1 @@
+"""Search indexes over the rows: vectors and keywords."""

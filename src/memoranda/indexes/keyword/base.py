@@ -1,0 +1,101 @@
+"""The door to a word index: the lexical half of search, derived from the rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import EVERYTHING, Attributes, Filter
+from memoranda.storage.sql.base import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class WordDoc:
+    """One memory's text as words see it, and what filters see of it."""
+
+    seq: int
+    text: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatches:
+    """Best first: memory seqs (k,) and BM25 scores (k,) > 0. Equal scores are ordered by seq, ascending."""
+
+    seqs: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+
+NO_WORDS = WordMatches(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+class Words(ABC):
+    """Texts by tenant and memory, ranked by BM25 over any of the query's terms.
+
+    Terms are lower-cased, stemmed (English) and without stopwords, in texts and queries alike; a query of
+    nothing but stopwords finds nothing. Any string is a query: nothing in it is syntax. Calls are synchronous
+    and thread-safe: one thread writes, many search. A search begun after `put` or `remove` returned sees it.
+    """
+
+    inside: bool = False
+    """Whether words are written in the rows' own transaction, see `vector.base.Index`."""
+    shared: bool = False
+    """Whether other processes put into it too."""
+
+    @property
+    def identity(self) -> str:
+        """By what the rows' database knows the words that were kept in step last."""
+        return type(self).__name__
+
+    def within(self, connection: Connection) -> Words:
+        """The index as part of the transaction of `connection`, for one that is `inside`."""
+        return self
+
+    @property
+    @abstractmethod
+    def watermark(self) -> int:
+        """The revision up to which this index had taken every change when it was last made durable."""
+
+    @abstractmethod
+    def put(self, tenant: str, docs: Sequence[WordDoc]) -> None:
+        """Add the documents; an earlier document of the same seq is replaced."""
+
+    @abstractmethod
+    def remove(self, tenant: str, seqs: Sequence[int]) -> None:
+        """Take these memories out; unknown seqs are ignored."""
+
+    @abstractmethod
+    def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
+        """The `limit` best memories that hold any term of `query` and pass `where`; the filter applies
+        before the limit."""
+
+    @abstractmethod
+    def count(self, tenant: str) -> int:
+        """How many documents of the tenant are held."""
+
+    @abstractmethod
+    def flush(self, rev: int) -> None:
+        """Everything up to revision `rev` has been put; the index makes itself durable when it sees fit."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Purge: afterwards no file of the index holds a word of a removed text. Durable on return."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Drop everything; `watermark` is 0 again."""
+
+    @abstractmethod
+    def health(self) -> dict[str, object]:
+        """Facts for `doctor` and `stats`: backend, documents, bytes on disk."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Make the index durable at its last flushed revision and let go of files. Idempotent."""

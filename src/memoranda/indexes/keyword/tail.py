@@ -1,0 +1,138 @@
+"""Documents that are not committed yet, searched where they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.filters import EVERYTHING, Filter, matches
+from memoranda.indexes.keyword.bm25 import saturation, stored_length
+from memoranda.text.terms import terms
+
+Key = tuple[str, int]
+"""Tenant and seq: what names a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailDoc:
+    """One document as it waits to be committed. `fresh`: no earlier one of the key can be committed."""
+
+    tenant: str
+    seq: int
+    text: str
+    attributes: Mapping[str, Any]
+    fresh: bool
+
+
+class Tail:
+    """The changes since a commit: documents put and keys removed. Not thread-safe; its owner holds a lock.
+
+    Texts are analysed once each, when a search asks if not before. A slot is a document's place in the order of
+    putting; a slot that its key no longer points to is dead.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[Key, int | None] = {}
+        self._docs: list[TailDoc] = []
+        self._lengths: list[int] = []
+        self._postings: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self._hidden: dict[str, set[int]] = {}
+        self._live: Counter[str] = Counter()
+        self._tokens = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, doc: TailDoc, words: Sequence[str] | None = None) -> None:
+        """Take the document; an earlier one of its key is replaced. With `words`, the terms of its text, it is analysed
+        now."""
+        key = (doc.tenant, doc.seq)
+        slot = self._slots.get(key)
+        if slot is None:
+            self._live[doc.tenant] += 1
+        if not doc.fresh:
+            self._hidden.setdefault(doc.tenant, set()).add(doc.seq)
+        self._slots[key] = len(self._docs)
+        self._docs.append(doc)
+        if words is not None:
+            self._analyse(words)
+
+    def remove(self, key: Key) -> None:
+        """Note that the key is gone, here and in what is committed."""
+        if self._slots.get(key) is not None:
+            self._live[key[0]] -= 1
+        self._slots[key] = None
+        self._hidden.setdefault(key[0], set()).add(key[1])
+
+    def is_fresh(self, key: Key) -> bool:
+        """Whether the key's live document here has no committed forerunner."""
+        slot = self._slots.get(key)
+        return slot is not None and self._docs[slot].fresh
+
+    def changes(self) -> Iterator[tuple[Key, TailDoc | None]]:
+        """Every key changed, with its document, or None when it was removed."""
+        for key, slot in self._slots.items():
+            yield key, None if slot is None else self._docs[slot]
+
+    def hidden(self, tenant: str) -> Collection[int]:
+        """Seqs whose committed document, if there is one, no longer counts."""
+        return self._hidden.get(tenant, ())
+
+    def seqs(self, tenant: str) -> list[int]:
+        """Seqs of the tenant's live documents."""
+        return [seq for (owner, seq), slot in self._slots.items() if owner == tenant and slot is not None]
+
+    def live(self, tenant: str) -> int:
+        """How many documents of the tenant are live here."""
+        return self._live[tenant]
+
+    def lengths(self) -> tuple[int, int]:
+        """Documents of all tenants, dead ones included as in a committed segment, and the terms in them."""
+        self._analyse()
+        return len(self._docs), self._tokens
+
+    def holding(self, tenant: str, term: str, hidden: Collection[int]) -> int:
+        """How many live documents of the tenant hold the term, `hidden` seqs left out."""
+        self._analyse()
+        return sum(self._counts(slot, hidden) for slot, _ in self._postings.get((tenant, term), ()))
+
+    def search(
+        self,
+        tenant: str,
+        weights: Mapping[str, float],
+        average: float,
+        where: Filter,
+        hidden: Collection[int],
+    ) -> list[tuple[float, int]]:
+        """(score, seq) of each live document that holds a weighted term and passes, in no order.
+
+        `weights` are the terms' idf, `average` the mean document length; `hidden` seqs are left out.
+        """
+        self._analyse()
+        scores: dict[int, float] = {}
+        for term, weight in weights.items():
+            for slot, count in self._postings.get((tenant, term), ()):
+                part = weight * saturation(count, self._lengths[slot], average)
+                scores[slot] = scores.get(slot, 0.0) + part
+        found = []
+        for slot, score in scores.items():
+            doc = self._docs[slot]
+            if self._counts(slot, hidden) and (where is EVERYTHING or matches(where, doc.attributes)):
+                found.append((score, doc.seq))
+        return found
+
+    def _counts(self, slot: int, hidden: Collection[int]) -> bool:
+        doc = self._docs[slot]
+        return doc.seq not in hidden and self._slots[doc.tenant, doc.seq] == slot
+
+    def _analyse(self, last: Sequence[str] | None = None) -> None:
+        """Reads what was not read yet; `last` are the terms of the latest document."""
+        for slot in range(len(self._lengths), len(self._docs)):
+            doc = self._docs[slot]
+            words = last if last is not None and slot == len(self._docs) - 1 else terms(doc.text)
+            self._tokens += len(words)
+            self._lengths.append(stored_length(len(words)))
+            for term, count in Counter(words).items():
+                self._postings.setdefault((doc.tenant, term), []).append((slot, count))

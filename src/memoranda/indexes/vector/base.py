@@ -1,0 +1,142 @@
+"""The door to a vector index: derived data that can always be made again from the rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import EVERYTHING, Attributes, Filter
+from memoranda.storage.sql.base import Connection, Database
+
+Vectors = NDArray[np.float32]
+Vector = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBatch:
+    """Vectors to put, one row each.
+
+    `seqs` (n,) names the memory each vector belongs to; a memory longer than the embedder's input has
+    several rows with the same seq and `parts` 0, 1, 2, ... . `vectors` is (n, dim) float32 and need not be
+    normalised. `attributes[i]` is what filters see of row i.
+    """
+
+    seqs: Ids
+    parts: NDArray[np.int32]
+    vectors: Vectors
+    attributes: Sequence[Attributes]
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Best first: memory seqs (k,), cosines (k,) in [-1, 1], and the part that scored (k,).
+
+    A seq occurs once, with its best part. Equal scores are ordered by seq, ascending.
+    """
+
+    seqs: Ids
+    scores: NDArray[np.float32]
+    parts: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+
+NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an index lives beside what its URL says.
+
+    `folder` is its own to write in (None: keep nothing). `space` names the vector space, and with it a collection
+    or a table in a server that several spaces or products share. `database` holds the rows, for an index that can
+    live beside them.
+    """
+
+    folder: Path | None = None
+    space: str = "default"
+    database: Database | None = None
+
+
+class Index(ABC):
+    """Vectors of one dimension, by tenant and memory, filtered.
+
+    Calls are synchronous and thread-safe: one thread writes, many search. A search begun after `put` or
+    `remove` returned sees it. Cosine is the true cosine, whatever the vectors' lengths; a zero vector
+    has cosine 0 to everything.
+    """
+
+    dim: int
+    inside: bool = False
+    """Whether vectors are written in the rows' own transaction: then they are never behind, and `watermark`
+    means nothing. Such an index is written through `within`."""
+    shared: bool = False
+    """Whether other processes put into it too: its watermark then says nothing about their changes."""
+
+    @property
+    def identity(self) -> str:
+        """The place of its vectors, by which the rows' database knows the index that was kept in step last."""
+        return type(self).__name__
+
+    def within(self, connection: Connection) -> Index:
+        """The index as part of the transaction of `connection`, for one that is `inside`."""
+        return self
+
+    @property
+    @abstractmethod
+    def watermark(self) -> int:
+        """The revision up to which this index had taken every change when it was last made durable; 0
+        when it starts empty. The store replays everything after it at start."""
+
+    @abstractmethod
+    def put(self, tenant: str, batch: VectorBatch) -> None:
+        """Add the batch; earlier vectors of the same seqs are replaced as a whole.
+
+        Raises:
+            DimensionMismatch: vectors are not (n, dim).
+            InvalidInput: a vector holds NaN or infinity; nothing of the batch was added.
+        """
+
+    @abstractmethod
+    def remove(self, tenant: str, seqs: Sequence[int]) -> int:
+        """Take all vectors of these memories out; unknown seqs are ignored. Returns vectors removed."""
+
+    @abstractmethod
+    def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
+        """The `limit` memories nearest to `query` (dim,) among those that pass `where`. The filter applies
+        before the limit, so fewer come back only when fewer pass."""
+
+    @abstractmethod
+    def count(self, tenant: str, where: Filter = EVERYTHING) -> int:
+        """How many vectors of the tenant pass `where`."""
+
+    @abstractmethod
+    def flush(self, rev: int) -> None:
+        """Everything up to revision `rev` has been put. The index may make itself durable now or later; after
+        a reopening `watermark` is a revision it was told, or 0."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Give back what removed vectors still hold, in memory and on disk, and make the index durable."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Drop everything; `watermark` is 0 again."""
+
+    @abstractmethod
+    def health(self) -> dict[str, object]:
+        """Facts for `doctor` and `stats`: backend, vectors, tenants, bytes in memory and on disk."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Make the index durable at its last flushed revision and let go of files. Idempotent."""

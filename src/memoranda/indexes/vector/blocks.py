@@ -1,0 +1,82 @@
+"""The quantised prefix of a partition, as a row of blocks that never change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.indexes.vector.base import Vector, Vectors
+from memoranda.indexes.vector.growing import Mask, Slots
+from memoranda.indexes.vector.quantised import CALIBRATION_ROWS, Block, Engine
+
+BLOCK_ROWS = 262_144
+"""A full block. Growing one copies it, so this bounds what a sealing costs."""
+RECALIBRATE = 4
+"""A block is quantised anew when it has grown to this many times the rows it was fitted to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A block, the slot of its first row, and the rows there were when it was fitted."""
+
+    start: int
+    block: Block
+    fitted: int
+
+    @property
+    def end(self) -> int:
+        """The slot after its last row."""
+        return self.start + self.block.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks over the slots [0, sealed)."""
+
+    held: tuple[Sealed, ...] = ()
+
+    @property
+    def sealed(self) -> int:
+        """Slots covered."""
+        return self.held[-1].end if self.held else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in memory."""
+        return sum(piece.block.nbytes for piece in self.held)
+
+    def nearest(self, query: Vector, k: int, mask: Mask | None) -> tuple[Slots, NDArray[np.float32]]:
+        """Slots and approximate cosines of the `k` best of each block."""
+        found: list[tuple[Slots, NDArray[np.float32]]] = []
+        for piece in self.held:
+            allowed = None if mask is None else mask[piece.start : piece.end]
+            if allowed is None or allowed.any():
+                slots, scores = piece.block.nearest(query, k, allowed)
+                found.append((slots + piece.start, scores))
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        return np.concatenate([slots for slots, _ in found]), np.concatenate([scores for _, scores in found])
+
+    def cover(self, n: int, engine: Engine, rows: Vectors) -> Blocks:
+        """Blocks over the slots [0, n), of which `rows` holds the vectors. Full blocks are taken over."""
+        held = list(self.held)
+        open_block = held.pop() if held and held[-1].block.rows < BLOCK_ROWS else None
+        start = held[-1].end if held else 0
+        while start < n:
+            end = min(start + BLOCK_ROWS, n)
+            held.append(_grown(open_block, start, end, engine, rows))
+            open_block, start = None, end
+        return Blocks(tuple(held))
+
+
+def _grown(old: Sealed | None, start: int, end: int, engine: Engine, rows: Vectors) -> Sealed:
+    if old is not None and end - start < RECALIBRATE * old.fitted:
+        return Sealed(start, old.block.extended(rows[old.end : end]), old.fitted)
+    chosen = np.random.default_rng(end).choice(end, min(end, CALIBRATION_ROWS), replace=False)
+    block = engine.empty(rows[np.sort(chosen)])
+    return Sealed(start, block.extended(rows[start:end]), end - start)
+
+
+NO_BLOCKS = Blocks()

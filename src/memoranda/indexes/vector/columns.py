@@ -1,0 +1,132 @@
+"""The attributes of a partition's rows by key, and filters over them as masks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import AllOf, Attributes, Compare, Filter, Scalar
+from memoranda.indexes.vector.column import MISSING, Column
+from memoranda.indexes.vector.growing import Growing, Mask, Series
+from memoranda.indexes.vector.seqs import SeqColumn
+
+Arrays = dict[str, NDArray[Any]]
+SEQ = "$seq"
+
+
+class Columns:
+    """Every key's column. `mask` gives exactly what `filters.matches` says row by row, where `$seq` is the
+    row's sequence number."""
+
+    def __init__(self, seqs: SeqColumn) -> None:
+        self.seqs = seqs
+        self.by_key: dict[str, Column] = {}
+
+    def extend(self, start: int, rows: Sequence[Attributes]) -> None:
+        """Append the attributes of slots `start`, `start` + 1, ... ."""
+        for key in dict.fromkeys(chain.from_iterable(rows)):
+            if key == SEQ:
+                continue
+            column = self.by_key.get(key) or Column()
+            column.extend(start, [row.get(key) for row in rows])
+            self.by_key[key] = column
+
+    def mask(self, where: Filter, n: int) -> Mask | None:
+        """Which of the first `n` slots pass; None when all do."""
+        if isinstance(where, Compare):
+            return self._compare(where, n)
+        if isinstance(where, AllOf):
+            return self._all(where.parts, n)
+        mask = np.zeros(n, np.bool_)
+        for part in where.parts:
+            passed = self.mask(part, n)
+            if passed is None:
+                return None
+            mask |= passed
+        return mask
+
+    def _all(self, parts: Sequence[Filter], n: int) -> Mask | None:
+        mask: Mask | None = None
+        for part in parts:
+            passed = self.mask(part, n)
+            if passed is not None:
+                mask = passed if mask is None else mask & passed
+        return mask
+
+    def _compare(self, where: Compare, n: int) -> Mask | None:
+        column = self.seqs if where.key == SEQ else self.by_key.get(where.key)
+        values = where.value if isinstance(where.value, tuple) else (where.value,)
+        if where.op in ("eq", "ne", "in", "nin"):
+            if where.op in ("ne", "nin") and isinstance(column, Column) and not column.may_hold(values):
+                return None
+            equal = np.full(n, None in values) if column is None else column.equal(values, n)
+            return ~equal if where.op in ("ne", "nin") else equal
+        if column is None:
+            return np.zeros(n, np.bool_)
+        return column.ordered(where.op, cast(Scalar, where.value), n)
+
+    def take(self, slots: NDArray[np.int64], seqs: SeqColumn) -> Columns:
+        """The columns of these slots alone, renumbered in this order; keys that none of them has are gone."""
+        n = self.seqs.seqs.count
+        new_of = np.full(n, -1, np.int64)
+        new_of[slots] = np.arange(len(slots))
+        taken = Columns(seqs)
+        for key, column in self.by_key.items():
+            kept = column.take(slots, new_of)
+            if len(kept.labels.parts(n)[1]) or len(kept.numbers.parts(n)[1]):
+                taken.by_key[key] = kept
+        return taken
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(column.nbytes for column in self.by_key.values())
+
+    def dump(self, n: int) -> tuple[dict[str, Any], Arrays]:
+        """What `load` needs: JSON-able facts, and arrays by name."""
+        facts: dict[str, Any] = {}
+        arrays: Arrays = {}
+        for i, (key, column) in enumerate(self.by_key.items()):
+            for name, series in (("labels", column.labels), ("numbers", column.numbers)):
+                slots, values = series.parts(n)
+                arrays[f"{i}.{name}"] = values
+                if slots is not None:
+                    arrays[f"{i}.{name}.slots"] = slots
+            postings = [p.view() for p in column.elements.values()]
+            arrays[f"{i}.elements"] = np.concatenate([np.empty(0, np.uint32), *postings])
+            facts[key] = {
+                "strings": column.strings,
+                "elements": [
+                    [*element, len(p)] for element, p in zip(column.elements, postings, strict=True)
+                ],
+                "odd": list(column.odd.items()),
+            }
+        return facts, arrays
+
+    @classmethod
+    def load(cls, facts: dict[str, Any], arrays: Arrays, seqs: SeqColumn) -> Columns:
+        """The columns that `dump` described."""
+        columns = cls(seqs)
+        for i, (key, fact) in enumerate(facts.items()):
+            column = Column()
+            for text in fact["strings"]:
+                column._new_code(text)
+            column.labels = _series(arrays, f"{i}.labels", MISSING)
+            column.numbers = _series(arrays, f"{i}.numbers", np.nan)
+            column.odd = {int(slot): value for slot, value in fact["odd"]}
+            start = 0
+            for kind, value, count in fact["elements"]:
+                element: tuple[str, Hashable] = (kind, value)
+                column.elements[element] = Growing(np.uint32, arrays[f"{i}.elements"][start : start + count])
+                start += count
+            columns.by_key[key] = column
+        return columns
+
+
+def _series(arrays: Arrays, name: str, fill: object) -> Series:
+    values = arrays[name]
+    return Series(fill, values.dtype, arrays.get(f"{name}.slots"), values)

@@ -1,0 +1,432 @@
+"""Attributes as columns of a Lance table, and filters as SQL over them with the meaning of `filters.matches`.
+
+A memory's own fields are typed columns. Every other key becomes tokens of the `tags` list and, for what can be
+ordered, an entry of the `scalars` text. A token is the key with its length before it, one letter, the value:
+
+| letter | token |
+|---|---|
+| `?` | the key is there and not None |
+| `0` | None is an element of the list |
+| `b` `s` | a bool; a string |
+| `n` | a number, by its float |
+
+An entry is `\\1 key \\2 s value \\1` or `\\1 key \\2 n digits \\1`; the digits are in the order of the numbers. A
+row that this cannot hold (a control character in a string, a field of another type) is odd: its attributes are
+kept as JSON, `matches` is asked, and the SQL names the odd rows that pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, inf, isinf, isnan, nextafter
+from typing import Any
+
+import numpy as np
+
+from memoranda.errors import ConfigError
+from memoranda.filters import AllOf, AnyOf, Attributes, Compare, Filter, Scalar, matches
+from memoranda.indexes.vector.base import VectorBatch, Vectors
+from memoranda.indexes.vector.lance_options import MISSING
+from memoranda.storage.attributes import float_order, in_float_range
+from memoranda.text.memo import kept
+
+try:
+    import pyarrow as pa  # type: ignore[import-untyped]
+except ImportError as exc:
+    raise ConfigError("index.url", MISSING) from exc
+
+TEXTS = {
+    "$kind": "kind",
+    "$user_id": "user_id",
+    "$agent_id": "agent_id",
+    "$channel_id": "channel_id",
+    "$session_id": "session_id",
+    "$role": "role",
+    "$source": "source",
+}
+TIMES = {
+    "$occurred_at": "occurred_at",
+    "$valid_from": "valid_from",
+    "$invalid_at": "invalid_at",
+    "$archived_at": "archived_at",
+}
+SEQ = "$seq"
+OWN = frozenset([SEQ, *TEXTS, *TIMES])
+EXACT = 2**53
+"""Up to here a whole number is its own float, as equality asks."""
+RESIDUE = 0xFFFF
+SHORT = 100
+"""Characters. What shorter values become is remembered: most of them come again."""
+_MARKS = frozenset("\0\1\2")
+TRUE, FALSE = "(seq IS NOT NULL)", "(seq IS NULL)"
+SQL_OPS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def schema(dim: int) -> pa.Schema:
+    """The table's columns for vectors of `dim` dimensions."""
+    return pa.schema(
+        [
+            pa.field("tenant", pa.utf8(), nullable=False),
+            pa.field("seq", pa.int64(), nullable=False),
+            pa.field("part", pa.int32(), nullable=False),
+            pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
+            *(pa.field(name, pa.utf8()) for name in TEXTS.values()),
+            *(pa.field(name, pa.int64()) for name in TIMES.values()),
+            pa.field("tags", pa.list_(pa.utf8()), nullable=False),
+            pa.field("scalars", pa.utf8(), nullable=False),
+            pa.field("odd", pa.utf8()),
+        ]
+    )
+
+
+# --- rows ----------------------------------------------------------------------------------------------
+
+
+class Odd(Exception):
+    """The columns cannot hold this row."""
+
+
+def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
+    """The rows of the batch as the table holds them; `units` are its vectors at length 1."""
+    rows = batch.attributes
+    n = len(rows)
+    keys = set().union(*rows)
+    odd: set[int] = set()
+    own = [_texts(rows, key, odd) if key in keys else pa.nulls(n, pa.utf8()) for key in TEXTS]
+    own += [_times(rows, key, odd) if key in keys else pa.nulls(n, pa.int64()) for key in TIMES]
+    tags, ends, scalars = _tokens_of(rows, odd)
+    kept = [json.dumps(dict(row)) if i in odd else None for i, row in enumerate(rows)] if odd else None
+    dim = units.shape[1]
+    return pa.table(
+        [
+            pa.array([tenant]).take(pa.array(np.zeros(n, np.int32))),
+            pa.array(batch.seqs, pa.int64()),
+            pa.array(batch.parts, pa.int32()),
+            pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(units).reshape(-1)), dim),
+            *own,
+            pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(tags, pa.utf8())),
+            pa.array(scalars, pa.utf8()),
+            pa.nulls(n, pa.utf8()) if kept is None else pa.array(kept, pa.utf8()),
+        ],
+        schema=schema(dim),
+    )
+
+
+def _tokens_of(rows: Sequence[Attributes], odd: set[int]) -> tuple[list[str], list[int], list[str]]:
+    """The tags of all rows, where each row's end, and each row's scalars; rows that turn out odd have none."""
+    tags: list[str] = []
+    ends = [0]
+    scalars: list[str] = []
+    for i, row in enumerate(rows):
+        start = len(tags)
+        entries = ""
+        try:
+            for key, value in row.items():
+                if key not in OWN and value is not None:
+                    of_list = isinstance(value, list | tuple)
+                    some, entry = _of_list(key, value) if of_list else _encoded(key, value)
+                    tags += some
+                    entries += entry
+        except Odd:
+            odd.add(i)
+        if i in odd:
+            del tags[start:]
+            entries = ""
+        ends.append(len(tags))
+        scalars.append(entries)
+    return tags, ends, scalars
+
+
+def _texts(rows: Sequence[Attributes], key: str, odd: set[int]) -> pa.Array:
+    values: list[Any] = [row.get(key) for row in rows]
+    if set(map(type, values)) <= {str, type(None)}:
+        try:
+            return pa.array(values, pa.utf8())
+        except UnicodeEncodeError:  # half of a surrogate pair
+            pass
+    fits = [value is None or (isinstance(value, str) and _encodable(value)) for value in values]
+    return pa.array(_fitting(values, fits, odd), pa.utf8())
+
+
+def _times(rows: Sequence[Attributes], key: str, odd: set[int]) -> pa.Array:
+    values: list[Any] = [row.get(key) for row in rows]
+    fits = [value is None or (type(value) is int and -EXACT <= value <= EXACT) for value in values]
+    return pa.array(values if all(fits) else _fitting(values, fits, odd), pa.int64())
+
+
+def _fitting(values: Sequence[Any], fits: Sequence[bool], odd: set[int]) -> list[Any]:
+    odd.update(i for i, fit in enumerate(fits) if not fit)
+    return [value if fit else None for value, fit in zip(values, fits, strict=True)]
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _plain(text: str) -> bool:
+    """Whether the text can stand in `scalars`: none of its marks, nothing that UTF-8 lacks."""
+    return text.isprintable() or (_MARKS.isdisjoint(text) and _encodable(text))
+
+
+def _encoded(key: str, value: Any) -> tuple[Sequence[str], str]:
+    """The tags and the entry of a value that is no list."""
+    if isinstance(value, str | int | float) and (not isinstance(value, str) or len(value) <= SHORT):
+        return _encoded_often(key, value)
+    return _encoded_once(key, value)
+
+
+def _encoded_once(key: str, value: Any) -> tuple[Sequence[str], str]:
+    if not _plain(key):
+        raise Odd
+    prefix = prefix_of(key)
+    token = _token(prefix, value)
+    if token is None:
+        return (prefix + "?",), ""
+    if isinstance(value, bool):
+        return (prefix + "?", token), ""
+    entry = f"s{value}" if isinstance(value, str) else f"n{_digits(value)}"
+    return (prefix + "?", token), f"\1{key}\2{entry}\1"
+
+
+_encoded_often = kept(8_192, typed=True)(_encoded_once)
+
+
+def _of_list(key: str, values: Sequence[Any]) -> tuple[Sequence[str], str]:
+    if not _plain(key):
+        raise Odd
+    prefix = prefix_of(key)
+    tokens = (prefix + "0" if value is None else _token(prefix, value) for value in values)
+    return [prefix + "?", *(token for token in tokens if token is not None)], ""
+
+
+def prefix_of(key: str) -> str:
+    """What every token of this key begins with, and no token of another."""
+    return f"{len(key)}:{key}"
+
+
+def _token(prefix: str, value: Any) -> str | None:
+    """The token of a scalar; None when nothing equals it."""
+    if isinstance(value, bool):
+        return f"{prefix}b{value:d}"
+    if isinstance(value, str):
+        if not _plain(value):
+            raise Odd
+        return f"{prefix}s{value}"
+    if (isinstance(value, int) and in_float_range(value)) or (isinstance(value, float) and not isnan(value)):
+        return f"{prefix}n{float_order(value)}"
+    return None
+
+
+def _digits(value: int | float) -> str:
+    """The number as hex digits of its order: the float at or below it, and how far above that it is."""
+    low, residue = _split(value)
+    if residue > RESIDUE:
+        raise Odd
+    return f"{float_order(low) + 2**63:016x}{residue:04x}"
+
+
+def _split(value: int | float) -> tuple[float, int]:
+    if isinstance(value, float):
+        return value, 0
+    low = float(value)
+    if isinf(low) or low > value:
+        low = nextafter(low, -inf)
+    return low, value - int(low)
+
+
+def _bound(value: int | float) -> str:
+    """The digits that a number in a filter has. Beyond what rows can hold it stays between the same rows."""
+    if isinstance(value, int) and not in_float_range(value):
+        edge = nextafter(inf, 0) if value > 0 else -inf
+        return f"{float_order(edge) + 2**63:016x}{RESIDUE:04x}"
+    low, residue = _split(value)
+    return f"{float_order(low) + 2**63:016x}{min(residue, RESIDUE):04x}"
+
+
+# --- filters -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OddRow:
+    """A row that the columns could not hold."""
+
+    seq: int
+    part: int
+    attributes: Mapping[str, Any]
+
+
+def odd_rows(found: pa.Table) -> list[OddRow]:
+    """The rows of `seq`, `part` and `odd` columns."""
+    held = zip(*(found[name].to_pylist() for name in ("seq", "part", "odd")), strict=True)
+    return [OddRow(seq, part, json.loads(text)) for seq, part, text in held]
+
+
+def condition(tenant: str | None, where: Filter, odd: Sequence[OddRow] = ()) -> str:
+    """The SQL that rows of the tenant (None: every row) meet when they pass `where`; `odd` are all odd rows of the
+    tenant."""
+    own = [f"tenant = {quoted(tenant)}"] if tenant is not None else []
+    if where == AllOf(()):
+        return _both(own)
+    sql = _sql(where)
+    if odd:
+        sql = _either([_both(["odd IS NULL", sql]), _both(["odd IS NOT NULL", _named(where, odd)])])
+    return _both([*own, sql])
+
+
+def _named(where: Filter, odd: Sequence[OddRow]) -> str:
+    parts: dict[int, list[int]] = {}
+    for row in odd:
+        if matches(where, {**row.attributes, SEQ: row.seq}):
+            parts.setdefault(row.part, []).append(row.seq)
+    return _either([_both([f"part = {part}", f"seq IN ({listed(seqs)})"]) for part, seqs in parts.items()])
+
+
+def memories(tenant: str, seqs: Iterable[int]) -> str:
+    """The SQL that the rows of these memories meet."""
+    return f"tenant = {quoted(tenant)} AND seq IN ({listed(seqs)})"
+
+
+def listed(seqs: Iterable[int]) -> str:
+    """The numbers with commas between them."""
+    return ", ".join(map(str, seqs))
+
+
+def quoted(text: str) -> str:
+    """The text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _both(parts: Sequence[str]) -> str:
+    return _joined(parts, " AND ", TRUE)
+
+
+def _either(parts: Sequence[str]) -> str:
+    return _joined(parts, " OR ", FALSE)
+
+
+def _joined(parts: Sequence[str], word: str, empty: str) -> str:
+    """One expression in parentheses, balanced: a thousand conditions in a row would nest a thousand deep."""
+    if len(parts) <= 1:
+        return parts[0] if parts else empty
+    if len(parts) <= 8:
+        return f"({word.join(parts)})"
+    middle = len(parts) // 2
+    return f"({_joined(parts[:middle], word, empty)}{word}{_joined(parts[middle:], word, empty)})"
+
+
+def _sql(where: Filter) -> str:
+    if isinstance(where, AllOf):
+        return _both([_sql(part) for part in where.parts])
+    if isinstance(where, AnyOf):
+        return _either([_sql(part) for part in where.parts])
+    if where.op in SQL_OPS:
+        return _ordered(where)
+    values = where.value if isinstance(where.value, tuple) else (where.value,)
+    sql = _equal(where.key, values)
+    return f"(NOT {sql})" if where.op in ("ne", "nin") else sql
+
+
+def _equal(key: str, values: Sequence[Scalar]) -> str:
+    if key == SEQ:
+        return _among("seq", _wholes(values, 2**63 - 1), str)
+    if key in TEXTS:
+        texts = [value for value in values if isinstance(value, str) and _encodable(value)]
+        return _own_equal(TEXTS[key], values, texts, quoted)
+    if key in TIMES:
+        return _own_equal(TIMES[key], values, _wholes(values, EXACT), str)
+    if not _plain(key):
+        return TRUE if None in values else FALSE
+    prefix = prefix_of(key)
+    tokens = dict.fromkeys(_tokens(prefix, [value for value in values if value is not None]))
+    parts = [_has(tokens)] if tokens else []
+    if None in values:
+        parts += [_has([prefix + "0"]), f"(NOT {_has([prefix + '?'])})"]
+    return _either(parts)
+
+
+def _tokens(prefix: str, values: Iterable[Scalar]) -> Iterable[str]:
+    for value in values:
+        try:
+            token = _token(prefix, value)
+        except Odd:
+            continue
+        if token is not None:
+            yield token
+
+
+def _has(tokens: Iterable[str]) -> str:
+    listed = [quoted(token) for token in tokens]
+    if len(listed) == 1:
+        return f"array_has(tags, {listed[0]})"
+    return f"array_has_any(tags, [{', '.join(listed)}])"
+
+
+def _own_equal(
+    name: str, values: Sequence[Scalar], present: Sequence[Any], literal: Callable[[Any], str]
+) -> str:
+    parts = [f"({name} IS NOT NULL AND {_among(name, present, literal)})"] if present else []
+    if None in values:
+        parts.append(f"({name} IS NULL)")
+    return _either(parts)
+
+
+def _among(name: str, values: Sequence[Any], literal: Callable[[Any], str]) -> str:
+    if not values:
+        return FALSE
+    listed = [literal(value) for value in dict.fromkeys(values)]
+    return f"({name} = {listed[0]})" if len(listed) == 1 else f"({name} IN ({', '.join(listed)}))"
+
+
+def _wholes(values: Iterable[Scalar], most: int) -> list[int]:
+    """Those of the values that are whole numbers up to `most`, as ints."""
+    wholes = []
+    for value in values:
+        if not _is_number(value):
+            continue
+        number: Any = value
+        if isinstance(number, int) and most == EXACT and in_float_range(number):
+            number = float(number)
+        if (isinstance(number, int) or number.is_integer()) and -most <= number <= most:
+            wholes.append(int(number))
+    return wholes
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _ordered(where: Compare) -> str:
+    key, op, value = where.key, where.op, where.value
+    name = "seq" if key == SEQ else TIMES.get(key)
+    if isinstance(value, str):
+        if name is not None or not _encodable(value):
+            return FALSE
+        if key in TEXTS:
+            return f"({TEXTS[key]} IS NOT NULL AND {TEXTS[key]} {SQL_OPS[op]} {quoted(value)})"
+        return _entry(key, "s", op, value)
+    if not isinstance(value, int | float) or isinstance(value, bool) or value != value or key in TEXTS:
+        return FALSE
+    return _entry(key, "n", op, _bound(value)) if name is None else _whole_order(name, op, value)
+
+
+def _whole_order(name: str, op: str, value: int | float) -> str:
+    """A column of whole numbers against any number."""
+    if abs(value) >= 2**63:
+        passes = (value > 0) == (op in ("lt", "lte"))
+        return f"({name} IS NOT NULL)" if passes else FALSE
+    limit = floor(value) if op in ("gt", "lte") else ceil(value)
+    return f"({name} IS NOT NULL AND {name} {SQL_OPS[op]} {limit})"
+
+
+def _entry(key: str, letter: str, op: str, bound: str) -> str:
+    if not _plain(key):
+        return FALSE
+    mark = quoted(f"\1{key}\2{letter}")
+    value = f"split_part(split_part(scalars, {mark}, 2), '\1', 1)"
+    return f"(contains(scalars, {mark}) AND {value} {SQL_OPS[op]} {quoted(bound)})"

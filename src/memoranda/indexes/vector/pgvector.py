@@ -1,0 +1,352 @@
+"""Vectors in PostgreSQL, searched by the pgvector extension: beside the rows in their own database, or in another."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.errors import IndexUnavailable, StorageError
+from memoranda.filters import EVERYTHING, Filter
+from memoranda.indexes.ranking import best_parts
+from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
+from memoranda.indexes.vector.checks import batch_vectors, unit_query
+from memoranda.indexes.vector.floats import unit
+from memoranda.indexes.vector.pgtable import Table, options, own_database
+from memoranda.storage.sql.base import Connection
+from memoranda.storage.sql.jsonb import Condition, columns
+from memoranda.storage.sql.pgbinary import Binary, ints, vector, vectors
+
+T = TypeVar("T")
+NEVER_BEHIND = 1 << 62
+"""The watermark of an index in the rows' own transactions: beyond every revision, so that no minimum takes it."""
+CHUNK = 500
+"""Rows of one INSERT. The server works on one while the next is written down here."""
+REMEMBERED_SECONDS = 60.0
+"""For how long it is remembered that a scope is large; that only chooses between two ways to the same answer."""
+REMEMBERED = 10_000
+SCAN_TUPLES = (20_000, 400_000)
+"""Between these, how many entries an iterative scan may visit before it gives up and the exact way is taken."""
+SAVE_SECONDS = 1.0
+
+
+class PgvectorIndex(Index):
+    """Vectors of length 1 in a table of their own per space and dimension, with what filters see in columns.
+
+    `pgvector:` lives in the rows' database: vectors are written in the rows' own transaction and can never be
+    behind, so `flush` does nothing and `watermark` is beyond every revision. `pgvector:postgresql://host/name` is a
+    server beside rows that are elsewhere. Options follow in the URL's query, see `pgtable.options`.
+
+    A search is exact where few vectors pass its filter, and where no approximate index was built yet; see
+    `_Search`. The approximate index is built once the table has `build_at` rows, by a thread of this process and
+    without blocking writes, or by `maintain`. With `type=halfvec` vectors are kept, and cosines computed, with 11 bits.
+
+    Raises:
+        ConfigError: a wrong option, rows that are not in PostgreSQL, or an extension that is missing or too old.
+        IndexUnavailable: the server does not answer, or the index is closed.
+    """
+
+    shared = True
+
+    def __init__(self, url: str, dim: int, place: Place) -> None:
+        self.dim = dim
+        self._options, address = options(url, dim)
+        self.inside = not address
+        self._database = own_database(address, place.database)
+        self._table: Table | None = None
+        self._connection: Any = None
+        self._known: dict[tuple[str, Filter], float] = {}
+        self._rev = self._saved = 0
+        self._saved_at = time.monotonic()
+        self._closed = False
+        try:
+            with self._translated("opening"):
+                self._table = Table(self._options, place.space, dim, self._database, self.inside)
+                self._saved = self._rev = self._table.mark()
+        except BaseException:
+            self._let_go()
+            raise
+
+    @property
+    def identity(self) -> str:
+        database = "" if self.inside else f"{self._database.address.shown} "
+        return f"pgvector {database}{self._open_table.name}"
+
+    # --- transactions ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        if self._closed:
+            raise IndexUnavailable("The vector index is closed.")
+        try:
+            yield
+        except StorageError as exc:
+            raise IndexUnavailable(f"The vector index failed while {doing}: {exc}. Rows are safe.") from exc
+
+    def within(self, connection: Connection) -> Index:
+        """The same index, whose verbs are part of the open transaction."""
+        if not self.inside:
+            return self
+        bound = copy.copy(self)
+        bound._connection = connection
+        return bound
+
+    def _write(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
+        if self._connection is not None:  # errors are the transaction's, which may try again
+            return work(self._connection.raw)
+        with self._translated(doing):
+            return self._database.write(lambda c: work(c.raw), tenant=tenant).result()  # type: ignore[attr-defined]
+
+    def _read(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
+        if self._connection is not None:
+            return work(self._connection.raw)
+        with self._translated(doing):
+            return self._database.read(lambda c: work(c.raw), tenant, late=True)  # type: ignore[attr-defined]
+
+    @property
+    def _open_table(self) -> Table:
+        if self._closed or self._table is None:
+            raise IndexUnavailable("The vector index is closed.")
+        return self._table
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    @property
+    def watermark(self) -> int:
+        return NEVER_BEHIND if self.inside else self._saved
+
+    def put(self, tenant: str, batch: VectorBatch) -> None:
+        table = self._open_table
+        units = self._units(batch)
+        if not len(batch):
+            return
+        rows = _last_of_each(batch)
+        seqs = np.asarray(batch.seqs, np.int64)
+        held = list(batch.attributes)
+        chunks = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+        half = self._options.half
+
+        def arrays(some: NDArray[np.int64]) -> list[Binary | None]:
+            return [
+                ints(seqs[some]),
+                ints(batch.parts[some]),
+                vectors(table.array_type, table.element_type, units[some], half),
+                *columns(seqs[some], [held[i] for i in some.tolist()]),
+            ]
+
+        def work(raw: Any) -> None:
+            with raw.pipeline():
+                raw.execute(table.replace, [tenant, ints(np.unique(seqs)), int(seqs.min())])
+                for some in chunks:
+                    raw.execute(table.insert, [tenant, *arrays(some)])
+                self._note(raw)
+
+        self._write("adding vectors", tenant, work)
+        self._noted()
+        table.grew(len(rows))
+
+    def _units(self, batch: VectorBatch) -> NDArray[np.float32]:
+        return unit(batch_vectors(batch, self.dim))
+
+    def remove(self, tenant: str, seqs: Sequence[int]) -> int:
+        table = self._open_table
+        if not len(seqs):
+            return 0
+
+        def work(raw: Any) -> int:
+            gone = raw.execute(table.delete, [tenant, ints(list(seqs))]).rowcount
+            self._note(raw)
+            return int(gone)
+
+        gone = self._write("removing vectors", tenant, work)
+        self._noted()
+        return gone
+
+    def clear(self) -> None:
+        table = self._open_table
+
+        def work(raw: Any) -> None:
+            raw.execute(f"DELETE FROM {table.name}")
+            if not self.inside:
+                raw.execute(table.save_mark, [0])
+
+        self._write("clearing", None, work)
+        self._rev = self._saved = 0
+        self._known.clear()
+
+    def flush(self, rev: int) -> None:
+        self._open_table  # noqa: B018 - says so when closed
+        self._rev = max(rev, self._rev)
+        if not self.inside and time.monotonic() - self._saved_at > SAVE_SECONDS:
+            self._save()
+
+    def _note(self, raw: Any) -> None:
+        """The revision told last goes with the transaction that comes after it."""
+        if not self.inside and self._rev > self._saved:
+            raw.execute(self._open_table.save_mark, [self._rev])
+
+    def _noted(self) -> None:
+        if not self.inside:
+            self._saved, self._saved_at = self._rev, time.monotonic()
+
+    def _save(self) -> None:
+        if not self.inside and self._rev > self._saved:
+            self._write("saving", None, self._note)
+            self._noted()
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
+        table = self._open_table
+        asked = unit_query(query, self.dim)
+        if limit <= 0:
+            return NO_MATCHES
+        if self._connection is None:
+            table.look_again()
+        target = vector(table.element_type, asked, self._options.half)
+        search = _Search(self, table, tenant, target, limit, where)
+        return self._read("searching", tenant, search.run)
+
+    def is_large(self, raw: Any, tenant: str, where: Filter, bound: int) -> bool:
+        """Whether more than `bound` vectors pass, as counted now or in the last minute."""
+        known, now = self._known.get((tenant, where), 0.0), time.monotonic()
+        if known > now:
+            return True
+        condition, table = Condition(where, [tenant]), self._open_table
+        some = (
+            f"SELECT 1 FROM {table.name} WHERE tenant_id = $1::text AND ({condition.sql}) LIMIT {bound + 1}"
+        )
+        row = raw.execute(f"SELECT count(*) FROM ({some}) AS passing", condition.params).fetchone()
+        if row[0] <= bound:
+            return False
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[tenant, where] = now + REMEMBERED_SECONDS
+        return True
+
+    def count(self, tenant: str, where: Filter = EVERYTHING) -> int:
+        table, condition = self._open_table, Condition(where, [tenant])
+        sql = f"SELECT count(*) FROM {table.name} WHERE tenant_id = $1::text AND ({condition.sql})"
+        return int(
+            self._read("counting", tenant, lambda raw: raw.execute(sql, condition.params).fetchone()[0])
+        )
+
+    # --- upkeep ------------------------------------------------------------------------------------
+
+    def maintain(self) -> None:
+        """Builds the approximate index now if the table is large enough for one and has none."""
+        with self._translated("building the index"):
+            self._open_table.build_now()
+
+    def compact(self) -> None:
+        with self._translated("compacting"):
+            self._save()
+            self._database.vacuum([self._open_table.name], analyze=True).result()
+        self.maintain()
+
+    def health(self) -> dict[str, object]:
+        table = self._open_table
+        sql = f"SELECT count(*), count(DISTINCT tenant_id), pg_total_relation_size('{table.name}') FROM {table.name}"
+        held, tenants, size = self._read("counting", None, lambda raw: raw.execute(sql).fetchone())
+        with self._translated("looking"):
+            table.look_again(at_once=True)
+        return {
+            "backend": "pgvector",
+            "table": table.name,
+            "version": table.version,
+            "inside": self.inside,
+            "index": self._options.index if table.built else "none",
+            "vectors": held,
+            "tenants": tenants,
+            "bytes_in_memory": 0,
+            "bytes_on_disk": size,
+            "watermark": None if self.inside else self.watermark,
+        }
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        try:
+            self._save()
+        finally:
+            self._closed = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._table is not None:
+            self._table.cancel()
+        if not self.inside:
+            self._database.close()
+
+
+def _last_of_each(batch: VectorBatch) -> NDArray[np.int64]:
+    """The rows of the batch; of several for the same part of a memory, the last."""
+    if (np.diff(batch.seqs) > 0).all():
+        return np.arange(len(batch))
+    keys = np.stack((batch.seqs, batch.parts.astype(np.int64)), axis=1)
+    _, last = np.unique(keys[::-1], axis=0, return_index=True)
+    return len(keys) - 1 - last[::-1] if len(last) < len(keys) else np.arange(len(keys))
+
+
+class _Search:
+    """One search in one transaction, by the way that costs less.
+
+    Exact: every passing vector is compared, about 1 us each. By the approximate index: vectors come nearest first
+    until enough have passed, about 10 us for each that was visited, and more are visited the fewer pass. Whatever
+    the approximate way leaves short is searched exactly, so that fewer than `limit` come back only when fewer pass.
+    """
+
+    def __init__(
+        self, index: PgvectorIndex, table: Table, tenant: str, target: Binary, limit: int, where: Filter
+    ) -> None:
+        self._index = index
+        self._table = table
+        self._tenant = tenant
+        self._limit = limit
+        self._where = where
+        self._condition = Condition(where, [tenant, target])
+
+    def run(self, raw: Any) -> Matches:
+        """The answer."""
+        table = self._table
+        if table.built:
+            pool = self._limit + self._limit // 4 + 8
+            bound = table.exact_bound(pool)
+            if bound < table.rows and self._index.is_large(raw, self._tenant, self._where, bound):
+                found = self._near(raw, pool, bound)
+                if found is not None:
+                    return found
+        return self._exact(raw)
+
+    def _near(self, raw: Any, pool: int, bound: int) -> Matches | None:
+        low, high = SCAN_TUPLES
+        raw.execute(
+            self._table.near_settings(pool, min(high, max(low, 4 * pool * self._table.rows // bound)))
+        )
+        rows = self._ask(raw, self._table.near, pool)
+        found = best_parts(*rows, self._limit)
+        return found if len(found) == self._limit else None
+
+    def _exact(self, raw: Any) -> Matches:
+        """In the order of the answer, so that a longer list is only needed when several parts share a memory."""
+        pool = self._limit + 8
+        while True:
+            rows = self._ask(raw, self._table.exact, pool)
+            found = best_parts(*rows, self._limit)
+            if len(found) == self._limit or len(rows[0]) < pool:
+                return found
+            pool *= 4
+
+    def _ask(
+        self, raw: Any, sql: str, pool: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
+        asked = sql.format(where=self._condition.sql, limit=pool)
+        rows = raw.cursor(binary=True).execute(asked, self._condition.params).fetchall()
+        held = np.array(rows, np.float64).reshape(len(rows), 3)
+        seqs = np.array([row[0] for row in rows], np.int64)
+        return seqs, np.clip(-held[:, 2], -1, 1).astype(np.float32), held[:, 1].astype(np.int32)

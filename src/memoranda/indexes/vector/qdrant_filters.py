@@ -1,0 +1,246 @@
+"""Attributes as payload fields of a Qdrant point, and filters as Qdrant conditions with the meaning of `matches`.
+
+Every value of a key becomes a keyword of the field `tags`: the key with its length before it (so that no key can
+pose as another), a letter for the kind, the value.
+
+| letter | keyword |
+|---|---|
+| `?` | the key is there and not None |
+| `"` | the value is a string, not a list: strings have no ranges in Qdrant, see `Compiled` |
+| `0` | None is an element of the list |
+| `b` `s` `n` | a bool; a string; a number by its float |
+
+For the order comparisons a scalar number is two floats: `num.<key>`, the float nearest to it, and `rest.<key>`, what
+is left (absent when 0). An infinity, which JSON cannot say, is the largest float and a rest beyond all others. Ints of
+more than 105 bits that agree in their first 105 compare as equal; no memory holds one. `$seq` is the field `seq`.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import ceil, floor, isinf, isnan
+from sys import float_info
+from typing import Any
+
+from memoranda.filters import EVERYTHING, AllOf, AnyOf, Attributes, Compare, Filter, Scalar
+from memoranda.indexes.vector.qdrant_link import models
+from memoranda.text.memo import kept
+
+SEQ = "$seq"
+LONG = 200
+"""Characters of a keyword; a longer one is its hash."""
+RUN = 8
+"""From this many consecutive numbers on, a range stands for them."""
+EXACT = 2**53
+BEYOND = 1e300
+COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+OPPOSITE = {"gt": "lte", "gte": "lt", "lt": "gte", "lte": "gt"}
+STRICT = {"gt": "gt", "gte": "gt", "lt": "lt", "lte": "lt"}
+
+
+def tagged(tag: str) -> models.FieldCondition:
+    """Points that carry this keyword."""
+    return models.FieldCondition(key="tags", match=models.MatchValue(value=tag))
+
+
+NEVER = tagged("")
+EVER = models.Filter(must_not=[NEVER])
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """`condition` lets every point pass that the filter means. When not `exact` it also lets others pass, and
+    `matches` must decide on the attributes."""
+
+    condition: models.Condition
+    exact: bool = True
+
+
+def fields(attributes: Attributes, seq: int) -> dict[str, Any]:
+    """What a point's payload holds of its attributes: `tags`, `num`, `rest`, and all of them as JSON."""
+    held: dict[str, Any] = {key: plain(value) for key, value in attributes.items()}
+    held[SEQ] = seq
+    tags: list[str] = []
+    numbers: dict[str, float] = {}
+    rests: dict[str, float] = {}
+    for key, value in held.items():
+        if key == SEQ or value is None:
+            continue
+        tags.append(keyword(key, "?"))
+        tags.extend(_value_tags(key, value if isinstance(value, list) else [value]))
+        if isinstance(value, str):
+            tags.append(keyword(key, '"'))
+        split = None if isinstance(value, list) else halves(value)
+        if split is not None:
+            numbers[column(key)] = split[0]
+            if split[1]:
+                rests[column(key)] = split[1]
+    found: dict[str, Any] = {"tags": tags, "attributes": json.dumps(held)}
+    if numbers:
+        found["num"] = numbers
+    if rests:
+        found["rest"] = rests
+    return found
+
+
+def plain(value: Any) -> Any:
+    """The value as far as a filter can see it: scalars and lists of scalars; of anything else its presence, `{}`."""
+    if isinstance(value, list | tuple):
+        return [{} if isinstance(item, list | tuple) else plain(item) for item in value]
+    if value is None or isinstance(value, bool | str | float):
+        return value
+    return value if isinstance(value, int) and value.bit_length() < 1024 else {}
+
+
+def _value_tags(key: str, values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if value is None:
+            yield keyword(key, "0")
+        elif (tag := equal_tag(key, value)) is not None:
+            yield tag
+
+
+def equal_tag(key: str, value: Any) -> str | None:
+    """The keyword that points whose `key` equals `value` carry; None when nothing equals it."""
+    if isinstance(value, bool):
+        return keyword(key, "b", str(int(value)))
+    if isinstance(value, str):
+        return keyword(key, "s", value)
+    if isinstance(value, int | float) and (split := halves(value)) is not None:
+        return keyword(key, "n", split[0].hex() if abs(split[1]) < BEYOND else repr(float(value)))
+    return None
+
+
+def keyword(key: str, letter: str, value: str = "") -> str:
+    """The keyword, or its hash when it is long or UTF-8 cannot hold it."""
+    text = f"{len(key)}:{key}{letter}{value}"
+    data = text.encode("utf-8", "surrogatepass")
+    if len(text) <= LONG and (text.isascii() or data.decode("utf-8", "replace") == text):
+        return text
+    return "#" + blake2b(data, digest_size=24).hexdigest()
+
+
+@kept(4_096)
+def column(key: str) -> str:
+    """The key's name among the numbers: letters and digits, so that it can stand in a path."""
+    return "k" + blake2b(key.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def halves(value: Any) -> tuple[float, float] | None:
+    """A number as the float nearest to it and the rest; None for NaN and for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int):
+        if value.bit_length() >= 1024:
+            return None
+        near = float(value)
+        return near, float(value - int(near))
+    if isnan(value):
+        return None
+    if isinf(value):
+        return (float_info.max, BEYOND) if value > 0 else (-float_info.max, -BEYOND)
+    return value + 0.0, 0.0
+
+
+def compiled(where: Filter) -> Compiled:
+    """The filter as one condition."""
+    if isinstance(where, AllOf):
+        parts = [compiled(part) for part in where.parts if part != EVERYTHING]
+        condition = models.Filter(must=[part.condition for part in parts]) if parts else EVER
+        return Compiled(condition, all(part.exact for part in parts))
+    if isinstance(where, AnyOf):
+        parts = [compiled(part) for part in where.parts]
+        return Compiled(_any([part.condition for part in parts]), all(part.exact for part in parts))
+    if where.op in ("eq", "in"):
+        return Compiled(_equal(where.key, _values(where)))
+    if where.op in ("ne", "nin"):
+        return Compiled(models.Filter(must_not=[_equal(where.key, _values(where))]))
+    if isinstance(where.value, str) and where.key != SEQ:
+        return Compiled(tagged(keyword(where.key, '"')), exact=False)
+    return Compiled(_ordered(where.key, where.op, where.value))
+
+
+def _values(where: Compare) -> tuple[Scalar, ...]:
+    return where.value if isinstance(where.value, tuple) else (where.value,)
+
+
+def _any(conditions: Sequence[models.Condition]) -> models.Condition:
+    if not conditions:
+        return NEVER
+    return conditions[0] if len(conditions) == 1 else models.Filter(should=list(conditions))
+
+
+def _equal(key: str, values: Sequence[Scalar]) -> models.Condition:
+    if key == SEQ:
+        return with_seqs(_whole(values))
+    parts: list[models.Condition] = []
+    tags = [tag for value in values if value is not None and (tag := equal_tag(key, value)) is not None]
+    if len(tags) == 1:
+        parts.append(tagged(tags[0]))
+    elif tags:
+        parts.append(models.FieldCondition(key="tags", match=models.MatchAny(any=tags)))
+    if any(value is None for value in values):
+        parts += [tagged(keyword(key, "0")), models.Filter(must_not=[tagged(keyword(key, "?"))])]
+    return _any(parts)
+
+
+def _whole(values: Sequence[Scalar]) -> list[int]:
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [int(v) for v in numbers if -EXACT <= v <= EXACT and v == int(v)]
+
+
+def with_seqs(seqs: Iterable[int]) -> models.Condition:
+    """Points of these memories: ranges for runs of numbers, a list for the others."""
+    ordered = sorted(set(seqs))
+    breaks = [i for i in range(1, len(ordered)) if ordered[i] != ordered[i - 1] + 1]
+    parts: list[models.Condition] = []
+    single: list[int] = []
+    for start, end in zip([0, *breaks], [*breaks, len(ordered)], strict=True):
+        if end - start < RUN:
+            single.extend(ordered[start:end])
+        else:
+            parts.append(_range("seq", gte=ordered[start], lte=ordered[end - 1]))
+    if single:
+        parts.append(models.FieldCondition(key="seq", match=models.MatchAny(any=single)))
+    return _any(parts)
+
+
+def _range(field: str, **bounds: float) -> models.FieldCondition:
+    return models.FieldCondition(key=field, range=models.Range(**bounds))
+
+
+def _ordered(key: str, op: str, value: Any) -> models.Condition:
+    split = halves(value)
+    if split is None:
+        return NEVER
+    if key == SEQ:
+        return _ordered_seqs(op, value)
+    near, rest = split
+    field = f"num.{column(key)}"
+    if abs(near) < EXACT:  # every int near it is its own float
+        return _range(field, **{op: near})
+    tied = models.Filter(must=[_range(field, gte=near, lte=near), _rest(key, op, rest)])
+    return models.Filter(should=[_range(field, **{STRICT[op]: near}), tied])
+
+
+def _rest(key: str, op: str, rest: float) -> models.Condition:
+    field = f"rest.{column(key)}"
+    if COMPARE[op](0.0, rest):  # then points without a rest pass too
+        return models.Filter(must_not=[_range(field, **{OPPOSITE[op]: rest})])
+    return _range(field, **{op: rest})
+
+
+def _ordered_seqs(op: str, value: int | float) -> models.Condition:
+    bound = max(min(value, EXACT), -EXACT)
+    if op in ("gt", "gte"):
+        return _range("seq", gte=floor(bound) + 1 if op == "gt" else ceil(bound))
+    return _range("seq", lte=ceil(bound) - 1 if op == "lt" else floor(bound))

@@ -1,0 +1,82 @@
+"""The sequence number of every slot, and the way back from numbers to slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import Op, Scalar
+from memoranda.indexes.vector.column import COMPARE, bound, is_number
+from memoranda.indexes.vector.growing import Growing, Mask, Slots
+
+
+class SeqColumn:
+    """Sequence numbers by slot: mostly ascending, so a number is found by binary search.
+
+    `tops` is the running maximum; a slot below it is a straggler (a row that was updated), found by `late`.
+    """
+
+    def __init__(self, seqs: NDArray[np.int64] | None = None) -> None:
+        self.seqs = Growing(np.int64)
+        self.tops = Growing(np.int64)
+        self.late: dict[int, tuple[int, ...]] = {}
+        if seqs is not None:
+            self.extend(seqs)
+
+    def extend(self, seqs: NDArray[np.int64]) -> None:
+        """Append the numbers of the next slots."""
+        if not len(seqs):
+            return
+        start = self.seqs.count
+        tops = np.maximum.accumulate(seqs)
+        if start:
+            tops = np.maximum(tops, self.tops.view()[-1])
+        for i in np.flatnonzero(seqs < tops).tolist():
+            seq = int(seqs[i])
+            self.late[seq] = (*self.late.get(seq, ()), start + i)
+        self.tops.extend(tops)
+        self.seqs.extend(seqs)
+
+    def find(self, wanted: NDArray[np.int64], n: int) -> Slots:
+        """The slots below `n` that carry any of these numbers, ascending."""
+        tops, seqs = self.tops.view()[:n], self.seqs.view()[:n]
+        if not n or not len(wanted) or wanted.min() > tops[-1]:
+            return np.empty(0, np.int64)  # new rows, as almost always
+        wanted = np.unique(wanted)
+        first = np.searchsorted(tops, wanted, "left")
+        runs = np.searchsorted(tops, wanted, "right") - first
+        offsets = np.arange(int(runs.sum())) - np.repeat(np.cumsum(runs) - runs, runs)
+        slots = np.repeat(first, runs) + offsets
+        slots = slots[seqs[slots] == np.repeat(wanted, runs)]
+        if self.late:
+            late = [slot for seq in wanted.tolist() for slot in self.late.get(seq, ()) if slot < n]
+            slots = np.union1d(slots, np.array(late, np.int64))
+        return np.asarray(slots, np.int64)
+
+    def equal(self, values: Sequence[Scalar], n: int) -> Mask:
+        """Which of the first `n` slots carry any of the values."""
+        mask = np.zeros(n, np.bool_)
+        mask[self.find(whole_numbers(values), n)] = True
+        return mask
+
+    def ordered(self, op: Op, value: Scalar, n: int) -> Mask:
+        """Which of the first `n` slots compare so with the value."""
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return np.zeros(n, np.bool_)
+        near, limit = bound(op, value)
+        return np.asarray(COMPARE[near](self.seqs.view()[:n], limit), np.bool_)
+
+
+def _in_range(values: Sequence[Any]) -> bool:
+    return bool(min(values) >= -(2**63) and max(values) < 2**63)
+
+
+def whole_numbers(values: Sequence[Scalar]) -> NDArray[np.int64]:
+    """Those of the values that are whole numbers and can be sequence numbers."""
+    if set(map(type, values)) == {int} and _in_range(values):
+        return np.array(values, np.int64)
+    numbers = [v for v in values if is_number(v) and not isinstance(v, str | None) and -(2**63) <= v < 2**63]
+    return np.array([int(v) for v in numbers if v == int(v)], np.int64)

@@ -1,0 +1,185 @@
+"""Searching a sqlite-vec table beside the rows that filters see."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import EVERYTHING, Filter, matches
+from memoranda.indexes.ranking import best_parts, cosines
+from memoranda.indexes.vector.base import Matches, Vector
+from memoranda.indexes.vector.sqlite_where import condition
+
+MOST_NEAREST = 4096
+"""The largest k that sqlite-vec takes."""
+MARGIN = 1e-5
+"""How far apart the distance that made a list and the score computed from its vectors may be."""
+GATHER_SHARE = 20
+"""Reading one vector by its id costs 3.3 us; a search that passes over it .15 us, and .4 us more to look at it."""
+SAMPLE = 48
+WIDE = 0.4
+"""From this share of passing rows on, searching all and dropping the others is the shorter way."""
+
+TENANT = """
+SELECT generation, id,
+    EXISTS (SELECT 1 FROM records WHERE tenant = tenants.id AND zero = 1),
+    EXISTS (SELECT 1 FROM records WHERE tenant = tenants.id AND original IS NOT NULL),
+    (SELECT max(id) FROM records)
+FROM tenants, about WHERE name = ?
+"""
+NEAREST = """
+SELECT records.seq, records.part, near.vector, {hit} FROM (
+    SELECT rowid AS id, vector FROM vectors{generation} WHERE vector MATCH ? AND k = ? AND tenant = ? {among}) AS near
+CROSS JOIN records ON records.id = near.id
+"""
+GATHER = """
+SELECT records.seq, records.part, one.vector FROM json_each(?) AS wanted
+CROSS JOIN records ON records.id = wanted.value CROSS JOIN vectors{generation} AS one ON one.rowid = records.id
+"""
+
+Candidates = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]
+"""Seqs, exact cosines, parts."""
+
+
+class Asked(NamedTuple):
+    """One question as SQL: the tenant's number, the table of its vectors, and which rows pass.
+
+    `passing` completes `SELECT ... FROM records WHERE`; there is one for rows held as columns and, when the tenant
+    has any, one for those that kept their attributes. `hit` says of a single row whether it passes.
+    """
+
+    generation: int
+    tenant: int
+    zeros: bool
+    last: int
+    everything: bool
+    passing: list[tuple[str, list[Any]]]
+    hit: tuple[str, list[Any]]
+
+    def select(self, what: str, more: str = "") -> tuple[str, list[Any]]:
+        """`what` of every row that passes, and is `more`."""
+        sql = " UNION ALL ".join(f"SELECT {what} FROM records WHERE {sql}{more}" for sql, _ in self.passing)
+        return sql, [value for _, values in self.passing for value in values]
+
+
+class Search:
+    """The `limit` memories nearest to a vector of length 1, among the rows that a question is about."""
+
+    def __init__(self, db: Any, asked: Asked, vector: Vector, limit: int) -> None:
+        self._db = db
+        self._asked = asked
+        self._vector = vector
+        self._blob = vector.tobytes()
+        self._limit = limit
+        self._pool = limit + limit // 4 + 8
+
+    def matches(self) -> Matches:
+        """By the way that costs least: read the few that pass, pass over many, or search everything."""
+        if self._asked.everything:
+            return self._widen("", [])
+        share = self._share()
+        if share >= WIDE:
+            found = self._among_all(min(MOST_NEAREST, int(self._pool / share * 1.2)))
+            if found is not None:
+                return found
+        sql, values = self._asked.select("id")
+        count, ids = self._db.execute(
+            f"SELECT count(*), json_group_array(id) FROM ({sql})", values
+        ).fetchone()
+        if count <= self._asked.last // GATHER_SHARE + 1:
+            return best_parts(*self._gather(ids), self._limit)
+        return self._widen("AND rowid IN (SELECT value FROM json_each(?))", [ids])
+
+    def _share(self) -> float:
+        """About which part of the tenant's rows passes, by a sample of all rows."""
+        asked, last = self._asked, self._asked.last
+        some = (
+            range(1, last + 1) if last <= SAMPLE else [random.randrange(1, last + 1) for _ in range(SAMPLE)]
+        )
+        sql, values = asked.hit
+        marks = ", ".join(map(str, some))
+        (share,) = self._db.execute(
+            f"SELECT avg({sql}) FROM records WHERE id IN ({marks}) AND +tenant = ?", [*values, asked.tenant]
+        ).fetchone()
+        return share or 0.0
+
+    def _among_all(self, pool: int) -> Matches | None:
+        """The answer if it is among the `pool` nearest of all rows."""
+        seqs, scores, parts, passed = self._nearest(pool, *self._asked.hit)
+        found = best_parts(seqs[passed], scores[passed], parts[passed], self._limit)
+        settled = len(found) == self._limit and found.scores[-1] > scores.min() + MARGIN
+        return found if settled or len(seqs) < pool else None
+
+    def _widen(self, among: str, values: list[Any]) -> Matches:
+        """Lists ever more of the nearest, until none beyond the list can belong: several parts of one memory take
+        one place, and vectors beyond the list may tie with the last place."""
+        pool = self._pool
+        while pool <= MOST_NEAREST:
+            seqs, scores, parts, _ = self._nearest(pool, "1", [], among, values)
+            found = best_parts(seqs, scores, parts, self._limit)
+            settled = len(found) == self._limit and found.scores[-1] > scores.min() + MARGIN
+            if settled or len(seqs) < pool:
+                return found
+            pool *= 4
+        sql, values = self._asked.select("id")
+        (ids,) = self._db.execute(f"SELECT json_group_array(id) FROM ({sql})", values).fetchone()
+        return best_parts(*self._gather(ids), self._limit)
+
+    def _nearest(
+        self, pool: int, hit: str, hits: list[Any], among: str = "", values: list[Any] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32], NDArray[np.bool_]]:
+        sql = NEAREST.format(generation=self._asked.generation, hit=hit, among=among)
+        asked = [*hits, self._blob, pool, self._asked.tenant, *(values or [])]
+        rows = self._db.execute(sql, asked).fetchall()
+        return *self._scored(rows), np.array([row[3] for row in rows], np.bool_)
+
+    def _gather(self, ids: str) -> Candidates:
+        sql = GATHER.format(generation=self._asked.generation)
+        return self._scored(self._db.execute(sql, (ids,)).fetchall())
+
+    def _scored(self, rows: list[Any]) -> Candidates:
+        vectors = np.frombuffer(b"".join([row[2] for row in rows]), np.float32).reshape(-1, len(self._vector))
+        seqs = np.array([row[0] for row in rows], np.int64)
+        parts = np.array([row[1] for row in rows], np.int32)
+        return seqs, cosines(vectors, self._vector), parts
+
+
+def ask(db: Any, tenant: str, where: Filter) -> Asked | None:
+    """The question as SQL; None when there is no such tenant."""
+    held = db.execute(TENANT, (tenant_name(tenant),)).fetchone()
+    if held is None:
+        return None
+    generation, owner, zeros, odd, last = held
+    everything = where == EVERYTHING
+    sql, values = ("1", []) if everything else condition(where)
+    mine = "tenant = ?"
+    if everything or not odd:
+        passing = [(f"{mine} AND ({sql})", [owner, *values])]
+        hit = (f"({sql}) IS TRUE", values)
+    else:
+        db.create_function("passes", 1, lambda kept: matches(where, json.loads(kept)))
+        passing = [
+            (f"{mine} AND original IS NULL AND ({sql})", [owner, *values]),
+            (f"{mine} AND original IS NOT NULL AND passes(original)", [owner]),
+        ]
+        hit = (f"CASE WHEN original IS NULL THEN ({sql}) IS TRUE ELSE passes(original) END", values)
+    return Asked(generation, owner, bool(zeros), last or 0, everything, passing, hit)
+
+
+def unscored(db: Any, asked: Asked, limit: int, more: str = "") -> Matches:
+    """The first memories that pass, each with cosine 0."""
+    sql, values = asked.select("seq, part", more)
+    rows = db.execute(
+        f"SELECT seq, min(part) FROM ({sql}) GROUP BY seq ORDER BY seq LIMIT ?", [*values, limit]
+    ).fetchall()
+    seqs, parts = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
+    return Matches(seqs, np.zeros(len(rows), np.float32), parts.astype(np.int32))
+
+
+def tenant_name(tenant: str) -> bytes:
+    """The tenant as the file has it: its bytes, so that no two are one."""
+    return tenant.encode("utf-8", "surrogatepass")

@@ -1,0 +1,118 @@
+"""Who may see, fill and delete which files and stores. What may not be seen does not exist (404)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from memoranda.errors import Forbidden, NotFound
+from memoranda.knowledge.records import FileRow, StoreRow
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import owns, sees_all
+from memoranda.store.ids import listed
+from memoranda.types import Subject
+
+
+def sees_file(subject: Subject, row: FileRow) -> bool:
+    """Whether a file of the subject's tenant is its own or nobody's."""
+    return owns(subject, row.user_id)
+
+
+def file_condition(subject: Subject) -> tuple[str, list[Any]]:
+    """The files that a subject sees, as SQL over `files f`."""
+    if sees_all(subject):
+        return "TRUE", []
+    return "(f.user_id IS NULL OR f.user_id = ?)", [subject.user_id]
+
+
+def store_condition(subject: Subject) -> tuple[str, list[Any]]:
+    """The stores of its tenant that a subject sees, as SQL over `vector_stores v`."""
+    if sees_all(subject):
+        return "TRUE", []
+    sql = (
+        "(v.user_id IS NULL OR v.user_id = ? OR v.sharing <> 'private' OR EXISTS (SELECT 1 FROM store_writers w"
+        " WHERE w.tenant_id = v.tenant_id AND w.store_id = v.id AND w.user_id = ?))"
+    )
+    return sql, [subject.user_id, subject.user_id]
+
+
+def stores_seen(c: Connection, subject: Subject, ids: Sequence[str]) -> dict[str, StoreRow]:
+    """The stores among `ids` that the subject may read, by id: its tenant's, then those shared with everyone, for
+    which the transaction must not be bound to one tenant."""
+    rows = (StoreRow._make(row) for row in c.all("stores_by_id", [subject.tenant_id, listed(ids)]))
+    found = {row.id: row for row in _visible(c, subject, rows)}
+    rest = [id_ for id_ in ids if id_ not in found]
+    if rest:
+        shared = (StoreRow._make(row) for row in c.all("shared_stores", [listed(rest)]))
+        found |= {row.id: row for row in shared}
+    return found
+
+
+def _visible(c: Connection, subject: Subject, rows: Iterable[StoreRow]) -> list[StoreRow]:
+    held = list(rows)
+    if sees_all(subject):
+        return held
+    open_ = [row for row in held if owns(subject, row.user_id) or row.sharing != "private"]
+    closed = [row for row in held if row not in open_]
+    return open_ + [row for row in closed if is_writer(c, subject, row)]
+
+
+def is_writer(c: Connection, subject: Subject, row: StoreRow) -> bool:
+    """Whether the store's owner lets the subject write."""
+    if subject.user_id is None or row.tenant_id != subject.tenant_id:
+        return False
+    writers = c.all("writers_of", [row.tenant_id, listed([row.id])])
+    return any(user == subject.user_id for _, user in writers)
+
+
+def store_seen(c: Connection, subject: Subject, id_: str) -> StoreRow:
+    """A store that the subject may read.
+
+    Raises:
+        NotFound: there is none for this subject.
+    """
+    row = stores_seen(c, subject, [id_]).get(id_)
+    if row is None:
+        raise NotFound(f"no vector store {id_!r}")
+    return row
+
+
+def store_local(c: Connection, subject: Subject, id_: str) -> StoreRow:
+    """A store of the subject's own tenant.
+
+    Raises:
+        NotFound: there is none for this subject.
+        Forbidden: it is another tenant's, shared to be read.
+    """
+    row = store_seen(c, subject, id_)
+    if row.tenant_id != subject.tenant_id:
+        raise Forbidden(f"the vector store {id_!r} is another tenant's, shared to be read")
+    return row
+
+
+def store_filled(c: Connection, subject: Subject, id_: str) -> StoreRow:
+    """A store whose files the subject may add and remove.
+
+    Raises:
+        NotFound: there is none for this subject.
+        Forbidden: it is another's, shared to be read.
+    """
+    row = store_seen(c, subject, id_)
+    own = row.tenant_id == subject.tenant_id and owns(subject, row.user_id)
+    if not own and not is_writer(c, subject, row):
+        raise Forbidden(f"the vector store {id_!r} is shared to be read; its owner can make you a writer")
+    return row
+
+
+def store_owned(c: Connection, subject: Subject, id_: str) -> StoreRow:
+    """A store that is the subject's to change and delete.
+
+    Raises:
+        NotFound: there is none for this subject.
+        Forbidden: it is another's, or the tenant's.
+    """
+    row = store_seen(c, subject, id_)
+    mine = row.user_id is not None and row.user_id == subject.user_id
+    if row.tenant_id != subject.tenant_id or not (sees_all(subject) or mine):
+        raise Forbidden(f"only the owner of the vector store {id_!r}, or an admin, may do this")
+    return row

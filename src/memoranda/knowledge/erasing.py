@@ -1,0 +1,146 @@
+"""Forgetting documents: files with their bytes and chunks, uploads under way, stores that are left empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from memoranda.errors import NotFound
+from memoranda.filters import Compare
+from memoranda.knowledge.files import remove_file
+from memoranda.knowledge.removal import STEP
+from memoranda.storage.sql.base import Connection
+from memoranda.store import listing
+from memoranda.store.core import Core
+from memoranda.store.forgetting import Forgetting, removed, told_by
+from memoranda.store.rows import CHUNK
+from memoranda.text.json import compact_json
+from memoranda.text.phrase import Phrase
+
+
+class Erasing:
+    """The erasers of files, uploads and stores."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        core.erasers += [self.files, self.uploads, self.stores]
+
+    # --- files -------------------------------------------------------------------------------------
+
+    async def files(self, run: Forgetting) -> None:
+        """Files of who is meant; with a phrase, those that hold it: in their chunks, their bytes, their name."""
+        aim = run.aim
+        if not aim.rooms:
+            return
+        where = aim.condition(user="user_id", time="created_at")
+        if where is None:
+            return
+        holding = set() if aim.text is None else await run.threads.run(self._in_chunks, run, aim.text)
+        async for page in run.pages("files", "seq, id, filename", where):
+            for _, id_, name in page:
+                if aim.text is None or id_ in holding or await self._holds(run, aim.text, id_, name):
+                    await self._erase(run, id_)
+
+    def _in_chunks(self, run: Forgetting, phrase: Phrase) -> set[str]:
+        """The files some of whose chunks, or places in a store, hold the phrase."""
+        db, tenant = run.store.db, run.aim.tenant
+        sources = set[int]()
+        for rows in listing.scan(db, tenant, Compare("$kind", "eq", CHUNK)):
+            held = [row.seq for row in rows if told_by(row, phrase)]
+            if held:
+                listed = compact_json(held)
+                found = db.read(lambda c, some=listed: c.all("places_of_chunks", [tenant, some]), tenant)  # type: ignore[misc]
+                sources |= {place[1] for place in found}
+        sql = "SELECT seq, file_id, attributes, notes, title, error_message FROM store_files WHERE tenant_id = ?"
+        return {
+            file_id
+            for seq, file_id, attributes, notes, *texts in db.read(lambda c: c.select(sql, [tenant]), tenant)
+            if seq in sources or phrase.within(*texts) or phrase.within_json(attributes, notes)
+        }
+
+    async def _holds(self, run: Forgetting, phrase: Phrase, id_: str, name: str) -> bool:
+        return phrase.within(name) or await run.threads.run(self._in_bytes, run.aim.tenant, id_, phrase)
+
+    def _in_bytes(self, tenant: str, id_: str, phrase: Phrase) -> bool:
+        """Whether bytes that are text hold the phrase."""
+        try:
+            raw = b"".join(self.core.blobs.read(tenant, id_))
+        except NotFound:
+            return False
+        wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+        return phrase.within(raw.decode("utf-16" if wide else "utf-8", "replace"))
+
+    async def _erase(self, run: Forgetting, id_: str) -> None:
+        """One file: its row and its places first, so that no search shows it; then chunks, and bytes last."""
+        tenant, core = run.aim.tenant, self.core
+        places: list[Any] = await run.threads.run(
+            run.store.db.read, lambda c: c.all("places_of_file", [tenant, id_]), tenant
+        )
+        await run.change(lambda w: {"files": int(remove_file(w.c, core, tenant, id_))})
+        for store_id, attached in places:
+            key = [tenant, attached, STEP]
+            while rows := await run.threads.run(
+                run.store.db.read,
+                lambda c, key=key: c.all("chunks_of_attachment", key),
+                tenant,
+            ):
+                seqs = [int(seq) for (seq,) in rows]
+                await run.change(lambda w, seqs=seqs: removed(w, seqs, "chunks"))  # type: ignore[misc]
+            gone = [tenant, store_id, attached]
+            await run.change(lambda w, gone=gone: _settled(w.c, gone))  # type: ignore[misc]
+        await run.threads.run(core.blobs.delete, tenant, id_)
+        run.ids.add(id_)
+
+    # --- uploads -----------------------------------------------------------------------------------
+
+    async def uploads(self, run: Forgetting) -> None:
+        """Uploads that wait for their parts, with the parts that came."""
+        aim = run.aim
+        where = aim.condition(user="user_id", time="created_at") if aim.rooms else None
+        async for page in run.pages("uploads", "id, filename", where, "id"):
+            for id_, name in page:
+                parts = await run.threads.run(self._parts, aim.tenant, id_)
+                if aim.text is not None and not await self._some(run, aim.text, name, parts):
+                    continue
+                await run.change(lambda w, i=id_: {"uploads": w.c.run("drop_upload", [w.tenant, i])})  # type: ignore[misc]
+                for part in parts:
+                    await run.threads.run(self.core.blobs.delete, aim.tenant, part)
+
+    def _parts(self, tenant: str, upload: str) -> list[str]:
+        rows = self.core.store.db.read(lambda c: c.all("parts_of", [tenant, upload]), tenant)
+        return [str(row[0]) for row in rows]
+
+    async def _some(self, run: Forgetting, phrase: Phrase, name: str, parts: Sequence[str]) -> bool:
+        if phrase.within(name):
+            return True
+        for part in parts:
+            if await run.threads.run(self._in_bytes, run.aim.tenant, part, phrase):
+                return True
+        return False
+
+    # --- stores ------------------------------------------------------------------------------------
+
+    async def stores(self, run: Forgetting) -> None:
+        """Stores of users who are forgotten as a whole, once no file is in them; what describes a store, where it holds
+        the phrase."""
+        aim = run.aim
+        if not (aim.whole or (aim.rooms and aim.text is not None)):
+            return
+        where = replace(aim, since=None, until=None).condition(user="user_id")
+        async for page in run.pages("vector_stores", "seq, id, name, description, metadata", where):
+            for _, id_, name, description, metadata in page:
+                if aim.text is None:
+                    await run.change(lambda w, i=id_: _dropped(w.c, w.tenant, i))  # type: ignore[misc]
+                elif aim.text.within(name, description) or aim.text.within_json(metadata):
+                    await run.change(lambda w, i=id_: {"stores": w.c.run("blank_store", [w.tenant, i])})  # type: ignore[misc]
+
+
+def _settled(c: Connection, place: Sequence[Any]) -> dict[str, int]:
+    c.run("drop_removing", place)
+    return {}
+
+
+def _dropped(c: Connection, tenant: str, id_: str) -> dict[str, int]:
+    held = c.one("count_store_files", [tenant, id_])
+    return {"stores": c.run("drop_store", [tenant, id_]) if held is None or not held[0] else 0}

@@ -1,0 +1,147 @@
+"""What goes by itself: files and stores whose time is over, uploads nobody finished, bytes that belong to nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from memoranda.clock import now_micros
+from memoranda.errors import MemorandaError
+from memoranda.knowledge.files import remove_file
+from memoranda.knowledge.removal import REMOVE_JOB, empty, queue
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.ids import listed
+
+log = logging.getLogger("memoranda.knowledge")
+EVERY = 30.0
+"""Seconds between two looks."""
+SWEEP_EVERY = 3_600.0
+LEFTOVER_AFTER = 2 * 3_600.0
+"""Seconds after which bytes without a row are swept: longer than any upload takes to get its row."""
+AT_ONCE = 100
+ENDED_FOR = 86_400
+"""Seconds beyond its time for which an upload that has ended is known."""
+
+
+class Expiry:
+    """Looks at the clock again and again. Every process may: what two of them find is taken away once."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._swept_at = 0
+
+    async def watch(self) -> None:
+        """Looks every `EVERY` seconds, until it is cancelled."""
+        while True:
+            await asyncio.sleep(EVERY * random.uniform(0.8, 1.2))
+            await self.look()
+
+    async def look(self) -> None:
+        """Takes away what has expired by now. What cannot be taken away is tried again at the next look, and keeps
+        nothing else."""
+        now = now_micros()
+        await self._each("expired_files", self._file, now)
+        await self._each("idle_stores", self._store, now)
+        await self._each("expired_uploads", self._upload, now)
+        await self._tried(self._forget(now))
+        if self._swept_at + SWEEP_EVERY * 1_000_000 <= now:
+            self._swept_at = now
+            await self._tried(self.sweep())
+
+    async def _each(self, name: str, end: Callable[[str, str], Coroutine[Any, Any, None]], now: int) -> None:
+        async def work() -> None:
+            for tenant, id_ in await self._due(name, now):
+                await self._tried(end(tenant, id_))
+
+        await self._tried(work())
+
+    async def _tried(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except MemorandaError as exc:
+            log.warning("what has expired stays for now: %s", exc)
+        except Exception:  # whatever it is: the look must go on, and the next one come
+            log.exception("what has expired stays for now")
+
+    async def _due(self, name: str, now: int) -> list[tuple[str, str]]:
+        rows = await self.core.threads.run(self.core.store.db.read, lambda c: c.all(name, [now, AT_ONCE]))
+        return [(tenant, id_) for tenant, id_ in rows]
+
+    async def _file(self, tenant: str, id_: str) -> None:
+        def work(c: Connection) -> None:
+            remove_file(c, self.core, tenant, id_)
+
+        await self._write(tenant, work)
+        await self.core.threads.run(self.core.blobs.delete, tenant, id_)
+
+    async def _store(self, tenant: str, id_: str) -> None:
+        def work(c: Connection) -> None:
+            if c.run("expire_store", [tenant, id_]):
+                empty(c, self.core, tenant, id_)
+
+        await self._write(tenant, work)
+
+    async def _upload(self, tenant: str, id_: str) -> None:
+        await end_upload(self.core, tenant, id_, "expired")
+
+    async def _forget(self, now: int) -> None:
+        """Uploads that have ended can be asked about for a day."""
+        until = now - ENDED_FOR * 1_000_000
+        await self.core.threads.result(
+            self.core.store.db.write(lambda c: c.run("drop_ended_uploads", [until]))
+        )
+
+    async def _write(self, tenant: str, work: Any) -> None:
+        await self.core.threads.result(self.core.store.db.write(work, tenant=tenant))
+        self.core.jobs.wake(REMOVE_JOB)
+
+    async def sweep(self, older_than: float = LEFTOVER_AFTER) -> int:
+        """Deletes bytes that no row knows, and takes up removals that lost their job; bytes' ids deleted."""
+        await self.core.threads.result(self.core.store.db.write(self._requeue))
+        self.core.jobs.wake(REMOVE_JOB)
+        return await self.core.threads.run(self._sweep, older_than)
+
+    def _requeue(self, c: Connection) -> None:
+        for tenant, store_id, attached in c.all("all_removing"):
+            queue(c, self.core, tenant, store_id, attached)
+
+    def _sweep(self, older_than: float) -> int:
+        by_tenant: dict[str, list[str]] = defaultdict(list)
+        for tenant, id_ in self.core.blobs.held(older_than):
+            by_tenant[tenant].append(id_)
+        swept = 0
+        for tenant, ids in by_tenant.items():
+            for at in range(0, len(ids), 1_000):
+                some = ids[at : at + 1_000]
+                key = [tenant, listed(some)]
+                rows = self.core.store.db.read(lambda c, key=key: c.all("blobs_known", key), tenant)  # type: ignore[misc]
+                known = {id_ for (id_,) in rows}
+                for id_ in some:
+                    if id_ not in known:
+                        swept += self.core.blobs.delete(tenant, id_)
+        if swept:
+            log.info("swept the bytes of %d unfinished or deleted files", swept)
+        return swept
+
+
+async def end_upload(core: Core, tenant: str, id_: str, status: str, file_id: str | None = None) -> bool:
+    """Ends a pending upload and takes the bytes of its parts away; whether it was pending."""
+    parts: list[str] = []
+
+    def work(c: Connection) -> bool:
+        parts[:] = [row[0] for row in c.all("parts_of", [tenant, id_])]
+        if not c.run("end_upload", [status, file_id, tenant, id_]):
+            return False
+        c.run("drop_parts", [tenant, id_])
+        return True
+
+    ended = await core.threads.result(core.store.db.write(work, tenant=tenant))
+    if ended:
+        for part in parts:
+            await core.threads.run(core.blobs.delete, tenant, part)
+    return ended

@@ -1,0 +1,283 @@
+"""Uploaded files: bytes in a blob, a row that says they are there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from memoranda.clock import now_micros
+from memoranda.config.sections import Quotas
+from memoranda.errors import NotFound
+from memoranda.knowledge import checks
+from memoranda.knowledge.access import file_condition, sees_file
+from memoranda.knowledge.quotas import check_file, check_storage, quotas_of
+from memoranda.knowledge.records import FILE_COLUMNS, FileRow, file_value, files_of
+from memoranda.knowledge.removal import REMOVE_JOB, detach
+from memoranda.knowledge.sources import Source, name_of, pieces_of
+from memoranda.knowledge.values import Purpose, StoredFile
+from memoranda.storage.blobs.base import BlobWriter
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import must_write
+from memoranda.store.core import Core
+from memoranda.store.ids import new_id
+from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.types import Subject
+
+MAX_PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Bytes that have arrived and are not yet a file: the id they are kept under, their number, their SHA-256."""
+
+    id: str
+    bytes: int
+    sha256: str
+
+
+class Files:
+    """The files that one subject sees."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def upload(
+        self,
+        source: Source,
+        filename: str | None = None,
+        *,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+        expires_after_seconds: int | None = None,
+    ) -> StoredFile:
+        """Keeps a file: a path, bytes, a file opened for reading bytes, or pieces as they come. Its bytes go to their
+        place piece by piece. `filename` is the path's own unless given; its ending tells the format.
+
+        Raises:
+            InvalidInput: names the field and the fix; nothing is kept.
+            QuotaExceeded: it is larger than a file may be, or than what is left.
+        """
+        name = checks.text_of(name_of(source, filename), "filename", empty=False)
+        checks.purpose_of(purpose)
+        checks.seconds_of(expires_after_seconds)
+        async with aclosing(pieces_of(source)) as pieces:
+            staged = await self.stage(pieces)
+        return await self.adopt(
+            staged,
+            filename=name,
+            purpose=purpose,
+            media_type=media_type,
+            expires_after_seconds=expires_after_seconds,
+        )
+
+    async def expect(self, size: int) -> None:
+        """Refuses a file of so many bytes before they come.
+
+        Raises:
+            QuotaExceeded: it is larger than a file may be.
+        """
+        check_file(size, await self._quotas())
+
+    async def stage(self, pieces: AsyncIterable[bytes]) -> Staged:
+        """Takes the bytes of a file in, before its name is known; `adopt` or `drop` follows. What is never adopted is
+        swept.
+
+        Raises:
+            QuotaExceeded: it is larger than a file may be.
+            StorageError: there is no room; nothing is left.
+        """
+        must_write(self.subject)
+        tenant, id_ = self.subject.tenant_id, new_id("file-")
+        quotas = await self._quotas()
+        writer = await self._core.threads.run(self._core.blobs.writer, tenant, id_)
+        try:
+            digest = sha256()
+            async for piece in pieces:
+                check_file(writer.size + len(piece), quotas)
+                await self._core.threads.run(_take, writer, piece, digest)
+            await self._core.threads.run(writer.commit)
+        except BaseException:
+            await self._core.threads.run(writer.abort)
+            raise
+        return Staged(id_, writer.size, digest.hexdigest())
+
+    async def drop(self, staged: Staged) -> None:
+        """Takes staged bytes away again."""
+        await self._core.threads.run(self._core.blobs.delete, self.subject.tenant_id, staged.id)
+
+    async def adopt(
+        self,
+        staged: Staged,
+        *,
+        filename: str,
+        purpose: Purpose = "assistants",
+        media_type: str | None = None,
+        expires_after_seconds: int | None = None,
+    ) -> StoredFile:
+        """Makes staged bytes a file; they are dropped when that fails. Errors as `upload`."""
+        try:
+            row = self.row_of(staged, filename, purpose, media_type, expires_after_seconds)
+            quotas = await self._quotas()
+        except BaseException:
+            await self.drop(staged)
+            raise
+        return file_value(await self.keep(staged, lambda c: insert(c, row, quotas)))
+
+    async def keep(self, staged: Staged, work: Callable[[Connection], FileRow], *jobs: str) -> FileRow:
+        """Writes the row of staged bytes, and lets jobs of these kinds begin; the bytes are dropped when it is refused.
+        Not when the caller is cancelled: the row may be written all the same, and bytes without one are swept."""
+        try:
+            then = self._core.jobs.woken(*jobs)
+            return await self._core.threads.result(
+                self._core.store.db.write(work, then, self.subject.tenant_id)
+            )
+        except Exception:
+            await self.drop(staged)
+            raise
+
+    def row_of(
+        self, staged: Staged, filename: str, purpose: str, media_type: str | None, seconds: int | None
+    ) -> FileRow:
+        """The row of a file, checked, without its place."""
+        now = now_micros()
+        seconds = checks.seconds_of(seconds)
+        return FileRow(
+            tenant_id=self.subject.tenant_id,
+            id=staged.id,
+            seq=0,
+            filename=checks.text_of(filename, "filename", empty=False),
+            bytes=staged.bytes,
+            purpose=checks.purpose_of(purpose),
+            media_type=None if media_type is None else checks.text_of(media_type, "mime_type"),
+            sha256=staged.sha256,
+            user_id=self.subject.user_id,
+            created_at=now,
+            expires_at=None if seconds is None else now + seconds * 1_000_000,
+        )
+
+    async def _quotas(self) -> Quotas:
+        tenant = self.subject.tenant_id
+        default = self._core.quotas
+        return await self._core.threads.run(
+            self._core.store.db.read, lambda c: quotas_of(c, tenant, default), tenant
+        )
+
+    async def list(
+        self,
+        *,
+        limit: int = MAX_PAGE,
+        after: str | None = None,
+        order: str = "desc",
+        purpose: str | None = None,
+    ) -> Listed[StoredFile]:
+        """One page of files in the order they came, newest first unless `order` is `asc`.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no file.
+        """
+        check_page(limit, order, MAX_PAGE)
+        where, params = file_condition(self.subject)
+        if purpose is not None:
+            where, params = f"{where} AND f.purpose = ?", [*params, checks.purpose_of(purpose)]
+        tenant = self.subject.tenant_id
+
+        def read(c: Connection) -> Listed[StoredFile]:
+            at, _ = cursors(after, None, lambda id_: row.seq if (row := self._seen(c, id_)) else None)
+            select = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.tenant_id = ? AND {where}"
+            found, more = page(
+                c, select, [tenant, *params], "f.seq",
+                limit=limit, after=at, before=None, descending=order == "desc",
+            )  # fmt: skip
+            values = [file_value(FileRow._make(row)) for row in found]
+            return as_page(values, [value.id for value in values], more)
+
+        return await self._core.threads.run(self._core.store.db.read, read, tenant)
+
+    def _seen(self, c: Connection, id_: str) -> FileRow | None:
+        row = files_of(c, self.subject.tenant_id, [id_]).get(id_)
+        return row if row is not None and sees_file(self.subject, row) else None
+
+    async def get(self, id: str) -> StoredFile:
+        """One file.
+
+        Raises:
+            NotFound: no such file for this subject.
+        """
+        return file_value(await self._row(id))
+
+    async def _row(self, id_: str) -> FileRow:
+        row = await self._core.threads.run(
+            self._core.store.db.read, lambda c: self._seen(c, id_), self.subject.tenant_id
+        )
+        if row is None:
+            raise NotFound(f"no file {id_!r}")
+        return row
+
+    async def content(self, id: str) -> tuple[StoredFile, AsyncIterator[bytes]]:
+        """A file and its bytes, piece by piece.
+
+        Raises:
+            NotFound: no such file for this subject.
+        """
+        row = await self._row(id)
+        pieces = await self._core.threads.run(self._core.blobs.read, row.tenant_id, row.id)
+        first = await self._core.threads.run(next, pieces, None)
+
+        async def following() -> AsyncIterator[bytes]:
+            piece = first
+            while piece is not None:
+                yield piece
+                piece = await self._core.threads.run(next, pieces, None)
+
+        return file_value(row), following()
+
+    async def delete(self, id: str) -> None:
+        """Deletes a file, takes it out of every store, and its bytes away.
+
+        Raises:
+            NotFound: no such file for this subject.
+        """
+        must_write(self.subject)
+        row = await self._row(id)
+
+        def work(c: Connection) -> bool:
+            return remove_file(c, self._core, row.tenant_id, row.id)
+
+        then = self._core.jobs.woken(REMOVE_JOB)
+        gone = await self._core.threads.result(self._core.store.db.write(work, then, row.tenant_id))
+        if not gone:
+            raise NotFound(f"no file {id!r}")
+        await self._core.threads.run(self._core.blobs.delete, row.tenant_id, row.id)
+
+
+def _take(writer: BlobWriter, piece: bytes, digest: Any) -> None:
+    digest.update(piece)
+    writer.write(piece)
+
+
+def insert(c: Connection, row: FileRow, quotas: Quotas) -> FileRow:
+    """Writes the row of a file at its place in the order of files, if the tenant has room for it.
+
+    Raises:
+        QuotaExceeded: it is larger than what is left.
+    """
+    check_storage(c, row.tenant_id, row.bytes, quotas)
+    c.run("add_tenant", [row.tenant_id, row.created_at])
+    revs = c.one("draw_revs", [1])
+    assert revs is not None
+    placed = row._replace(seq=int(revs[0]))
+    c.run("add_file", placed)
+    return placed
+
+
+def remove_file(c: Connection, core: Core, tenant: str, id_: str) -> bool:
+    """Deletes the row of a file and takes it out of every store; whether it was there. Its bytes go after the
+    commit, or with the next sweep."""
+    for store_id, seq in c.all("places_of_file", [tenant, id_]):
+        detach(c, core, tenant, store_id, id_, seq)
+    c.run("drop_upload_of", [tenant, id_])
+    return bool(c.run("drop_file", [tenant, id_]))

@@ -1,0 +1,101 @@
+"""One embedding batch filled from several files: what waits while the model works goes together into its next batch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memoranda.errors import MemorandaError
+from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+
+CAPACITY = 256
+"""Texts that go to the model together at most, unless one file brings more."""
+IN_FLIGHT = 2
+"""Batches under way, so that the model need not wait for the next one."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    texts: Sequence[str]
+    answer: asyncio.Future[Embedded]
+
+
+class Filling(Embedder):
+    """An embedder whose callers share batches. Answers, order and errors are those of the one inside."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner = inner
+        self.model = inner.model
+        self.dim = inner.dim
+        self.max_tokens = inner.max_tokens
+        self.calibration = inner.calibration
+        self.dense_weight = inner.dense_weight
+        self.remote = inner.remote
+        self._waiting: list[_Asked] = []
+        self._running: set[asyncio.Task[None]] = set()
+
+    def split(self, text: str) -> list[Span]:
+        return self.inner.split(text)
+
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        if task != "document" or not texts:
+            return await self.inner.embed(texts, task)
+        asked = _Asked(texts, asyncio.get_running_loop().create_future())
+        self._waiting.append(asked)
+        self._begin()
+        return await asked.answer
+
+    def _begin(self) -> None:
+        while self._waiting and len(self._running) < IN_FLIGHT:
+            task = asyncio.create_task(self._answer(self._next()))
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._begin()
+
+    def _next(self) -> list[_Asked]:
+        taken = [self._waiting.pop(0)]
+        size = len(taken[0].texts)
+        while self._waiting and size + len(self._waiting[0].texts) <= CAPACITY:
+            size += len(self._waiting[0].texts)
+            taken.append(self._waiting.pop(0))
+        return taken
+
+    async def _answer(self, together: list[_Asked]) -> None:
+        wanted = [asked for asked in together if not asked.answer.cancelled()]
+        try:
+            made = await self._made([text for asked in wanted for text in asked.texts])
+        except Exception as exc:
+            await self._one_by_one(wanted, exc)
+            return
+        share, at = made.tokens / max(1, len(made.vectors)), 0
+        for asked in wanted:
+            vectors = made.vectors[at : at + len(asked.texts)]
+            at += len(asked.texts)
+            if not asked.answer.done():
+                asked.answer.set_result(Embedded(vectors, round(share * len(vectors))))
+
+    async def _made(self, texts: Sequence[str]) -> Embedded:
+        try:
+            return await self.inner.embed(texts)
+        except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as exc:  # native code that panics raises no Exception
+            raise MemorandaError(f"the model failed: {exc}") from exc
+
+    async def _one_by_one(self, wanted: list[_Asked], exc: Exception) -> None:
+        """A text that the model refuses must not fail the files that shared its batch."""
+        for asked in wanted:
+            try:
+                if len(wanted) == 1:
+                    raise exc
+                made = await self._made(asked.texts)
+            except Exception as own:
+                if not asked.answer.done():
+                    asked.answer.set_exception(own)
+            else:
+                if not asked.answer.done():
+                    asked.answer.set_result(made)

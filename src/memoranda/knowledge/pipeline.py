@@ -1,0 +1,336 @@
+"""From a file to its chunks: read and split in a worker process, embed with others' chunks, store. One job a file.
+
+A file of up to a thousand chunks becomes searchable in the transaction that completes it. A larger one is stored
+thousand by thousand under a mark that keeps it out of every search until its last chunk is there. A job that dies with
+its process begins again and finds what it had stored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from memoranda.clock import now_micros
+from memoranda.errors import EmbedderUnavailable, MemorandaError, NotFound, SpendingLimit, StorageError
+from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
+from memoranda.knowledge.filling import Filling
+from memoranda.knowledge.records import AttachedRow, attached_of, chunking_of, source_of
+from memoranda.knowledge.removal import REMOVE_JOB, Removal, hide
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.readers.base import Document, Unreadable
+from memoranda.readers.worker import Parsed
+from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import Outcome
+from memoranda.store.core import Core
+from memoranda.store.ingest import FILES
+from memoranda.store.jobs import FILES_LANE, Postponed, Run
+from memoranda.store.rows import CHUNK, Record
+from memoranda.store.validation import Draft
+from memoranda.text import semantic
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.text.splitting import Chunking, ChunkPlace, context_header
+
+BATCH = 1_000
+"""Chunks of one file that share a transaction."""
+STEP = 1_000
+RETRY_AFTER = 5.0
+"""Seconds until a file whose embedding model is away is tried again, and no other is read meanwhile."""
+AWAY = "waits for the embedding model, which does not answer"
+PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
+
+
+class Gone(Exception):
+    """The file was taken out of the store, or cancelled, while it was indexed: nothing more is written."""
+
+
+class Stale(MemorandaError):
+    """An earlier attempt stored other chunks of this file; they are deleted, and the next attempt makes all anew."""
+
+
+class Pipeline:
+    """The handlers of the jobs that index files."""
+
+    def __init__(self, core: Core, removal: Removal) -> None:
+        self.core = core
+        self.removal = removal
+        self._filling: Filling | None = None
+        self._away_until = 0.0
+        core.jobs.handlers |= {INDEX_JOB: self.index, ATTRIBUTES_JOB: self.reattribute}
+        core.jobs.lanes[INDEX_JOB] = FILES_LANE
+        core.jobs.endings[INDEX_JOB] = self.failed
+
+    # --- one file ----------------------------------------------------------------------------------
+
+    async def index(self, run: Run) -> dict[str, Any]:
+        """Makes the chunks of a file in a store; how many."""
+        row = await self.core.threads.run(self._row, run)
+        if row is None:
+            return {"skipped": "it is no longer to be indexed"}
+        if time.monotonic() < self._away_until:
+            raise Postponed(AWAY, RETRY_AFTER)
+        try:
+            chunks = await self._index(run, row)
+            self.core.tally.update(completed=1, chunks=chunks)
+            return {"chunks": chunks}
+        except Unreadable as exc:
+            if exc.code == "server_error" and run.attempts < self.core.jobs.max_attempts:
+                raise
+            await self._fail(run, exc.code, str(exc))
+            return {"failed": exc.code}
+        except EmbedderUnavailable as exc:
+            self._away_until = time.monotonic() + RETRY_AFTER
+            await self._note(run, row, AWAY)
+            raise Postponed(str(exc), RETRY_AFTER) from exc
+        except SpendingLimit as exc:
+            await self._note(run, row, f"waits: {exc}")
+            raise
+        except Gone:
+            self.core.tally["skipped"] += 1
+            return {"skipped": "it was taken away meanwhile"}
+        except Stale:
+            await self.removal.clear(run.tenant, row.store_id, row.seq)
+            raise
+
+    def _row(self, run: Run) -> AttachedRow | None:
+        """The attachment that the job is about, while it is to be indexed."""
+        file_id, store_id = str(run.payload["file"]), str(run.payload["store"])
+        held = self.core.store.db.read(
+            lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
+        ).get(file_id)
+        if held is None or held.seq != run.payload["attached"] or held.status != "in_progress":
+            return None
+        return held
+
+    async def _index(self, run: Run, row: AttachedRow) -> int:
+        chunking = chunking_of(row.chunking)
+        parsed = await self._read(run.tenant, row, chunking)
+        embedder = self._embedder()
+        document, places = parsed.document, parsed.chunks
+        if chunking.strategy == "semantic":
+            places = await self._grouped(run.tenant, document.text, places, chunking, embedder)
+        if not places:
+            raise Unreadable("invalid_file", "holds no text")
+        if len(places) > BATCH:  # a smaller one is done in one step, with nothing to report between
+            await run.report(0, len(places))
+        if row.writing and await self.core.threads.run(
+            self._others, run.tenant, row.seq, document.text, places
+        ):
+            await self.removal.clear(run.tenant, row.store_id, row.seq)
+        for at in range(0, len(places), BATCH):
+            drafts = self._drafts(run.tenant, row, document, places[at : at + BATCH], at, chunking)
+            along = partial(self._along, run, row, document, places, at)
+            await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
+            if len(places) > BATCH:
+                await run.report(min(len(places), at + BATCH), len(places))
+        return len(places)
+
+    def _others(self, tenant: str, attached: int, text: str, places: Sequence[ChunkPlace]) -> bool:
+        """Whether an attempt that did not end stored other chunks than these."""
+
+        def read(c: Connection) -> bool:
+            count = c.one("count_attached", [tenant, attached])
+            for at in range(0, int(count[0]) if count else 0, STEP):
+                for index, start, stop, _, _, held in c.all(
+                    "chunks_between", [tenant, attached, at, at + STEP - 1]
+                ):
+                    if index >= len(places) or (start, stop) != (places[index].start, places[index].end):
+                        return True
+                    if held != text[start:stop]:
+                        return True
+            return False
+
+        return self.core.store.db.read(read, tenant)
+
+    async def _read(self, tenant: str, row: AttachedRow, chunking: Chunking) -> Parsed:
+        held: AbstractContextManager[Path] = self.core.blobs.local(tenant, row.file_id)
+        try:
+            path = await self.core.threads.run(held.__enter__)
+        except NotFound as exc:
+            raise Unreadable("server_error", "the file's bytes are not there; upload it again") from exc
+        except StorageError as exc:
+            raise Postponed(str(exc), RETRY_AFTER) from exc
+        began = time.perf_counter()
+        try:
+            return await self.core.readers.read(path, row.filename, chunking)
+        finally:
+            self.core.tally["reading"] += time.perf_counter() - began  # type: ignore[assignment]
+            await self.core.threads.run(held.__exit__, None, None, None)
+
+    def _embedder(self) -> Filling:
+        if self._filling is None or self._filling.inner is not self.core.embedder:
+            self._filling = Filling(self.core.embedder)
+        return self._filling
+
+    async def _grouped(
+        self,
+        tenant: str,
+        text: str,
+        places: Sequence[ChunkPlace],
+        chunking: Chunking,
+        embedder: Embedder,
+    ) -> list[ChunkPlace]:
+        """The sentences in groups that mean the same."""
+        sentences = [text[place.start : place.end] for place in places]
+        made = await self.core.ledger.embed(embedder, sentences, tenant=tenant, purpose=FILES)
+        return await self.core.threads.run(semantic.group, text, places, made.vectors, chunking.size)
+
+    def _drafts(
+        self,
+        tenant: str,
+        row: AttachedRow,
+        document: Document,
+        places: Sequence[ChunkPlace],
+        first: int,
+        chunking: Chunking,
+    ) -> list[Draft]:
+        """The chunks as rows: their channel is the store, their source the attachment."""
+        now = now_micros()
+        drafts = []
+        for index, place in enumerate(places, first):
+            content = document.text[place.start : place.end]
+            above = context_header(document.title, place.heading, row.filename) if chunking.header else ""
+            content_hash = digest(content)
+            record = Record(
+                tenant_id=tenant,
+                seq=0,
+                rev=0,
+                id=f"chunk_{row.file_id[-8:]}{row.seq:x}_{index:x}",
+                kind=CHUNK,
+                content=content,
+                content_hash=content_hash,
+                dedup_key=digest(f"{row.store_id}/{row.seq}/{index}/{place.start}", content_hash),
+                user_id=None,
+                agent_id=None,
+                channel_id=row.store_id,
+                session_id=None,
+                role=None,
+                source=source_of(row.store_id, row.seq),
+                tags="[]",
+                metadata=row.attributes,
+                importance=0,
+                confidence=1.0,
+                access_count=0,
+                last_accessed_at=None,
+                valid_from=None,
+                invalid_at=None,
+                superseded_by=None,
+                archived_at=None,
+                source_refs="[]",
+                dated=0,
+                occurred_at=now,
+                created_at=now,
+                updated_at=now,
+                header=above or None,
+            )
+            drafts.append(Draft(record, named=False))
+        return drafts
+
+    def _along(
+        self,
+        run: Run,
+        row: AttachedRow,
+        document: Document,
+        places: Sequence[ChunkPlace],
+        at: int,
+        c: Connection,
+        outcomes: list[Outcome],
+    ) -> None:
+        """In the chunks' own transaction: where each stands, and what the file is now."""
+        key = [run.tenant, row.store_id, row.file_id, row.seq]
+        state = c.one("attachment_state", key)
+        if state is None or state[0] != "in_progress":
+            raise Gone
+        if state[1] != row.attributes:
+            raise Postponed("its attributes were changed meanwhile", 0.0)
+        c.load(
+            "chunks",
+            PLACE,
+            [
+                (
+                    run.tenant, one.row.seq, row.seq, index, place.start, place.end, place.tokens, place.page,
+                    place.heading,
+                )
+                for index, (one, place) in enumerate(zip(outcomes, places[at : at + BATCH], strict=True), at)
+                if one.created
+            ],
+        )  # fmt: skip
+        if at + BATCH < len(places):
+            c.run("begin_writing", key)
+            return
+        count = c.one("count_attached", [run.tenant, row.seq])
+        if count is None or count[0] != len(places):
+            raise Stale("an earlier attempt stored other chunks of this file")
+        held = sum(len(document.text[place.start : place.end].encode()) for place in places)
+        usage = held + 4 * self.core.store.index.dim * len(places)
+        title = None if document.title is None else document.title[:512]
+        c.run("complete_file", [len(places), usage, title, compact_json(document.notes[:20]), *key])
+
+    async def _note(self, run: Run, row: AttachedRow, says: str) -> None:
+        """Lets a file that waits say what for."""
+        notes = compact_json([says])
+        if row.notes != notes:
+            key = [notes, run.tenant, row.store_id, row.file_id, row.seq]
+            noted = self.core.store.db.write(lambda c: c.run("note_file", key), tenant=run.tenant)
+            await self.core.threads.result(noted)
+
+    # --- how it ends -------------------------------------------------------------------------------
+
+    async def _fail(self, run: Run, code: str, message: str) -> None:
+        def work(c: Connection) -> None:
+            self._failed(c, run, code, message)
+
+        await self.core.threads.result(self.core.store.db.write(work, tenant=run.tenant))
+        self.core.jobs.wake(REMOVE_JOB)
+
+    def _failed(self, c: Connection, run: Run, code: str, message: str) -> None:
+        store_id, file_id, seq = run.payload["store"], run.payload["file"], run.payload["attached"]
+        if c.run("fail_file", [code, message[:2_000], run.tenant, store_id, file_id, seq]):
+            self.core.tally["failed"] += 1
+            hide(c, self.core, run.tenant, store_id, seq)
+
+    def failed(self, c: Connection, run: Run, error: str) -> None:
+        """The job gave up: the file says so, in the same transaction."""
+        times = min(run.attempts, self.core.jobs.max_attempts)  # one more when the last died with its process
+        says = f"indexing failed {times} times: {error}" if times else f"it was not indexed: {error}"
+        self._failed(c, run, "server_error", says)
+
+    # --- attributes --------------------------------------------------------------------------------
+
+    async def reattribute(self, run: Run) -> dict[str, Any]:
+        """Gives the chunks of a file the attributes that its row has; those it has once they are all written, where
+        another job wrote meanwhile."""
+        done, given = 0, None
+        while (row := await self.core.threads.run(self._attributes, run)) and row.attributes != given:
+            given = row.attributes
+            done += await self._reattribute(run, row)
+        return {"chunks": done}
+
+    async def _reattribute(self, run: Run, row: AttachedRow) -> int:
+        done = 0
+        while seqs := await self.core.threads.run(self._seqs, run.tenant, row.seq, done):
+            change = partial(_with_metadata, row.attributes)
+            await self.core.threads.result(self.core.store.rewrite(run.tenant, seqs, change))
+            done += len(seqs)
+            await run.report(done)
+        return done
+
+    def _attributes(self, run: Run) -> AttachedRow | None:
+        file_id, store_id = str(run.payload["file"]), str(run.payload["store"])
+        return self.core.store.db.read(
+            lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
+        ).get(file_id)
+
+    def _seqs(self, tenant: str, attached: int, first: int) -> list[int]:
+        rows = self.core.store.db.read(
+            lambda c: c.all("chunks_from", [tenant, attached, first, STEP]), tenant
+        )
+        return [int(seq) for (seq,) in rows]
+
+
+def _with_metadata(metadata: str, row: Record) -> Record:
+    return row._replace(metadata=metadata)

@@ -1,0 +1,78 @@
+"""What goes when files, stores and attachments go: a mark in the same transaction, the chunks by a job after it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.jobs import Run
+
+log = logging.getLogger("memoranda.knowledge")
+REMOVE_JOB = "knowledge.remove"
+WHOLE = 0
+"""In `removing`, the attachment that stands for all of a store."""
+STEP = 1_000
+
+
+def detach(c: Connection, core: Core, tenant: str, store_id: str, file_id: str, attached: int) -> None:
+    """Takes a file out of a store: no search shows it from here on. Give `jobs.woken(REMOVE_JOB)` to the write."""
+    c.run("drop_store_file", [tenant, store_id, file_id])
+    hide(c, core, tenant, store_id, attached)
+
+
+def hide(c: Connection, core: Core, tenant: str, store_id: str, attached: int) -> None:
+    """Marks an attachment's chunks as going and queues the job that deletes them."""
+    c.run("add_removing", [tenant, store_id, attached])
+    queue(c, core, tenant, store_id, attached)
+
+
+def queue(c: Connection, core: Core, tenant: str, store_id: str, attached: int) -> None:
+    """Queues the job for what is marked as going, unless it is under way."""
+    payload = {"store": store_id, "attached": attached}
+    core.jobs.place(c, tenant, REMOVE_JOB, payload, dedup_key=f"{store_id}/{attached}")
+
+
+def empty(c: Connection, core: Core, tenant: str, store_id: str) -> None:
+    """Takes every file out of a store."""
+    c.run("drop_store_files", [tenant, store_id])
+    hide(c, core, tenant, store_id, WHOLE)
+
+
+class Removal:
+    """The job that deletes chunks, thousand by thousand."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    async def remove(self, run: Run) -> dict[str, Any]:
+        """Deletes the chunks of an attachment, or of a whole store; chunks deleted."""
+        store_id, attached = str(run.payload["store"]), int(run.payload["attached"])
+        done = await self.clear(run.tenant, store_id, attached, run)
+
+        def settled(c: Connection) -> int:
+            return c.run("drop_removing", [run.tenant, store_id, attached])
+
+        await self.core.threads.result(self.core.store.db.write(settled, tenant=run.tenant))
+        return {"chunks": done}
+
+    async def clear(self, tenant: str, store_id: str, attached: int, run: Run | None = None) -> int:
+        """Deletes the chunks of an attachment (or of the store) with their vectors; chunks deleted."""
+        done = run.done if run else 0
+        while seqs := await self.core.threads.run(self._next, tenant, store_id, attached):
+            await self.core.threads.result(self.core.store.remove(tenant, seqs))
+            done += len(seqs)
+            if run is not None:
+                await run.report(done)
+        return done
+
+    def _next(self, tenant: str, store_id: str, attached: int) -> list[int]:
+        def read(c: Connection) -> list[int]:
+            if attached == WHOLE:
+                rows = c.all("chunks_of_store", [tenant, store_id, STEP])
+            else:
+                rows = c.all("chunks_of_attachment", [tenant, attached, STEP])
+            return [int(seq) for (seq,) in rows]
+
+        return self.core.store.db.read(read, tenant)

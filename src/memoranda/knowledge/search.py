@@ -1,0 +1,324 @@
+"""Searching stores: who may, which chunks count, and the passages they become. The finding itself is `recall`'s."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from memoranda.clock import now_micros
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.filters import Compare, Filter, all_of, parse
+from memoranda.knowledge.access import stores_seen
+from memoranda.knowledge.records import StoreRow, source_of
+from memoranda.knowledge.text import joined
+from memoranda.knowledge.values import Passage, PassageQuery, Passages
+from memoranda.storage.sql.base import Connection, Row
+from memoranda.store.core import Core
+from memoranda.store.ids import listed
+from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.fusion import falling, mmr
+from memoranda.store.retrieval.search import Found, ModelChanged, check
+from memoranda.store.rows import CHUNK, Record
+from memoranda.store.usage import SEARCH, Cost
+from memoranda.text.json import compact_json
+from memoranda.text.questions import normalise
+from memoranda.types import Query, Subject
+
+MAX_STORES = 100
+MAX_QUERIES = 32
+MAX_NEIGHBOURS = 10
+ACTIVE_WITHIN = 60_000_000
+"""Microseconds in which a store's last use is not noted again."""
+POOL = 4
+"""So many times the limit are looked at where variety decides."""
+
+
+@dataclass(slots=True)
+class Best:
+    """A chunk among the best: its fused score in the search that found it best, and its place there."""
+
+    score: float
+    found: Found
+    at: int
+
+    @property
+    def row(self) -> Record:
+        """The chunk's row."""
+        return self.found.rows[self.at]
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a chunk stands, and in which file of which store."""
+
+    attached: int
+    index: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    store_id: str
+    file_id: str
+    attributes: str
+    title: str | None
+    filename: str
+
+
+class Searching:
+    """Searches in the stores that one subject sees."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def search(self, store_ids: Sequence[str], query: PassageQuery) -> Passages:
+        """See `Stores.search`."""
+        began = time.perf_counter()
+        asked = self._checked(store_ids, query)
+        scopes = await self._core.threads.run(self._scopes, list(dict.fromkeys(store_ids)), query)
+        await self._touch([row for rows, _ in scopes.values() for row in rows])
+        try:
+            found = await self._found(asked, query, scopes)
+        except ModelChanged:
+            found = await self._found(asked, query, scopes)
+        data = await self._core.threads.run(self._passages, query, found)
+        return Passages(
+            queries=[one.query for one in asked],
+            data=data,
+            query_time=time.perf_counter() - began,
+            degraded=sorted({side for one in found for side in one.degraded}),
+        )
+
+    def _checked(self, store_ids: Sequence[str], query: PassageQuery) -> list[Query]:
+        """One query for each text, each in range."""
+        if not 1 <= len(store_ids) <= MAX_STORES:
+            raise InvalidInput("vector_store_ids", f"must name 1 to {MAX_STORES} vector stores")
+        if not 1 <= len(query.queries) <= MAX_QUERIES:
+            raise InvalidInput("query", f"must be 1 to {MAX_QUERIES} texts")
+        if not 0.0 <= query.diversity <= 1.0:
+            raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")
+        if not 0 <= query.neighbours <= MAX_NEIGHBOURS:
+            raise InvalidInput("expand.neighbours", f"must be between 0 and {MAX_NEIGHBOURS} chunks")
+        depth = query.limit * (POOL if query.diversity else 1)
+        asked = []
+        for i, text in enumerate(query.queries):
+            if isinstance(text, str) and len(text) > self._core.max_query_chars:
+                where = "query" if len(query.queries) == 1 else f"query[{i}]"
+                raise InvalidInput(where, f"is longer than {self._core.max_query_chars} characters")
+            one = Query(
+                query=text,
+                limit=query.limit,
+                threshold=query.threshold,
+                mode=query.mode,
+                weights=query.weights,
+            )
+            check(one)
+            said = normalise(text) if query.rewrite else text
+            asked.append(msgspec.structs.replace(one, query=said, limit=min(1_000, depth)))
+        return asked
+
+    def _scopes(
+        self, store_ids: Sequence[str], query: PassageQuery
+    ) -> dict[str, tuple[list[StoreRow], Filter]]:
+        """By tenant, the stores to search and the chunks that count in them."""
+        extra = None if query.filters is None else parse(query.filters)
+
+        def read(c: Connection) -> dict[str, tuple[list[StoreRow], Filter]]:
+            seen = stores_seen(c, self.subject, store_ids)
+            by_tenant: dict[str, list[StoreRow]] = defaultdict(list)
+            for id_ in store_ids:
+                if id_ not in seen:
+                    raise NotFound(f"no vector store {id_!r}")
+                if seen[id_].lapsed(now_micros()):
+                    raise InvalidInput("vector_store_id", f"the vector store {id_} has expired")
+                by_tenant[seen[id_].tenant_id].append(seen[id_])
+            return {tenant: (rows, _where(c, tenant, rows, extra)) for tenant, rows in by_tenant.items()}
+
+        return self._core.store.db.read(read)
+
+    async def _found(
+        self,
+        asked: Sequence[Query],
+        query: PassageQuery,
+        scopes: dict[str, tuple[list[StoreRow], Filter]],
+    ) -> list[Found]:
+        embedder = self._core.embedder
+        vectors, degraded = None, list[str]()
+        if query.mode == "words":
+            self._core.ledger.note(self.subject.tenant_id, SEARCH, Cost(operations=1))
+        else:
+            texts = [one.query for one in asked]
+            tenant = self.subject.tenant_id
+            vectors, degraded = await self._core.ledger.questions(embedder, texts, tenant)
+        threads, recall = self._core.threads, self._core.recall
+
+        def find() -> list[Found]:
+            return [
+                recall.find(
+                    tenant,
+                    one,
+                    None if vectors is None else vectors[i],
+                    [Target(None, 1.0, where)],
+                    query.threshold,
+                    embedder.model,
+                )
+                for tenant, (_, where) in scopes.items()
+                for i, one in enumerate(asked)
+            ]
+
+        found = await threads.run(find)
+        for one in found:
+            one.candidates.degraded.update(degraded)
+        return found
+
+    async def _touch(self, rows: Sequence[StoreRow]) -> None:
+        """Notes that stores are in use, once a minute."""
+        now = now_micros()
+        for row in rows:
+            if row.last_active_at + ACTIVE_WITHIN < now:
+                values = [now, row.tenant_id, row.id]
+                noted = self._core.store.db.write(_run("touch_store", values), tenant=row.tenant_id)
+                await self._core.threads.result(noted)
+
+    # --- from rows to passages ---------------------------------------------------------------------
+
+    def _passages(self, query: PassageQuery, found: Sequence[Found]) -> list[Passage]:
+        best = self._best(query, found)
+        places = self._places(best)
+        kept = [(one, places[one.found.tenant, one.row.seq]) for one in best if _key(one) in places]
+        similarities = [self._core.recall.similarity(one.found, one.at) for one, _ in kept]
+        shown = _shown(similarities, [one.score for one, _ in kept])
+        return [
+            self._passage(query, one, place, similarity, score)
+            for (one, place), similarity, score in zip(kept, similarities, shown, strict=True)
+        ]
+
+    def _best(self, query: PassageQuery, found: Sequence[Found]) -> list[Best]:
+        """The best chunks of several searches, each with its best score; of these a varied choice if that is wanted."""
+        held: dict[tuple[str, int], Best] = {}
+        for one in found:
+            for at, place in enumerate(one.places):
+                best = Best(float(one.ranked.scores[place]), one, at)
+                key = _key(best)
+                if key not in held or held[key].score < best.score:
+                    held[key] = best
+        ranked = sorted(held.values(), key=lambda best: -best.score)
+        if not query.diversity or len(ranked) <= 1:
+            return ranked[: query.limit]
+        return self._varied(ranked[: POOL * query.limit], query)
+
+    def _varied(self, ranked: list[Best], query: PassageQuery) -> list[Best]:
+        vectors = np.zeros((len(ranked), self._core.store.index.dim), np.float32)
+        at = {_key(best): i for i, best in enumerate(ranked)}
+        for tenant in {best.found.tenant for best in ranked}:
+            seqs = [best.row.seq for best in ranked if best.found.tenant == tenant]
+            key = [tenant, self._core.store.space, compact_json(seqs)]
+            rows = self._core.store.db.read(_all("part_vectors", key), tenant)
+            for seq, blob in rows:
+                vectors[at[tenant, seq]] = np.frombuffer(blob, dtype="<f4")
+        order = mmr(np.array([best.score for best in ranked]), vectors, query.limit, query.diversity)
+        return [ranked[i] for i in order]
+
+    def _places(self, best: Sequence[Best]) -> dict[tuple[str, int], Place]:
+        places: dict[tuple[str, int], Place] = {}
+        for tenant in {one.found.tenant for one in best}:
+            seqs = compact_json([one.row.seq for one in best if one.found.tenant == tenant])
+            rows = self._core.store.db.read(_all("places_of_chunks", [tenant, seqs]), tenant, late=True)
+            places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
+        return places
+
+    def _passage(
+        self, query: PassageQuery, one: Best, place: Place, similarity: float | None, score: float
+    ) -> Passage:
+        text, start, end = one.row.content, place.start, place.end
+        if query.neighbours or query.section:
+            text, start, end = self._widened(query, one, place)
+        return Passage(
+            vector_store_id=place.store_id,
+            file_id=place.file_id,
+            filename=place.filename,
+            attributes=msgspec.json.decode(place.attributes),
+            score=score,
+            similarity=similarity,
+            text=text,
+            chunk_id=one.row.id,
+            chunk_index=place.index,
+            start=start,
+            end=end,
+            page=place.page,
+            heading=place.heading,
+            title=place.title,
+            explanation=self._core.recall.explain(one.found, one.at) if query.explain else None,
+        )
+
+    def _widened(self, query: PassageQuery, one: Best, place: Place) -> tuple[str, int, int]:
+        """The chunk with its neighbours, or with the rest of its section."""
+        reach = query.neighbours
+        if query.section:
+            reach = max(reach, min(200, query.section_tokens // 20))
+        key = [one.found.tenant, place.attached, place.index - reach, place.index + reach]
+        rows = self._core.store.db.read(lambda c: c.all("chunks_between", key), one.found.tenant, late=True)
+        near = [row for row in rows if abs(row[0] - place.index) <= query.neighbours]
+        if query.section:
+            near = sorted({*near, *_section(rows, place, query.section_tokens)})
+        if not near:
+            return one.row.content, place.start, place.end
+        return joined((row[1], row[5]) for row in near), near[0][1], near[-1][2]
+
+
+def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row]]:
+    return lambda c: c.all(name, params)
+
+
+def _run(name: str, params: Sequence[object]) -> Callable[[Connection], int]:
+    return lambda c: c.run(name, params)
+
+
+def _key(best: Best) -> tuple[str, int]:
+    return best.found.tenant, best.row.seq
+
+
+def _shown(similarities: Sequence[float | None], fused: Sequence[float]) -> list[float]:
+    """The scores as shown: from each rank on down the best similarity, so that they fall; without a dense side the
+    fused scores."""
+    if not similarities:
+        return []
+    if all(value is None for value in similarities):
+        return [round(min(1.0, value), 6) for value in fused]
+    known = np.array([0.0 if value is None else value for value in similarities])
+    return [round(float(value), 6) for value in falling(known)]
+
+
+def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:
+    """The chunks around one that stand under the same heading, nearest first, within a budget of tokens."""
+    by_index = {row[0]: row for row in rows}
+    taken = [by_index[place.index]] if place.index in by_index else []
+    left = tokens - sum(row[4] for row in taken)
+    ends = {1: True, -1: True}
+    for reach in range(1, len(rows) + 1):
+        for side in (-1, 1):
+            row = by_index.get(place.index + side * reach)
+            ends[side] = ends[side] and row is not None and row[3] == place.heading and row[4] <= left
+            if ends[side] and row is not None:
+                left -= row[4]
+                taken.append(row)
+        if not any(ends.values()):
+            break
+    return taken
+
+
+def _where(c: Connection, tenant: str, rows: Sequence[StoreRow], extra: Filter | None) -> Filter:
+    """The chunks of these stores that count: those of files that are whole and stay."""
+    ids = [row.id for row in rows]
+    hidden = tuple(source_of(store, seq) for store, seq in c.all("hidden_in", [tenant, listed(ids)]))
+    return all_of(
+        Compare("$channel_id", "eq", ids[0]) if len(ids) == 1 else Compare("$channel_id", "in", tuple(ids)),
+        Compare("$kind", "eq", CHUNK),
+        Compare("$source", "nin", hidden) if hidden else None,
+        extra,
+    )

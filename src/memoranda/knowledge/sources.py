@@ -1,0 +1,83 @@
+"""What a caller may hand over as a file: a path, bytes, an open file, or pieces that come as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from memoranda.errors import InvalidInput
+from memoranda.storage.data_lock import refuse_live_database
+
+PIECE = 1 << 20
+"""Bytes that are read at once."""
+BlockingSource: TypeAlias = str | Path | bytes | BinaryIO
+"""A path (a string is one, too), the bytes themselves, or a file that was opened for reading bytes."""
+Source: TypeAlias = BlockingSource | AsyncIterable[bytes]
+
+
+def name_of(source: Source, filename: str | None) -> str:
+    """The name of the file: the one given, else that of the path.
+
+    Raises:
+        InvalidInput: none was given, and the source has none.
+    """
+    if filename is not None:
+        return filename
+    path = source if isinstance(source, str | Path) else getattr(source, "name", None)
+    if not isinstance(path, str | Path):
+        raise InvalidInput("filename", "is required where the source is no path; it tells the format")
+    return os.fsencode(Path(path).name).decode("utf-8", "replace")
+
+
+@contextmanager
+def opened(source: BlockingSource) -> Iterator[BinaryIO]:
+    """The source as a file to read from; what was opened here is closed here.
+
+    Raises:
+        InvalidInput: the path cannot be read, or is an SQLite database in use.
+    """
+    if isinstance(source, bytes):
+        yield BytesIO(source)
+    elif isinstance(source, str | Path):
+        with _open(Path(source)) as file:
+            yield file
+    elif hasattr(source, "read"):
+        yield source
+    else:
+        raise InvalidInput(
+            "source", f"is {type(source).__name__}; give a path, bytes or a file opened for reading bytes"
+        )
+
+
+def _open(path: Path) -> BinaryIO:
+    refuse_live_database(path, "source")
+    try:
+        return path.open("rb")
+    except OSError as exc:
+        raise InvalidInput("source", f"{path} cannot be read: {(exc.strerror or str(exc)).lower()}") from exc
+
+
+async def pieces_of(source: Source) -> AsyncGenerator[bytes, None]:
+    """The bytes of a source, a megabyte at a time, read on a thread.
+
+    Raises:
+        InvalidInput: the path cannot be read, or the file gives no bytes.
+    """
+    if isinstance(source, AsyncIterable):
+        async for piece in source:
+            yield piece
+        return
+    held = opened(source)
+    file = await asyncio.to_thread(held.__enter__)
+    try:
+        while piece := await asyncio.to_thread(file.read, PIECE):
+            if not isinstance(piece, bytes):
+                raise InvalidInput("source", "gives text; open the file for reading bytes, with mode 'rb'")
+            yield piece
+    finally:
+        held.__exit__(None, None, None)

@@ -1,0 +1,229 @@
+"""The values of knowledge: files, vector stores, the files in them, what a search finds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypedDict, TypeVar
+
+import msgspec
+
+from memoranda.text.splitting import Chunking
+from memoranda.types import Explanation
+
+T = TypeVar("T")
+Purpose = Literal["assistants", "batch", "fine-tune", "vision", "user_data", "evals"]
+Sharing = Literal["private", "tenant", "everyone"]
+FileState = Literal["in_progress", "completed", "failed", "cancelled"]
+Attributes = dict[str, str | float | bool | None]
+
+
+class StoredFile(msgspec.Struct, kw_only=True):
+    """An uploaded file. `bytes` is its size, `sha256` of its bytes in hex; `expires_at` is when it deletes itself."""
+
+    id: str
+    filename: str
+    bytes: int
+    purpose: Purpose
+    media_type: str | None
+    sha256: str
+    user_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class UploadPart(msgspec.Struct, kw_only=True):
+    """A piece of an upload, at most 64 MB."""
+
+    id: str
+    upload_id: str
+    bytes: int
+    created_at: datetime
+
+
+class Upload(msgspec.Struct, kw_only=True):
+    """A file that arrives in parts. `bytes` is what was announced; `file` is there once it is completed."""
+
+    id: str
+    filename: str
+    bytes: int
+    purpose: Purpose
+    media_type: str | None
+    status: Literal["pending", "completed", "cancelled", "expired"]
+    user_id: str | None
+    created_at: datetime
+    expires_at: datetime
+    file: StoredFile | None = None
+
+
+class FileCounts(msgspec.Struct, kw_only=True):
+    """How many files are in which state."""
+
+    in_progress: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.in_progress + self.completed + self.failed + self.cancelled
+
+
+class VectorStore(msgspec.Struct, kw_only=True):
+    """A set of files that is searched together. `usage_bytes` counts text and vectors of its chunks. `user_id` owns it
+    (None: the tenant); `writers` may add and remove files; `sharing` lets others read it: `tenant` everyone inside,
+    `everyone` all tenants. `model` and `dimension` are those its vectors are made with."""
+
+    id: str
+    name: str
+    description: str | None
+    metadata: dict[str, str]
+    status: Literal["in_progress", "completed", "expired"]
+    file_counts: FileCounts
+    usage_bytes: int
+    chunking: Chunking
+    model: str
+    dimension: int
+    user_id: str | None
+    writers: list[str]
+    sharing: Sharing
+    expires_after_days: int | None
+    created_at: datetime
+    last_active_at: datetime
+    expires_at: datetime | None
+
+
+class FileError(msgspec.Struct, kw_only=True):
+    """Why a file has no chunks."""
+
+    code: Literal["server_error", "unsupported_file", "invalid_file"]
+    message: str
+
+
+class StoreFile(msgspec.Struct, kw_only=True):
+    """A file in a vector store. `id` is the file's; `bytes` its size; `usage_bytes` what its chunks hold here."""
+
+    id: str
+    vector_store_id: str
+    filename: str
+    bytes: int
+    status: FileState
+    last_error: FileError | None
+    chunking: Chunking
+    attributes: Attributes
+    usage_bytes: int
+    chunk_count: int
+    title: str | None
+    batch_id: str | None
+    notes: list[str]
+    created_at: datetime
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """Files that were attached together."""
+
+    id: str
+    vector_store_id: str
+    status: FileState
+    file_counts: FileCounts
+    created_at: datetime
+
+
+class NewStoreFile(msgspec.Struct, kw_only=True):
+    """A file to attach. Without `chunking` the store's own is used."""
+
+    file_id: str
+    attributes: Attributes | None = None
+    chunking: Chunking | None = None
+
+
+class StoreChange(msgspec.Struct, kw_only=True):
+    """An update of a store: fields that are left unset stay as they are. Another `chunking` is for files that come."""
+
+    name: str | None | msgspec.UnsetType = msgspec.UNSET
+    description: str | None | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, str] | None | msgspec.UnsetType = msgspec.UNSET
+    expires_after_days: int | None | msgspec.UnsetType = msgspec.UNSET
+    chunking: Chunking | msgspec.UnsetType = msgspec.UNSET
+    sharing: Sharing | msgspec.UnsetType = msgspec.UNSET
+    writers: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class PassageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A search in vector stores. Several queries are one search: a passage counts with its best.
+
+    `threshold` is a floor on the calibrated similarity, 0 to 1 (0 or None: no floor). `weights` are those of the two
+    sides, `dense` and `words`. `rewrite` cleans each query of what is no content. `diversity` 0 to 1 trades relevance
+    for variety (MMR; 0 is off). `neighbours` widens each passage by so many chunks on either side, `section` to the
+    whole of its section (at most `section_tokens`)."""
+
+    queries: list[str]
+    limit: int = 10
+    filters: dict[str, Any] | None = None
+    threshold: float | None = None
+    weights: dict[str, float] | None = None
+    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    rewrite: bool = False
+    diversity: float = 0.0
+    neighbours: int = 0
+    section: bool = False
+    section_tokens: int = 2_000
+    explain: bool = False
+
+
+class PassageFields(TypedDict, total=False):
+    """The fields of `PassageQuery` beside the queries, as keywords."""
+
+    limit: int
+    filters: dict[str, Any] | None
+    threshold: float | None
+    weights: dict[str, float] | None
+    mode: str
+    rewrite: bool
+    diversity: float
+    neighbours: int
+    section: bool
+    section_tokens: int
+    explain: bool
+
+
+class Passage(msgspec.Struct, kw_only=True):
+    """A chunk that was found. `score`, 0 to 1, falls from hit to hit: the best similarity from this rank on down.
+    `similarity` is the chunk's own, None when only words answered. `start` and `end` are characters of the file's
+    extracted text."""
+
+    vector_store_id: str
+    file_id: str
+    filename: str
+    attributes: Attributes
+    score: float
+    similarity: float | None
+    text: str
+    chunk_id: str
+    chunk_index: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    title: str | None
+    explanation: Explanation | None = None
+
+
+class Passages(msgspec.Struct, kw_only=True):
+    """What a search found, best first. `queries` are those that were searched, rewritten ones as they became.
+    `degraded` names the sides that could not answer in full."""
+
+    queries: list[str]
+    data: list[Passage]
+    query_time: float
+    degraded: list[str] = []
+
+
+class Usage(msgspec.Struct, kw_only=True):
+    """What a tenant holds."""
+
+    storage_bytes: int
+    files: int
+    stores: int
+    chunks: int
+    memories: int

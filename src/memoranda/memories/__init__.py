@@ -1,0 +1,5 @@
+"""The verbs of memory for one subject."""
+
+from memoranda.memories.memories import Memories
+
+__all__ = ["Memories"]

@@ -1,0 +1,111 @@
+"""Memories that say nearly the same, and what keeps two alike-looking texts apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import Compare, Filter, all_of
+from memoranda.store.listing import scan
+from memoranda.store.rows import Record
+from memoranda.store.rows import fetch as fetch_rows
+from memoranda.store.store import Store
+from memoranda.text.json import compact_json
+from memoranda.text.terms import terms
+from memoranda.types import NearDuplicate
+
+COSINE = 0.95
+JACCARD = 0.6
+NEIGHBOURS = 5
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_NEGATION = re.compile(r"\b(?:not|no|never|none|without|cannot|nor|neither)\b|n['’]t\b", re.IGNORECASE)
+_WORD = re.compile(r"(?P<begins>^\W*|[.!?]\s+)?(?P<word>[^\W\d_][\w'-]+)")
+
+
+def jaccard(a: str, b: str) -> float:
+    """Shared over all distinct stemmed terms of two texts, 0..1; 0 when neither has a term."""
+    first, second = set(terms(a)), set(terms(b))
+    union = len(first | second)
+    return len(first & second) / union if union else 0.0
+
+
+def contradict(a: str, b: str) -> bool:
+    """Whether two texts differ in a number, a date, a name or a negation: then they are never duplicates,
+    however alike they look."""
+    return (
+        sorted(_NUMBER.findall(a)) != sorted(_NUMBER.findall(b))
+        or len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
+        or _other_names(a, b)
+    )
+
+
+def _other_names(a: str, b: str) -> bool:
+    """Whether one text has a name that the other has not. A capital that begins a sentence may be no name: it
+    counts when the other text begins with another one ("Ann likes tea", "Bob likes tea")."""
+    (inside, first), (other_inside, other_first) = _missing(a, b), _missing(b, a)
+    return bool(inside or other_inside or (first and other_first))
+
+
+def _missing(text: str, other: str) -> tuple[set[str], set[str]]:
+    """Capitalised words of `text` that `other` does not have in any case: inside sentences, and beginning them."""
+    held = {match["word"].lower() for match in _WORD.finditer(other)}
+    inside: set[str] = set()
+    first: set[str] = set()
+    for match in _WORD.finditer(text):
+        word = match["word"]
+        if word[0].isupper() and word.lower() not in held and terms(word):
+            (inside if match["begins"] is None else first).add(word.lower())
+    return inside, first
+
+
+def same_scope(row: Record) -> Filter:
+    """The rows that were written to exactly the place of `row`."""
+    return all_of(
+        Compare("$user_id", "eq", row.user_id),
+        Compare("$agent_id", "eq", row.agent_id),
+        Compare("$channel_id", "eq", row.channel_id),
+        Compare("$session_id", "eq", row.session_id),
+    )
+
+
+def report(store: Store, tenant: str, where: Filter, limit: int) -> list[NearDuplicate]:
+    """Pairs among the rows that pass: cosine >= 0.95 or stemmed Jaccard >= 0.6, the same scope and kind, no
+    contradiction. Each row is held against its five nearest elders on either side; the `limit` closest pairs
+    come back, most alike first."""
+    found: list[NearDuplicate] = []
+    for rows in scan(store.db, tenant, where):
+        for row in rows:
+            found.extend(_pairs(store, tenant, row, where))
+    found.sort(key=lambda pair: -max(pair.cosine or 0.0, pair.jaccard))
+    return found[:limit]
+
+
+def _pairs(store: Store, tenant: str, row: Record, where: Filter) -> Iterator[NearDuplicate]:
+    elders = all_of(Compare("$seq", "lt", row.seq), same_scope(row), Compare("$kind", "eq", row.kind), where)
+    near: dict[int, float | None] = {}
+    for vector in _vectors(store, tenant, row.seq)[:1]:
+        found = store.index.search(tenant, vector, NEIGHBOURS, elders)
+        near.update(zip(found.seqs.tolist(), found.scores.tolist(), strict=True))
+    for seq in store.words.search(tenant, row.content, NEIGHBOURS, elders).seqs.tolist():
+        near.setdefault(seq, None)
+    others = store.db.read(lambda c: fetch_rows(c, tenant, near), tenant)
+    for seq, other in others.items():
+        cosine, overlap = near[seq], jaccard(row.content, other.content)
+        alike = cosine is not None and cosine >= COSINE
+        if (alike or overlap >= JACCARD) and not contradict(row.content, other.content):
+            yield NearDuplicate(
+                first=other.id,
+                second=row.id,
+                cosine=cosine,
+                jaccard=round(overlap, 4),
+                reason="cosine" if alike else "jaccard",
+            )
+
+
+def _vectors(store: Store, tenant: str, seq: int) -> list[NDArray[np.float32]]:
+    key = [tenant, store.space, compact_json([seq])]
+    rows = store.db.read(lambda c: c.all("embeddings_of", key), tenant)
+    return [np.frombuffer(data, dtype="<f4") for _, _, _, _, data in rows]

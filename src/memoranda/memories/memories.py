@@ -1,0 +1,456 @@
+"""The verbs of memory: add, get, list, update, delete, search, forget, count, compare, carry out and in."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Unpack
+
+from memoranda.clock import moment, now_micros
+from memoranda.errors import Forbidden, InvalidInput, NotFound
+from memoranda.filters import EVERYTHING, Filter, all_of, matches
+from memoranda.indexes.vector import INDEXES
+from memoranda.memories import duplicates, transfer
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.store import listing
+from memoranda.store.access import scopes_filter, selection_filter, visible_to
+from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODEL_JOB, Core
+from memoranda.store.forgetting import Forgetting, aim_of
+from memoranda.store.retrieval.query_expansion import Aid, headed, helped
+from memoranda.store.retrieval.search import ModelChanged, check
+from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
+from memoranda.store.usage import SEARCH, Cost
+from memoranda.store.validation import check_vector
+from memoranda.text.json import compact_json
+from memoranda.types import (
+    Added,
+    Change,
+    ChangeFields,
+    Forget,
+    ForgetFields,
+    Job,
+    Memory,
+    MemoryFields,
+    NearDuplicate,
+    NewMemory,
+    Page,
+    Query,
+    Receipt,
+    SearchFields,
+    SearchResult,
+    Selection,
+    SelectionFields,
+    Subject,
+)
+from memoranda.validation import convert, merged
+
+MAX_PAGE = 1_000
+NAMES_NOTHING: tuple[Any, ...] = (None, [], {}, True, False)
+"""What a field of a selection may hold without naming any memory: an empty list erases nothing."""
+
+
+class Memories:
+    """One subject's memories: it sees and changes what its role allows, and nothing else exists for it."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    async def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
+        """Remembers one text; what it is and where it belongs go in `fields`.
+
+        Writing the same text again in the same scope changes nothing and returns the row that was there.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Conflict: `id` already names another text.
+        """
+        if isinstance(content, NewMemory):
+            _alone(content, fields)
+            new = content
+        else:
+            new = convert(merged("content", content, fields), NewMemory)
+        return (await self._add([new]))[0]
+
+    async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
+        """Remembers a batch, in order; one result each. Nothing is written when one of them is wrong.
+
+        Raises:
+            InvalidInput: names the memory by its place, the field and the fix.
+        """
+        items = [
+            convert({"content": item} if isinstance(item, str) else item, NewMemory, f"[{i}]")
+            for i, item in enumerate(memories)
+        ]
+        return await self._add(items)
+
+    async def _add(self, items: Sequence[NewMemory]) -> list[Added]:
+        self._must_write()
+        if not items:
+            raise InvalidInput("memories", "must hold at least one memory")
+        if len(items) > self._core.max_batch:
+            raise InvalidInput(
+                "memories", f"holds {len(items)}, at most {self._core.max_batch} go in one batch"
+            )
+        for i, item in enumerate(items):
+            self._may_own(item.user_id, f"[{i}].user_id" if len(items) > 1 else "user_id")
+        outcomes = await self._core.ingest.add(self.subject, items)
+        return [
+            Added(memory=to_memory(one.row), created=one.created, embedded=one.embedded) for one in outcomes
+        ]
+
+    async def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
+        """Changes the named fields of a memory; the rest stays.
+
+        Raises:
+            NotFound: no such memory for this subject.
+            InvalidInput: names the field and the fix.
+            Conflict: another memory of the scope already holds the new text.
+        """
+        self._must_write()
+        row = await self._row(id)
+        return to_memory(await self._core.ingest.update(self.subject, row, convert(fields, Change)))
+
+    async def delete(self, id: str) -> None:
+        """Deletes one memory with its vectors.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        self._must_write()
+        row = await self._row(id)
+        gone, _ = await self._core.threads.result(self._core.store.remove(self.subject.tenant_id, [row.seq]))
+        if not gone:
+            raise NotFound(f"no memory {id!r}")
+
+    async def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]) -> Receipt:
+        """Erases for good: memories of `ids`, or all that a selection names, archived and superseded ones too, with
+        what was made of them. A selection by scope, time or `text` alone also means what else holds words there:
+        messages, responses, conversations, logged questions, files; see docs/forgetting.md. The words leave rows,
+        indexes, caches, write-ahead log and free pages; a tombstone with counts stays.
+
+        Raises:
+            InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
+        """
+        self._must_write()
+        named = [name for name, value in fields.items() if value not in NAMES_NOTHING]
+        if ids is None and not named:
+            raise InvalidInput(
+                "scopes", 'name what to forget: ids, scopes, a text, a source, ...; everything is ["all"]'
+            )
+        if ids is not None and named:
+            raise InvalidInput("ids", f"go alone, without {named[0]}: forget the one, then the other")
+        if ids is not None:
+            _check_ids(ids)
+        core = self._core
+        aim = aim_of(self.subject, ids, convert(fields, Forget))
+        run = Forgetting(core.store, core.jobs, core.threads, aim, f"gone_{secrets.token_hex(12)}")
+        return await run.run(core.erasers)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    async def get(self, id: str) -> Memory:
+        """One memory.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        return to_memory(await self._row(id))
+
+    async def _row(self, id: str) -> Record:
+        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
+        row = held.get(id)
+        if row is None or not matches(visible_to(self.subject), attributes(row)):
+            raise NotFound(f"no memory {id!r}")
+        return row
+
+    async def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        **fields: Unpack[SelectionFields],
+    ) -> Page:
+        """One page of memories in the order they were stored, newest first unless `order` is `asc`.
+
+        `after` and `before` are ids of memories: the page begins beyond the one, or ends at the other. Memories
+        stored meanwhile neither repeat nor hide any.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no memory.
+        """
+        _check_limit(limit)
+        if order not in ("asc", "desc"):
+            raise InvalidInput("order", "must be asc or desc")
+        if after is not None and before is not None:
+            raise InvalidInput("before", "goes without `after`: a page is read in one direction")
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(self._page, where, limit, after, before, order == "desc")
+
+    def _page(
+        self, where: Filter, limit: int, after: str | None, before: str | None, descending: bool
+    ) -> Page:
+        cursor = self._cursor("after", after) if after else self._cursor("before", before) if before else None
+        backwards = before is not None
+        rows = self._core.store.db.read(
+            lambda c: listing.page(
+                c,
+                self.subject.tenant_id,
+                where,
+                limit=limit + 1,
+                after=cursor,
+                descending=descending != backwards,
+            ),
+            self.subject.tenant_id,
+        )
+        more = len(rows) > limit
+        rows = rows[:limit][::-1] if backwards else rows[:limit]
+        return Page(
+            data=[to_memory(row) for row in rows],
+            first_id=rows[0].id if rows else None,
+            last_id=rows[-1].id if rows else None,
+            has_more=more,
+        )
+
+    def _cursor(self, name: str, id: str) -> int:
+        held = self._core.store.db.read(
+            lambda c: fetch_ids(c, self.subject.tenant_id, [id]), self.subject.tenant_id
+        )
+        row = held.get(id)
+        if row is None or not matches(visible_to(self.subject), attributes(row)):
+            raise InvalidInput(name, f"{id!r} is no memory; begin again without a cursor")
+        return row.seq
+
+    async def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
+        """The best memories for a text: by meaning and by words, fused, each hit with both scores.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Forbidden: scope `all` without the admin role.
+        """
+        if isinstance(query, Query):
+            _alone(query, fields)
+            asked = query
+        else:
+            limits = {"limit": self._core.default_limit, **fields}
+            asked = convert(merged("query", query, limits), Query)
+        check(asked)
+        if len(asked.query) > self._core.max_query_chars:
+            raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
+        try:
+            result = await self._recall(asked)
+        except ModelChanged:
+            result = await self._recall(asked)
+        core = self._core
+        aid = Aid(core.model, core.embedder, core.ledger, self.subject.tenant_id, core.config.search)
+        result = await helped(asked, result, aid, self._recall)
+        if asked.count_access and result.results:
+            await self.count_access([hit.memory.id for hit in result.results])
+        return result
+
+    async def _recall(self, asked: Query) -> SearchResult:
+        embedder = self._core.embedder
+        vector, spent = await self._query_vector(asked, embedder)
+        model = "" if asked.embedding is not None else embedder.model
+        result = await self._core.threads.run(self._core.recall.search, self.subject, asked, vector, model)
+        result.degraded += spent
+        return result
+
+    async def _query_vector(
+        self, asked: Query, embedder: Embedder
+    ) -> tuple[NDArray[np.float32] | None, Sequence[str]]:
+        """The vector to search with, if there is to be one and it can be made; see `Ledger.questions`."""
+        ledger, tenant = self._core.ledger, self.subject.tenant_id
+        if asked.mode != "words" and asked.embedding is None:
+            enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
+            said = headed(asked.query, asked.as_of or moment(now_micros())) if enriched else asked.query
+            vectors, degraded = await ledger.questions(embedder, [said], tenant)
+            return (None if vectors is None else vectors[0]), degraded
+        ledger.note(tenant, SEARCH, Cost(operations=1))
+        return (
+            None if asked.mode == "words" else check_vector(asked.embedding, embedder.dim, "embedding")
+        ), ()
+
+    async def count_access(self, ids: Sequence[str]) -> None:
+        """Notes that these memories were used: access_count rises, last_accessed_at moves."""
+        _check_ids(ids)
+        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
+        mine = visible_to(self.subject)
+        seqs = [row.seq for row in held.values() if matches(mine, attributes(row))]
+        values = [now_micros(), self.subject.tenant_id, compact_json(seqs)]
+        counted = self._core.store.db.write(
+            lambda c: c.run("count_access", values), tenant=self.subject.tenant_id
+        )
+        await self._core.threads.result(counted)
+
+    async def count(self, **fields: Unpack[SelectionFields]) -> int:
+        """How many memories a selection holds."""
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
+
+    async def near_duplicates(
+        self, *, limit: int = 100, **fields: Unpack[SelectionFields]
+    ) -> Sequence[NearDuplicate]:
+        """Pairs of memories of one scope that say nearly the same, most alike first; see `duplicates.report`."""
+        _check_limit(limit)
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(
+            duplicates.report, self._core.store, self.subject.tenant_id, where, limit
+        )
+
+    async def stats(self) -> dict[str, Any]:
+        """Counts and sizes of the tenant: memories by kind, vectors, what is owed, the state of each index.
+
+        Raises:
+            Forbidden: the subject is not an admin; counts tell of others' rows.
+        """
+        self._must_be_admin("stats")
+        return await self._core.threads.run(self._core.store.stats, self.subject.tenant_id)
+
+    # --- carrying out and in -----------------------------------------------------------------------
+
+    async def export(
+        self, *, vectors: bool = False, **fields: Unpack[SelectionFields]
+    ) -> AsyncIterator[bytes]:
+        """The selection as JSONL, one line a yield: a header, then a memory each, oldest first, archived and
+        superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding."""
+        where = self._where(convert(fields, Selection), all_times=True)
+        lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
+        while (line := await self._core.threads.run(next, lines, None)) is not None:
+            yield line
+
+    async def export_to(
+        self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
+    ) -> int:
+        """Writes an export to a file, whole or not at all; memories written. See `export`."""
+        where = self._where(convert(fields, Selection), all_times=True)
+        lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
+        return await self._core.threads.run(transfer.write_file, Path(path), lines)
+
+    async def import_from(
+        self, source: str | Path | Iterable[bytes], *, scope: str | None = None
+    ) -> transfer.Imported:
+        """Takes an export in: a path, or its lines. What is there already is left alone, so importing twice
+        changes nothing. `scope` (`session:X`, ..., `global`) puts everything there instead of where it was.
+
+        Raises:
+            InvalidInput: names the line that is wrong; the lines before it are stored.
+        """
+        self._must_write()
+        return await transfer.take(
+            self._core.ingest, self._core.threads, self.subject, source, scope, self._may_own
+        )
+
+    # --- long work ---------------------------------------------------------------------------------
+
+    async def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+        """Starts the job that makes missing vectors with the configured model, or, with `everything`, all of them
+        anew. It can be cancelled and goes on where it stopped."""
+        self._must_be_admin("reembed")
+        if self._core.next is not None:
+            return await self._remodel(rows_per_second)
+        owed = await self._core.threads.result(self._core.store.owe(self.subject.tenant_id, everything))
+        payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": owed}
+        id_ = await self._core.jobs.enqueue(self.subject.tenant_id, EMBED_JOB, payload, dedup_key="owed")
+        return await self._core.jobs.get(self.subject.tenant_id, id_)
+
+    async def _remodel(self, rows_per_second: float | None) -> Job:
+        self._must_be_operator("reembed with another model")
+        payload = {"rows_per_second": rows_per_second}
+        id_ = await self._core.jobs.enqueue(HOUSE, REMODEL_JOB, payload, dedup_key="remodel")
+        return await self._core.jobs.get(HOUSE, id_)
+
+    async def move_index(self, to: str) -> Job:
+        """Starts the job that fills the vector index of another URL from the stored vectors and then lets it answer;
+        nothing is embedded, and adds, deletes and searches go on. The configuration is not changed: set `index.url`
+        too, or the next start goes back to the old index.
+
+        Raises:
+            InvalidInput: the URL's scheme is unknown.
+            Forbidden: the subject is not an admin of the house's own tenant.
+        """
+        self._must_be_operator("move_index")
+        if not isinstance(to, str) or to.split(":", 1)[0] not in INDEXES:
+            raise InvalidInput("to", f"must be the URL of a vector index: {', '.join(INDEXES)}")
+        id_ = await self._core.jobs.enqueue(HOUSE, MOVE_JOB, {"to": to, "total": None}, dedup_key="move")
+        return await self._core.jobs.get(HOUSE, id_)
+
+    async def compact(self) -> Job:
+        """Starts the job that gives back what deleted rows and vectors still hold, on disk and in memory."""
+        self._must_be_admin("compact")
+        id_ = await self._core.jobs.enqueue(self.subject.tenant_id, COMPACT_JOB, {}, dedup_key="compact")
+        return await self._core.jobs.get(self.subject.tenant_id, id_)
+
+    async def job(self, id: str) -> Job:
+        """A job of this tenant as it stands.
+
+        Raises:
+            NotFound: no such job.
+        """
+        self._must_be_admin("job")
+        return await self._core.jobs.get(self.subject.tenant_id, id)
+
+    async def wait(self, id: str) -> Job:
+        """A job of this tenant once it has ended."""
+        self._must_be_admin("job")
+        return await self._core.jobs.wait(self.subject.tenant_id, id)
+
+    async def cancel(self, id: str) -> Job:
+        """Cancels a job: at once when it waits, between two steps when it runs."""
+        self._must_be_admin("job")
+        return await self._core.jobs.cancel(self.subject.tenant_id, id)
+
+    # --- who may -----------------------------------------------------------------------------------
+
+    def _where(self, selection: Selection, *, all_times: bool = False) -> Filter:
+        unscoped = all_times and selection.scopes is None and self.subject.role == "admin"
+        return all_of(
+            EVERYTHING if unscoped else scopes_filter(selection.scopes, self.subject),
+            selection_filter(selection, self.subject, None if all_times else now_micros()),
+        )
+
+    def _must_write(self) -> None:
+        if self.subject.role == "reader":
+            raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
+
+    def _must_be_admin(self, what: str) -> None:
+        if self.subject.role != "admin":
+            raise Forbidden(f"{what}: needs the admin role")
+
+    def _must_be_operator(self, what: str) -> None:
+        self._must_be_admin(what)
+        if self.subject.tenant_id != HOUSE:
+            raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {HOUSE!r}")
+
+    def _may_own(self, user: Any, where: str) -> None:
+        """A member, or a service that acts for a user, writes that user's rows and nobody's."""
+        free = self.subject.role == "admin" or (
+            self.subject.role == "service" and self.subject.user_id is None
+        )
+        if not free and isinstance(user, str) and user != self.subject.user_id:
+            raise Forbidden(f"{where}: this key writes as {self.subject.user_id!r} or for nobody (null)")
+
+
+def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:
+    if fields:
+        kind = type(given).__name__
+        raise InvalidInput(next(iter(fields)), f"goes inside the {kind} that is given, not beside it")
+
+
+def _check_limit(limit: Any) -> None:
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput("limit", f"must be a whole number between 1 and {MAX_PAGE}")
+
+
+def _check_ids(ids: Any) -> None:
+    if isinstance(ids, str | bytes) or not all(isinstance(id_, str) for id_ in ids):
+        raise InvalidInput("ids", "must be a list of strings")

@@ -1,0 +1,327 @@
+"""Memories as JSONL, out and in: a header line, then one memory a line; the round trip is exact."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from memoranda.clock import now_micros
+from memoranda.concurrency.threads import Threads
+from memoranda.errors import Conflict, InvalidInput, MemorandaError, StorageError
+from memoranda.filters import Filter
+from memoranda.storage.data_lock import refuse_live_database
+from memoranda.storage.sql.base import Connection
+from memoranda.store.ingest import Ingest
+from memoranda.store.listing import scan
+from memoranda.store.rows import Record, to_memory
+from memoranda.store.store import Store
+from memoranda.store.validation import (
+    GIVEN,
+    Bounds,
+    Draft,
+    Part,
+    check_name,
+    check_vector,
+    dedup_key,
+    draft,
+    time_of,
+)
+from memoranda.text.json import compact_json
+from memoranda.types import Memory, NewMemory, Subject
+from memoranda.validation import convert, decode
+
+FORMAT = 1
+BATCH = 500
+T = TypeVar("T", int, None)
+Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
+
+
+class Header(msgspec.Struct, kw_only=True):
+    """The first line: the format's version, and whose vectors follow."""
+
+    memoranda_export: int
+    model: str | None = None
+    dim: int | None = None
+
+
+class Vector(msgspec.Struct, kw_only=True):
+    """One window's vector: characters [start, stop) of the content, float32 little-endian in base64."""
+
+    start: Place
+    stop: Place
+    text_hash: Annotated[str, msgspec.Meta(max_length=256)]
+    vector: str
+
+
+class Line(Memory, kw_only=True):
+    """One memory, with what the API does not show: whether its time was told, and its vectors."""
+
+    content_hash: str = ""
+    access_count: Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)] = 0
+    dated: bool = True
+    occurred_at: datetime | None = None  # type: ignore[assignment]
+    created_at: datetime | None = None  # type: ignore[assignment]
+    updated_at: datetime | None = None  # type: ignore[assignment]
+    kind: str = "note"  # type: ignore[assignment]
+    id: str | None = None  # type: ignore[assignment]
+    embeddings: list[Vector] | None = None
+
+
+class Imported(msgspec.Struct, kw_only=True):
+    """What an import came to. `conflicts` are ids that already name another text here; they were left alone."""
+
+    read: int = 0
+    created: int = 0
+    present: int = 0
+    conflicts: list[str] = []
+
+
+def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[bytes]:
+    """The export, one line at a time, each ending in a newline."""
+    header = Header(memoranda_export=FORMAT)
+    if vectors:
+        header.model, header.dim = store.model, store.index.dim
+    yield msgspec.json.encode(header) + b"\n"
+    for rows in scan(store.db, tenant, where, size=BATCH):
+        held = store.db.read(lambda c, rows=rows: _vectors(c, store, tenant, rows), tenant) if vectors else {}  # type: ignore[misc]
+        for row in rows:
+            yield msgspec.json.encode(_line(row, held.get(row.seq))) + b"\n"
+
+
+def _vectors(c: Connection, store: Store, tenant: str, rows: list[Record]) -> dict[int, list[Vector]]:
+    held: dict[int, list[Vector]] = {}
+    seqs = compact_json([row.seq for row in rows])
+    for seq, start, stop, text_hash, data in c.all("vectors_of", [tenant, store.space, seqs]):
+        text = base64.b64encode(data).decode("ascii")
+        named = text_hash.removeprefix(GIVEN)
+        held.setdefault(seq, []).append(Vector(start=start, stop=stop, text_hash=named, vector=text))
+    return held
+
+
+def _line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
+    line: dict[str, Any] = msgspec.to_builtins(to_memory(row), builtin_types=(datetime,))
+    del line["scope"]
+    line["dated"] = bool(row.dated)
+    if vectors is not None:
+        line["embeddings"] = vectors
+    return line
+
+
+def write_file(path: Path, out: Iterator[bytes]) -> int:
+    """Writes the lines beside `path` and moves them there when all are written; memories written.
+
+    Raises:
+        StorageError: the file cannot be written; an older one is still there.
+    """
+    count = -1
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                for line in out:
+                    file.write(line)
+                    count += 1
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as exc:
+        raise StorageError(f"{path} could not be written: {exc.strerror}") from exc
+    return count
+
+
+def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a file or of any source of lines; a JSON array is taken apart."""
+    if not isinstance(source, str | Path):
+        yield from source
+        return
+    refuse_live_database(Path(source), "source")
+    try:
+        with open(source, "rb") as file:
+            first = file.read(1)
+            file.seek(0)
+            if first == b"[":
+                yield from (bytes(item) for item in msgspec.json.decode(file.read(), type=list[msgspec.Raw]))
+            else:
+                yield from file
+    except OSError as exc:
+        raise InvalidInput("source", f"{source} cannot be read: {exc.strerror}") from exc
+    except msgspec.DecodeError as exc:
+        raise InvalidInput("source", f"{source} is no JSON: {exc}") from exc
+
+
+async def take(
+    ingest: Ingest,
+    threads: Threads,
+    subject: Subject,
+    source: str | Path | Iterable[bytes],
+    scope: str | None,
+    may_own: Callable[[Any, str], None],
+) -> Imported:
+    """Stores an export's memories through the one write path, 500 at a time. See `Memories.import_from`."""
+    done = Imported()
+    header = Header(memoranda_export=FORMAT)
+    batch: list[Draft] = []
+    place = _place(scope)
+    decoder = msgspec.json.Decoder(Line)
+    pages = _pages(read_lines(source))
+    number = 0
+    while page := await threads.run(next, pages, None):
+        for raw in page:
+            number += 1
+            if not raw.strip():
+                continue
+            if number == 1 and b'"memoranda_export"' in raw[:200]:
+                header = _header(raw)
+                continue
+            try:
+                batch.append(_draft(raw, decoder, header, ingest, subject, place, number, may_own))
+            except MemorandaError:
+                await _store(ingest, subject.tenant_id, batch, done)
+                raise
+            done.read += 1
+        await _store(ingest, subject.tenant_id, batch, done)
+        batch = []
+    return done
+
+
+def _pages(out: Iterator[bytes]) -> Iterator[list[bytes]]:
+    page: list[bytes] = []
+    for line in out:
+        page.append(line)
+        if len(page) == BATCH:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+def _header(raw: bytes) -> Header:
+    header = decode(raw, msgspec.json.Decoder(Header))
+    if header.memoranda_export > FORMAT:
+        raise InvalidInput(
+            "memoranda_export",
+            f"format {header.memoranda_export} is newer than this version, which reads {FORMAT}",
+        )
+    return header
+
+
+def _place(scope: str | None) -> dict[str, str | None] | None:
+    if scope is None:
+        return None
+    place: dict[str, str | None] = dict.fromkeys(("user_id", "agent_id", "channel_id", "session_id"))
+    name, _, id_ = scope.partition(":")
+    if scope != "global":
+        if f"{name}_id" not in place or not id_:
+            raise InvalidInput("scope", f"{scope!r}: use session:ID, user:ID, agent:ID, channel:ID or global")
+        place[f"{name}_id"] = id_
+    return place
+
+
+def _draft(
+    raw: bytes,
+    decoder: msgspec.json.Decoder[Line],
+    header: Header,
+    ingest: Ingest,
+    subject: Subject,
+    place: dict[str, str | None] | None,
+    number: int,
+    may_own: Callable[[Any, str], None],
+) -> Draft:
+    try:
+        line = decode(raw, decoder)
+        may_own(line.user_id if place is None else place["user_id"], "user_id")
+        made = _row(line, subject, ingest.bounds, place)
+        made.parts, made.model = _parts(line, header, ingest, made.row), header.model or ""
+    except InvalidInput as exc:
+        raise InvalidInput(f"line {number}", str(exc)) from exc
+    return made
+
+
+def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | None] | None) -> Draft:
+    """The line as a row: checked like any new memory, then given back its own history."""
+    fields = {name: getattr(line, name) for name in NewMemory.__struct_fields__ if name != "embedding"}
+    if place is not None:
+        fields |= place
+    if not line.dated:
+        fields["occurred_at"] = None
+    check_name(line.superseded_by, "superseded_by")
+    now = now_micros()
+    made = draft(convert(fields, NewMemory), subject, now, bounds, "")
+    row = made.row._replace(
+        access_count=line.access_count,
+        last_accessed_at=_time(line, "last_accessed_at", None),
+        superseded_by=line.superseded_by,
+        archived_at=_time(line, "archived_at", None),
+        occurred_at=_time(line, "occurred_at", now),
+        created_at=_time(line, "created_at", now),
+        updated_at=_time(line, "updated_at", now),
+    )
+    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
+    occurred = row.occurred_at if row.dated else None
+    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash)
+    return Draft(row._replace(dedup_key=key), named=made.named)
+
+
+def _time(line: Line, name: str, missing: T) -> int | T:
+    value = getattr(line, name)
+    return missing if value is None else time_of(value, name)
+
+
+def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part]:
+    """The line's vectors, when they are of the model that is configured here; else none, and it is embedded."""
+    if not line.embeddings or (header.model, header.dim) != (ingest.embedder.model, ingest.embedder.dim):
+        return []
+    parts = []
+    for held in line.embeddings:
+        try:
+            values = np.frombuffer(base64.b64decode(held.vector, validate=True), dtype="<f4")
+        except ValueError as exc:
+            raise InvalidInput("embeddings", f"must be float32 values in base64: {exc}") from exc
+        vector = check_vector(values, ingest.embedder.dim, "embeddings")
+        text = row.content[held.start : held.stop]
+        parts.append(Part(held.start, held.stop, text, GIVEN + held.text_hash, vector))
+    return parts
+
+
+async def _store(ingest: Ingest, tenant: str, batch: list[Draft], done: Imported) -> None:
+    if not batch:
+        return
+    free = await ingest.threads.run(_without_conflicts, ingest.store, tenant, batch, done)
+    try:
+        outcomes = await ingest.write(tenant, free) if free else []
+    except Conflict:  # somebody wrote one of these ids in between: settle them one by one
+        outcomes = []
+        for one in free:
+            try:
+                outcomes += await ingest.write(tenant, [one])
+            except Conflict:
+                done.conflicts.append(one.row.id)
+    done.created += sum(outcome.created for outcome in outcomes)
+    done.present += sum(not outcome.created for outcome in outcomes)
+
+
+def _without_conflicts(store: Store, tenant: str, batch: list[Draft], done: Imported) -> list[Draft]:
+    """The drafts whose id is free here or names the same text."""
+    held = store.by_id(tenant, [one.row.id for one in batch if one.named])
+    free: list[Draft] = []
+    keys: dict[str, str] = {}
+    for one in batch:
+        other = held.get(one.row.id)
+        taken = keys.get(one.row.id) if other is None else other.dedup_key
+        if one.named and taken is not None and taken != one.row.dedup_key:
+            done.conflicts.append(one.row.id)
+            continue
+        keys[one.row.id] = one.row.dedup_key
+        free.append(one)
+    return free

@@ -1,0 +1,1 @@
+"""Language models and embedding models, in this process or behind HTTP."""

@@ -1,0 +1,230 @@
+"""A language model behind a chat-completions API: OpenAI, vLLM, Ollama, LiteLLM, llama.cpp and their like.
+
+Reference: https://platform.openai.com/docs/api-reference/chat
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from memoranda.config.secret import Secret
+from memoranda.config.sections import Model as Settings
+from memoranda.errors import ConfigError, ModelBroken, ModelError, ModelUnavailable
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece
+from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
+from memoranda.providers.chat.quirks import Quirks, quirks_of
+from memoranda.providers.chat.reading import Nonsense, Reading
+from memoranda.providers.chat.request import body_of, encoded, refused_parameter
+from memoranda.providers.chat.stream import Failed, Stream, Whole
+
+log = logging.getLogger("memoranda.models")
+
+LINGER_SECONDS = 2.0
+"""How long more is waited for after the server said why it ended: the usage may follow."""
+NAMES_SECONDS, NAMES_KEPT, NAMES_MISSED = 5.0, 60.0, 10.0
+"""How long `names` waits for the server, keeps what it told, and leaves it alone after it told nothing."""
+EXTRAS_KEPT = 10_000
+"""Calls of which it is remembered what the server wants to see again beside them."""
+REPAIRABLE = frozenset({400, 404, 422, 501})
+"""Statuses by which servers refuse a parameter that they do not know."""
+
+
+class ChatModel(Model):
+    """Asks the server at `base` for answers of the model `name`. Nothing is connected before the first ask."""
+
+    def __init__(self, name: str, base: str, quirks: Quirks, secret: Secret, settings: Settings) -> None:
+        self.name = name
+        self.quirks = quirks
+        self._timeout = settings.timeout
+        self._link = Link(base, secret, settings.timeout, settings.retries)
+        self._without: dict[str, frozenset[str]] = {}
+        self._extras: dict[str, Any] = {}
+        self._names: tuple[float, list[str]] = (0.0, [name])
+
+    async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
+        reading = Reading(self.quirks.inline_thinking)
+        with self._telling(reading):
+            answer = await self._asked(ask)
+            stream = Stream(reading) if streamed(answer, ask.stream) else Whole(reading)
+            try:
+                data = answer.first
+                while data:
+                    for piece in stream.feed(data):
+                        yield piece
+                    data = b"" if stream.done else await self._more(answer, stream)
+                for piece in self._ending(stream, ask.model or self.name):
+                    yield piece
+            finally:
+                await self._link.leave(answer, settle=stream.done)
+
+    async def names(self) -> list[str]:
+        until, names = self._names
+        if time.monotonic() < until:
+            return list(names)
+        try:
+            told = named_models(await self._link.get("/models", NAMES_SECONDS))
+            self._names = (time.monotonic() + NAMES_KEPT, list(dict.fromkeys([self.name, *told])))
+        except ModelUnavailable as exc:
+            log.warning("%s", exc)
+            self._names = (time.monotonic() + NAMES_MISSED, [self.name])
+        return list(self._names[1])
+
+    def usage(self) -> dict[str, int]:
+        return asdict(self._link.usage)
+
+    def close(self) -> None:
+        self._link.close()
+
+    async def _asked(self, ask: Ask) -> Answer:
+        """The answer to `ask` under way. A parameter that the server does not know is left out, and from then on."""
+        name = ask.model or self.name
+        without = self._without.get(name, frozenset())
+        while True:
+            body = body_of(ask, self.name, self.quirks, without, self._extras)
+            try:
+                answer = await self._link.post("/chat/completions", encoded(body))
+            except Refusal as exc:
+                parameter = None
+                if exc.status in REPAIRABLE:
+                    parameter = refused_parameter(body, exc.says, exc.parameter, without)
+                if parameter is None or parameter in without:
+                    raise self._link.refused(exc) from exc
+                log.warning("%s takes no %s for %s: left out", self._link.place, parameter, name)
+                without |= {parameter}
+                continue
+            if without:
+                self._without[name] = without
+            return answer
+
+    async def _more(self, answer: Answer, stream: Stream | Whole) -> bytes:
+        """More of the answer; b"" at its end, or when nothing follows the reason why it ended."""
+        reading, now = stream.reading, time.monotonic()
+        if stream.heard > answer.heard:
+            answer.heard, answer.at = stream.heard, now
+        elif now - answer.at > self._timeout:
+            raise self._silent(reading)
+        try:
+            if reading.finished is None:
+                return await answer.read()
+            async with asyncio.timeout(LINGER_SECONDS):
+                return await answer.read()
+        except (TimeoutError, httpx.TransportError, httpx.DecodingError) as exc:
+            if reading.finished is not None:
+                return b""
+            if isinstance(exc, httpx.ReadTimeout):
+                raise self._silent(reading) from exc
+            raise ModelBroken(f"{self._link.place} broke off: {self._link.clean(str(exc))}") from exc
+
+    def _ending(self, stream: Stream | Whole, model: str) -> list[Piece]:
+        """The last pieces, `Ended` at their end."""
+        pieces = list(stream.end())
+        if not stream.done and stream.reading.finished is None:
+            raise ModelBroken(f"{self._link.place} broke off: its answer has no end")
+        pieces += stream.reading.end(model)
+        if extras := stream.reading.extras:
+            self._remember(extras)
+        usage = self._link.usage
+        for piece in pieces:
+            if isinstance(piece, Ended) and piece.usage is not None:
+                usage.input_tokens += piece.usage.input
+                usage.output_tokens += piece.usage.output
+        return pieces
+
+    def _remember(self, extras: dict[str, Any]) -> None:
+        """Keeps what belongs beside calls, the latest of it."""
+        self._extras |= extras
+        for old in list(self._extras)[: max(0, len(self._extras) - EXTRAS_KEPT)]:
+            del self._extras[old]
+
+    @contextmanager
+    def _telling(self, reading: Reading) -> Iterator[None]:
+        """Tells of what cannot be read in the words of the errors that are promised, and counts failures."""
+        try:
+            try:
+                yield
+            except Nonsense as exc:
+                says = f"{self._link.place} gave an answer that makes no sense: {self._link.clean(str(exc))}"
+                raise ModelBroken(says) from exc
+            except Failed as exc:
+                raise self._failed(reading, exc) from exc
+        except ModelError:
+            self._link.usage.failures += 1
+            raise
+
+    def _silent(self, reading: Reading) -> ModelError:
+        place, seconds = self._link.place, f"{self._timeout:.3g} s"
+        if reading.pieces:
+            return ModelBroken(f"{place} broke off: it sent nothing more for {seconds}")
+        return ModelUnavailable(f"{place} did not answer within {seconds}")
+
+    def _failed(self, reading: Reading, exc: Failed) -> ModelError:
+        place, says = self._link.place, self._link.clean(str(exc))
+        if reading.pieces:
+            return ModelBroken(f"{place} broke off: {says}")
+        if 400 <= exc.status < 500 and exc.status not in PASSING:
+            return self._link.refused(Refusal(exc.status, str(exc), says))
+        return ModelUnavailable(f"{place} did not answer: {says}")
+
+
+def streamed(answer: Answer, asked: bool) -> bool:
+    """Whether an answer is events, as some servers stream what should be whole, or the other way round."""
+    begins = answer.first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if begins.startswith((b"data:", b"event:", b"id:", b":")):
+        return True
+    return asked and not begins.startswith(b"{") and answer.kind != "application/json"
+
+
+def named_models(document: Any) -> list[str]:
+    """The names in an answer to `GET /models`: in `data`, `models`, or a list alone; by `id`, else by `name`."""
+    found = document.get("data") or document.get("models") if isinstance(document, dict) else document
+    entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    names = [entry.get("id") or entry.get("name") for entry in entries]
+    return [name for name in names if isinstance(name, str)]
+
+
+def open_chat(settings: Settings) -> ChatModel:
+    """The model `model.name` behind the chat-completions API at `model.url`.
+
+    Raises:
+        ConfigError: the name or the key is missing, the key is named twice, the address or the provider is wrong.
+    """
+    base = _base(settings.url or "")
+    if not settings.name:
+        raise ConfigError("model.name", "is missing; set it to the name by which the server knows the model")
+    ways = ("api_key", "api_key_env", "api_key_file")
+    given = [f"model.{way}" for way in ways if getattr(settings, way)]
+    if len(given) > 1:
+        raise ConfigError(given[0], f"is there beside {' and '.join(given[1:])}; keep one of them")
+    quirks = quirks_of(settings.provider, base)
+    at_home = urlsplit(base).hostname in quirks.hosts and base.startswith("https:")
+    secret = Secret(settings, quirks.key_variable if at_home else None, "model", ModelUnavailable)
+    if at_home and quirks.key_variable and secret.last is None:
+        says = f"is missing, and {quirks.name} needs one; set it, api_key_env or api_key_file"
+        raise ConfigError("model.api_key", f"{says}, or the environment variable {quirks.key_variable}")
+    return ChatModel(settings.name, base, quirks, secret, settings)
+
+
+def _base(url: str) -> str:
+    """The address as it is used: no slash at its end, no password, no query."""
+    parts = urlsplit(url)
+    try:
+        _ = parts.port
+    except ValueError as exc:
+        raise ConfigError("model.url", f"is no address: {exc}") from exc
+    if not parts.hostname:
+        raise ConfigError("model.url", "names no host, as in http://host:8000/v1")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        says = (
+            "carries a password, a query or a fragment; write the address alone, and the key in model.api_key"
+        )
+        raise ConfigError("model.url", says)
+    return url.rstrip("/").removesuffix("/chat/completions")

@@ -1,0 +1,104 @@
+"""Answers without a language model: the sentences of what was found that answer best, each with its source."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from memoranda.config.sections import Model as Settings
+from memoranda.errors import ModelRefused
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, TokenUsage, ToolCallDelta
+from memoranda.providers.chat.calls import made_id
+from memoranda.providers.chat.quoting import Sentence, best
+from memoranda.providers.chat.script import Asked
+from memoranda.text.tokens import count, well_formed
+
+SEARCHES = ("file_search", "memory_search")
+"""Ends of the names of functions that are called with the question."""
+NOTHING = (
+    "I found nothing that answers this. No language model is answering, and without one I can only quote."
+)
+NOTHING_TO_QUOTE = (
+    "I have nothing to quote from: no documents or memories go with this. "
+    "No language model is answering, and without one I can only quote."
+)
+
+
+class ExtractiveModel(Model):
+    """Calls the searches that it is offered with the question, then quotes the best sentences of what was found. Always
+    the same for the same ask; no embedding, no network."""
+
+    name = "extractive"
+    quotes_only = True
+
+    async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
+        if ask.response_format and ask.response_format.get("type") not in (None, "text"):
+            raise ModelRefused(
+                "no language model is answering, and quotes cannot be given the form that is asked for"
+            )
+        asked = Asked.of(ask.messages, ask.tools)
+        question = well_formed(ask.question or asked.question)
+        usage = TokenUsage(input=0, output=0)
+        if calls := [] if asked.results else searches(ask):
+            for index, name in enumerate(calls):
+                arguments = msgspec.json.encode({"query": question}).decode()
+                yield ToolCallDelta(index, arguments, made_id(), name)
+            yield Ended("tool_calls", usage, self.name)
+            return
+        texts = await asyncio.to_thread(_texts, question, ask, bool(asked.results))
+        kept = _within(texts, ask.max_tokens)
+        for number, text in enumerate(kept):
+            yield TextDelta(f" {text}" if number else text)
+        yield Ended("stop" if len(kept) == len(texts) else "length", usage, self.name)
+
+
+def searches(ask: Ask) -> list[str]:
+    """The functions to call with the question, by `SEARCHES` and what `tool_choice` allows."""
+    if ask.tool_choice == "none":
+        return []
+    only = ask.tool_choice.get("function", {}).get("name") if isinstance(ask.tool_choice, dict) else None
+    functions = [tool.get("function", {}) for tool in ask.tools]
+    return [
+        function["name"]
+        for function in functions
+        if str(function.get("name")).endswith(SEARCHES)
+        and "query" in (function.get("parameters") or {}).get("properties", {})
+        and only in (None, function["name"])
+    ]
+
+
+def _texts(question: str, ask: Ask, searched: bool) -> list[str]:
+    quotes = [quoted(sentence) for sentence in best(question, ask.sources)]
+    return quotes or [NOTHING if searched else NOTHING_TO_QUOTE]
+
+
+def quoted(sentence: Sentence) -> str:
+    """The sentence with its marker; a memory is named, as it has no file that a marker could lead to."""
+    source = sentence.source
+    if source.kind == "document":
+        return f"{sentence.text} [{source.number}]"
+    return (
+        f"{sentence.text} (memory: {well_formed(source.title)})"
+        if source.title
+        else f"{sentence.text} (from memory)"
+    )
+
+
+def _within(texts: list[str], most: int | None) -> list[str]:
+    """As many texts as fit into `most` tokens."""
+    if most is None:
+        return texts
+    kept: list[str] = []
+    for text in texts:
+        most -= count(text) + 1
+        if most < 0:
+            break
+        kept.append(text)
+    return kept
+
+
+def open_extractive(settings: Settings) -> ExtractiveModel:
+    """The answerer that quotes; there is nothing to set."""
+    return ExtractiveModel()

@@ -1,0 +1,156 @@
+"""An answer read from chunks: pieces as they come, and how it ends. No I/O."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoranda.providers.chat.base import (
+    Ended,
+    EndReason,
+    Piece,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    TokenUsage,
+)
+from memoranda.providers.chat.calls import Calls, Nameless
+from memoranda.providers.chat.chunks import CallPart, Choice, Chunk, Said, counted, text_of
+from memoranda.providers.chat.thinking import Thinking
+from memoranda.text.tokens import well_formed
+
+REASONS: dict[str, EndReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+"""Why an answer ended, by the server's word in small letters; every other word means `stop`."""
+FAILED = frozenset({"error", "abort", "aborted", "cancelled", "network_error"})
+
+
+class Nonsense(Exception):
+    """What came is no answer."""
+
+
+class Reading:
+    """One answer as it comes. `answered` once there was a choice, `finished` once the server said why it ended;
+    `pieces` counts what was read."""
+
+    def __init__(self, inline_thinking: bool) -> None:
+        self.pieces = 0
+        self.answered = False
+        self.finished: str | None = None
+        self.usage: TokenUsage | None = None
+        self.model: str | None = None
+        self._calls = Calls()
+        self._thinking = Thinking() if inline_thinking else None
+        self._half = ""
+        self._tokens: list[dict[str, Any]] = []
+
+    def feed(self, chunk: Chunk) -> list[Piece]:
+        """The pieces in a chunk, or in a whole answer.
+
+        Raises:
+            Nonsense: the server gave up in the middle.
+        """
+        if chunk.usage is not None or chunk.x_groq is not None:
+            self.usage = counted(chunk) or self.usage
+        if chunk.model:
+            self.model = chunk.model
+        if not chunk.choices:
+            return []
+        self.answered = True
+        choice = chunk.choices[0]
+        said = choice.delta or choice.message
+        found = self._said(said, choice) if said is not None else []
+        if choice.finish_reason:
+            self.finished = choice.finish_reason.lower()
+            if self.finished in FAILED:
+                raise Nonsense(f"it ended with {choice.finish_reason!r}")
+        self.pieces += len(found)
+        return found
+
+    def end(self, model: str) -> list[Piece]:
+        """What was held back, and the end.
+
+        Raises:
+            Nonsense: a tool was called without a name.
+        """
+        found = self._thinking.end() if self._thinking is not None else []
+        if self._half:
+            found.append(TextDelta("\ufffd"))
+        try:
+            found += self._calls.end()
+        except Nameless as exc:
+            raise Nonsense("it called a tool without a name") from exc
+        return [*found, Ended(self._reason(), self.usage, self.model or model)]
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """By id of a call, what the server wants to see again beside it (`extra_content`)."""
+        return self._calls.extras()
+
+    def _reason(self) -> EndReason:
+        reason = REASONS.get(self.finished or "", "stop")
+        if self._calls:
+            return "tool_calls" if reason == "stop" else reason
+        return "stop" if reason == "tool_calls" else reason
+
+    def _said(self, said: Said, choice: Choice) -> list[Piece]:
+        found: list[Piece] = []
+        thought = said.reasoning_content or said.reasoning or said.thinking
+        if thought and (text := "".join(text_of(thought))):
+            found.append(ReasoningDelta(well_formed(text)))
+        if said.content:
+            self._content(said.content, choice.logprobs, found)
+        if said.refusal:
+            found.append(RefusalDelta(well_formed(said.refusal)))
+        parts = said.tool_calls
+        if said.function_call is not None:
+            parts = [*(parts or []), CallPart(index=0, function=said.function_call)]
+        if parts:
+            if self._thinking is not None:
+                found += self._thinking.before_calls()
+            found += self._calls.feed(parts)
+        return found
+
+    def _content(self, content: str | list[Any], logprobs: dict[str, Any] | None, found: list[Piece]) -> None:
+        text, thought = (content, "") if isinstance(content, str) else text_of(content)
+        if thought:
+            found.append(ReasoningDelta(thought))
+        text = self._whole(text)
+        if not text:
+            return
+        tokens = logprobs.get("content") if logprobs else None
+        pieces: list[Piece] = [TextDelta(text)]
+        if self._thinking is not None:
+            pieces = self._thinking.feed(text)
+        found += self._with(tokens, pieces) if tokens or self._tokens else pieces
+
+    def _with(self, tokens: list[dict[str, Any]] | None, pieces: list[Piece]) -> list[Piece]:
+        """The pieces with the log probabilities on the first text; those of reasoning are left out."""
+        self._tokens += tokens or []
+        for at, piece in enumerate(pieces):
+            if isinstance(piece, TextDelta):
+                pieces[at], self._tokens = TextDelta(piece.text, self._tokens or None), []
+            elif isinstance(piece, ReasoningDelta):
+                self._tokens = []
+        return pieces
+
+    def _whole(self, text: str) -> str:
+        """The text with pairs of surrogates put together; a first half waits for its second."""
+        if text.isascii() and not self._half:
+            return text
+        text, self._half = self._half + text, ""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            if "\ud800" <= text[-1] <= "\udbff":
+                text, self._half = text[:-1], text[-1]
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text

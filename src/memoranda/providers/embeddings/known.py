@@ -1,0 +1,78 @@
+"""What is published about embedding models: dimensions, input lengths, prefixes. A model is one line here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WEB = "Represent this sentence for searching relevant passages: "
+SEARCH = ("search_query: ", "search_document: ")
+PASSAGE = ("query: ", "passage: ")
+GEMMA = ("task: search result | query: ", "title: none | text: ")
+QWEN = ("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A model. `shortest` is the least dimension it can be cut to, None where it cannot be. `encoding` is its
+    tokenizer, where that ships with Memoranda. `prefixes` go before a query and before a document."""
+
+    dim: int
+    max_tokens: int
+    shortest: int | None = None
+    encoding: str | None = None
+    prefixes: tuple[str, str] = ("", "")
+
+
+KNOWN = {
+    # https://platform.openai.com/docs/guides/embeddings
+    "text-embedding-3-small": Known(1536, 8191, 1, "cl100k_base"),
+    "text-embedding-3-large": Known(3072, 8191, 1, "cl100k_base"),
+    "text-embedding-ada-002": Known(1536, 8191, None, "cl100k_base"),
+    # https://ai.google.dev/gemini-api/docs/embeddings
+    "gemini-embedding-001": Known(3072, 2048, 128),
+    "gemini-embedding-2": Known(3072, 8192, 128, None, GEMMA),
+    "gemini-embedding-2-preview": Known(3072, 8192, 128, None, GEMMA),
+    "text-embedding-004": Known(768, 2048, 1),
+    # https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api
+    "text-embedding-005": Known(768, 2048, 1),
+    "text-multilingual-embedding-002": Known(768, 2048, 1),
+    # https://ollama.com/search?c=embedding
+    "nomic-embed-text": Known(768, 2048, None, None, SEARCH),
+    "nomic-embed-text:v1.5": Known(768, 2048, None, None, SEARCH),
+    "mxbai-embed-large": Known(1024, 512, None, None, (WEB, "")),
+    "all-minilm": Known(384, 256),
+    "snowflake-arctic-embed": Known(1024, 512, None, None, (WEB, "")),
+    "snowflake-arctic-embed2": Known(1024, 8192, None, None, ("query: ", "")),
+    "bge-m3": Known(1024, 8192),
+    "embeddinggemma": Known(768, 2048, 128, None, GEMMA),
+    "qwen3-embedding:0.6b": Known(1024, 32768, 32, None, QWEN),
+    "qwen3-embedding:4b": Known(2560, 32768, 32, None, QWEN),
+    "qwen3-embedding:8b": Known(4096, 32768, 32, None, QWEN),
+    # https://huggingface.co, by the models' own cards
+    "nomic-ai/nomic-embed-text-v1.5": Known(768, 8192, 64, None, SEARCH),
+    "mixedbread-ai/mxbai-embed-large-v1": Known(1024, 512, None, None, (WEB, "")),
+    "sentence-transformers/all-minilm-l6-v2": Known(384, 256),
+    "snowflake/snowflake-arctic-embed-s": Known(384, 512, None, None, (WEB, "")),
+    "snowflake/snowflake-arctic-embed-m": Known(768, 512, None, None, (WEB, "")),
+    "snowflake/snowflake-arctic-embed-l": Known(1024, 512, None, None, (WEB, "")),
+    "snowflake/snowflake-arctic-embed-l-v2.0": Known(1024, 8192, None, None, ("query: ", "")),
+    "baai/bge-m3": Known(1024, 8192),
+    "baai/bge-small-en-v1.5": Known(384, 512, None, None, (WEB, "")),
+    "baai/bge-base-en-v1.5": Known(768, 512, None, None, (WEB, "")),
+    "baai/bge-large-en-v1.5": Known(1024, 512, None, None, (WEB, "")),
+    "intfloat/e5-base-v2": Known(768, 512, None, None, PASSAGE),
+    "intfloat/e5-large-v2": Known(1024, 512, None, None, PASSAGE),
+    "intfloat/multilingual-e5-small": Known(384, 512, None, None, PASSAGE),
+    "intfloat/multilingual-e5-base": Known(768, 512, None, None, PASSAGE),
+    "intfloat/multilingual-e5-large": Known(1024, 512, None, None, PASSAGE),
+    "google/embeddinggemma-300m": Known(768, 2048, 128, None, GEMMA),
+    "qwen/qwen3-embedding-0.6b": Known(1024, 32768, 32, None, QWEN),
+    "qwen/qwen3-embedding-4b": Known(2560, 32768, 32, None, QWEN),
+    "qwen/qwen3-embedding-8b": Known(4096, 32768, 32, None, QWEN),
+}
+"""Models by name, in lower case; a name's `:latest` is left off."""
+
+
+def known(name: str) -> Known | None:
+    """What is published about the model, None where nobody wrote it down here."""
+    return KNOWN.get(name.lower().removesuffix(":latest"))

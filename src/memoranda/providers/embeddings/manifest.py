@@ -1,0 +1,159 @@
+"""What a model folder holds, and whether it is what its authors published."""
+
+from __future__ import annotations
+
+import json
+from hashlib import file_digest
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from memoranda.errors import ConfigError, EmbedderUnavailable
+from memoranda.providers.embeddings.base import Calibration
+
+MANIFEST = "model.json"
+
+
+class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a model: its size in bytes and its SHA-256, in hex."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model as its `model.json` describes it.
+
+    `max_tokens` counts what the model adds to a text, too. `package` names an installed Python package whose
+    folder `weights` and `tokenizer` are in; else they are beside `model.json`. `files` may be empty for a
+    folder of the user's own: nothing is checked then.
+    """
+
+    name: str
+    kind: Literal["onnx", "static"]
+    dim: int
+    max_tokens: int
+    weights: str
+    tokenizer: str = "tokenizer.json"
+    scales: str | None = None
+    pooling: Literal["cls", "mean"] = "mean"
+    query_prefix: str = ""
+    package: str | None = None
+    licence: str = ""
+    origin: str = ""
+    calibration: Calibration = Calibration()
+    dense_weight: float = 0.7
+    files: dict[str, ModelFile] = {}
+
+
+class ModelFolder:
+    """The files of one model. Sizes are checked when it is opened, and each SHA-256 when its file is first used."""
+
+    def __init__(self, manifest: Manifest, folder: Path) -> None:
+        self.manifest = manifest
+        self.folder = folder
+        for name in {*manifest.files, manifest.weights, manifest.tokenizer}:
+            path = folder / name
+            expected = manifest.files.get(name)
+            if not path.is_file():
+                raise ConfigError("embedder.url", f"{manifest.name} lacks {path}; install it again")
+            if expected and path.stat().st_size != expected.bytes:
+                raise ConfigError(
+                    "embedder.url",
+                    f"{path} has {path.stat().st_size} bytes, not {expected.bytes}; install {manifest.name} again",
+                )
+
+    def checked(self, name: str) -> Path:
+        """The file's path, once its SHA-256 has been found to be the one in the manifest.
+
+        Raises:
+            EmbedderUnavailable: it is another.
+        """
+        path = self.folder / name
+        if name in self.manifest.files and sha256_of(path) != self.manifest.files[name].sha256:
+            raise EmbedderUnavailable(f"{path} is not the file that was published; install it again")
+        return path
+
+    def verify(self) -> None:
+        """Check every file in the manifest.
+
+        Raises:
+            EmbedderUnavailable: a file is not what was published; the message names it.
+        """
+        for name in self.manifest.files:
+            self.checked(name)
+
+
+def sha256_of(path: Path) -> str:
+    """The file's SHA-256, in hex."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def open_folder(folder: Path) -> ModelFolder:
+    """The model in a folder: as its `model.json` says, or as its files suggest.
+
+    Raises:
+        ConfigError: no model is there, or its package is not installed.
+    """
+    if not (folder / MANIFEST).is_file():
+        return ModelFolder(described(folder), folder)
+    try:
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    except msgspec.DecodeError as exc:
+        raise ConfigError("embedder.url", f"{folder / MANIFEST} cannot be read: {exc}") from exc
+    return ModelFolder(manifest, _package(manifest.package) if manifest.package else folder)
+
+
+def described(folder: Path) -> Manifest:
+    """A manifest for a folder without one, from its files.
+
+    Weights are `model.onnx`, `onnx/model.onnx` or `model.safetensors`; the pooling, input length and query
+    prefix are read from the files that sentence-transformers writes, where they are there. The name carries
+    the weights' SHA-256, as vectors of two models that share a folder's name must not mix.
+
+    Raises:
+        ConfigError: weights or the tokenizer are missing.
+    """
+    names = ("model.onnx", "onnx/model.onnx", "model.safetensors")
+    weights = next((name for name in names if (folder / name).is_file()), None)
+    if weights is None or not (folder / "tokenizer.json").is_file():
+        raise ConfigError(
+            "embedder.url", f"{folder} holds no model; put tokenizer.json there and one of {', '.join(names)}"
+        )
+    pooling = _json(folder / "1_Pooling/config.json")
+    prompts = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    length = _json(folder / "sentence_bert_config.json").get("max_seq_length")
+    static = weights.endswith(".safetensors")
+    return Manifest(
+        name=f"{folder.resolve().name}@{sha256_of(folder / weights)[:12]}",
+        kind="static" if static else "onnx",
+        dim=0,
+        max_tokens=int(length or 512),
+        weights=weights,
+        pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
+        query_prefix=str(prompts.get("query") or ""),
+    )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; empty where there is no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_bytes())
+    except ValueError as exc:
+        raise ConfigError("embedder.url", f"{path} is not JSON: {exc}") from exc
+    if not isinstance(value, dict):
+        raise ConfigError("embedder.url", f"{path} is not a JSON object")
+    return value
+
+
+def _package(name: str) -> Path:
+    """The folder of an installed package, found without running its code."""
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError("embedder.url", f"the package {name} is not installed; install memoranda[{name}]")
+    return Path(spec.submodule_search_locations[0])

@@ -1,0 +1,129 @@
+"""The text of a document as it grows: blocks with gaps between them, and where pages and headings begin.
+
+Offsets are taken when a block is added, after its normalisation, so they hold in the finished text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from memoranda.readers.base import Document, Heading, Limits, Page, Unreadable
+
+Gap = Literal["\n", "\n\n"]
+PARAGRAPH: Gap = "\n\n"
+LINE: Gap = "\n"
+ROWS_AT_ONCE = 1_000
+
+_CONTROLS = {code: None for code in range(32) if chr(code) not in "\t\n"} | {127: None}
+_UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
+_RETURN = re.compile(r"[\x85\u2028\u2029]")
+_MANY = re.compile(r"\n{3,}")
+
+
+def tidy(text: str) -> str:
+    """Line ends as `\\n`, no control characters or soft hyphens, no spaces at line ends, one empty line at most."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.translate(_CONTROLS) if text.isascii() else _UNWANTED.sub("", _RETURN.sub("\n", text))
+    text = "\n".join(map(str.rstrip, text.split("\n")))
+    return _MANY.sub("\n\n", text) if "\n\n\n" in text else text
+
+
+class Body:
+    """Collects a document. Raises `Unreadable` when it holds more text or pages than `limits` allow."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.headings: list[Heading] = []
+        self.notes: list[str] = []
+        self._limits = limits
+        self._parts: list[str] = []
+        self._pages: list[Page] = []
+        self._size = 0
+        self._gap: Gap = PARAGRAPH
+        self._waiting: list[int] = []
+
+    def page(self, number: int) -> None:
+        """Page (slide, sheet) `number` begins with what is added next."""
+        if number > self._limits.pages:
+            raise too_many_pages(self._limits.pages)
+        self._waiting.append(number)
+        self._gap = PARAGRAPH
+
+    def add(self, text: str, gap: Gap = PARAGRAPH) -> int | None:
+        """Adds a block and returns its offset, or None when nothing is in it. `gap` separates it from both of
+        its neighbours, where they do not ask for more."""
+        return self.put(tidy(text).strip("\n "), gap)
+
+    def put(self, text: str, gap: Gap = PARAGRAPH) -> int | None:
+        """`add` for a text that is tidy and stripped already."""
+        if not text:
+            return None
+        if self._parts:
+            between = max(self._gap, gap)
+            self._parts.append(between)
+            self._size += len(between)
+        start = self._size
+        self._parts.append(text)
+        self._size += len(text)
+        self._gap = gap
+        self._turn(start)
+        if self._size > self._limits.characters:
+            most = self._limits.characters
+            raise Unreadable("invalid_file", f"holds more than {most:,} characters of text; split it")
+        return start
+
+    @property
+    def empty(self) -> bool:
+        """Whether no text has been added yet."""
+        return not self._parts
+
+    def heading(self, text: str, level: int) -> None:
+        """Adds a heading as a block of its own, on one line. `level` 1 is the highest."""
+        words = " ".join(tidy(text).split())
+        start = self.add(words)
+        if start is not None:
+            self.headings.append(Heading(start, max(1, level), words))
+
+    def rows(self, rows: Iterable[Sequence[str]]) -> None:
+        """Adds a table: a line for each row that holds something, cells separated by ` | `."""
+        lines: list[str] = []
+        gap: Gap = PARAGRAPH
+        for line in filter(None, map(table_line, rows)):
+            lines.append(line)
+            if len(lines) == ROWS_AT_ONCE:
+                self.add("\n".join(lines), gap)
+                lines, gap = [], LINE
+        self.add("\n".join(lines), gap)
+        self._gap = PARAGRAPH
+
+    def document(self, media_type: str, title: str | None = None) -> Document:
+        """The finished document. Raises `Unreadable` when it holds no text."""
+        if not self._parts:
+            raise Unreadable("invalid_file", "holds no text")
+        self._turn(self._size)
+        return Document(
+            text="".join(self._parts),
+            media_type=media_type,
+            title=" ".join(tidy(title or "").split()) or None,
+            pages=self._pages,
+            headings=self.headings,
+            notes=self.notes,
+        )
+
+    def _turn(self, start: int) -> None:
+        self._pages.extend(Page(start, number) for number in self._waiting)
+        self._waiting.clear()
+
+
+def table_line(cells: Sequence[str]) -> str:
+    """The cells of one row on one line; empty cells at its end are left out."""
+    words = [" ".join(cell.split()) for cell in cells]
+    while words and not words[-1]:
+        words.pop()
+    return " | ".join(words).strip()
+
+
+def too_many_pages(limit: int) -> Unreadable:
+    return Unreadable("invalid_file", f"has more than {limit:,} pages; split it")

@@ -1,0 +1,300 @@
+"""Text of Word documents (.docx, .docm, .dotx), read as a stream.
+
+Only paragraphs, rows, cells and text boxes reach Python as events; within a paragraph libxml2 finds the few
+elements that hold text. So a document costs what its text costs, however much formatting it has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from memoranda.readers import office
+from memoranda.readers.archive import Archive
+from memoranda.readers.base import Document, Limits, Unreadable
+from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
+from memoranda.readers.numbering import Numbering
+from memoranda.readers.xml import Element, attribute, forget, parse, walk
+
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+FLAT = "application/vnd.ms-word.xml"
+BODY_TEXT = 9
+"""The outline level of what is no heading; 0 is the highest heading."""
+
+_EVENTS = ("p", "tr", "tc", "txbxContent", "Fallback", "moveFrom", "rt")
+_NOTES = ("footnoteReference", "endnoteReference", "commentReference")
+_SAYING = tuple(f"{{*}}{name}" for name in ("t", "tab", "ptab", "br", "cr", "noBreakHyphen", "sym", *_NOTES))
+_FIXED = {"ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+
+
+class Block(msgspec.Struct):
+    """A paragraph or a row of a table. `level` is a heading's, from 1."""
+
+    text: str
+    level: int | None = None
+    line: bool = False
+    is_title: bool = False
+
+
+class Style(msgspec.Struct):
+    """What a paragraph's style says: its outline level where it has one, whether it is the title's, its list."""
+
+    outline: int | None = None
+    is_title: bool = False
+    based_on: str = ""
+    list_id: str = ""
+    list_level: str = ""
+
+
+def read(path: Path, limits: Limits) -> Document:
+    """The body with its notes and comments after the paragraphs that they belong to; then headers, footers, and the
+    words of charts and diagrams, each once."""
+    with path.open("rb") as file:
+        if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+            return _flat(path, limits)
+    with Archive(path, limits) as archive:
+        main = office.main_part(archive, "word/document.xml")
+        links = office.relations(archive, main)
+        parts = _named(archive, links)
+        styles = _styles(archive, parts.get("styles", ""))
+        numbering = Numbering(archive, parts.get("numbering", ""))
+        asides = _asides(archive, parts, styles)
+        body = Body(limits)
+        if any(kind == "aFChunk" for kind, _ in links.values()):
+            body.notes.append("files that are embedded as a part of the text are left out")
+        title = ""
+        with archive.open(main) as file:
+            for block in Flow(styles, numbering, asides).blocks(file, main):
+                title = title or (block.text if block.is_title else "")
+                _add(body, block)
+        for line in [*_margins(archive, links, styles), *office.drawn(archive, links)]:
+            body.add(line)
+        return body.document(MEDIA_TYPE, office.title(archive) or title)
+
+
+def _flat(path: Path, limits: Limits) -> Document:
+    """A document that Word has saved as one XML file: its paragraphs and tables."""
+    if path.stat().st_size > limits.unpacked_bytes:
+        raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB")
+    body = Body(limits)
+    with path.open("rb") as file:
+        for block in Flow({}, None, {}).blocks(file, "the document"):
+            _add(body, block)
+    return body.document(FLAT)
+
+
+def _add(body: Body, block: Block) -> None:
+    if block.level:
+        body.heading(block.text, block.level)
+    else:
+        body.add(block.text, LINE if block.line else PARAGRAPH)
+
+
+class Flow:
+    """The blocks of one part, in reading order."""
+
+    def __init__(self, styles: dict[str, Style], numbering: Numbering | None, asides: dict[str, str]) -> None:
+        self._styles = styles
+        self._numbering = numbering
+        self._asides = asides
+        self._done: list[Block] = []
+        self._open: list[list[Block]] = []
+        self._rows: list[list[list[Block]]] = []
+        self._boxed: list[Block] = []
+        self._twice = 0
+
+    def blocks(self, file: IO[bytes], name: str) -> Iterator[Block]:
+        for event, kind, element in walk(file, name, _EVENTS):
+            if kind == "Fallback":
+                self._twice += 1 if event == "start" else -1
+            if event == "start":
+                if not self._twice:
+                    self._start(kind)
+            elif self._twice or kind in ("Fallback", "moveFrom", "rt"):
+                element.clear()
+            else:
+                self._end(kind, element)
+            if self._done:
+                yield from self._done
+                self._done.clear()
+
+    def _start(self, kind: str) -> None:
+        if kind == "tr":
+            self._rows.append([])
+        elif kind in ("tc", "txbxContent"):
+            self._open.append([])
+
+    def _end(self, kind: str, element: Element) -> None:
+        if kind == "p":
+            self._paragraph(element)
+        elif kind == "tc":
+            cell = self._open.pop()
+            if self._rows:
+                self._rows[-1].append(cell)
+        elif kind == "txbxContent":
+            self._boxed.extend(self._open.pop())
+        elif kind == "tr":
+            self._put(_row(self._rows.pop()))
+            if self._open:
+                element.clear()
+            else:
+                forget(element)
+
+    def _put(self, blocks: list[Block]) -> None:
+        (self._open[-1] if self._open else self._done).extend(blocks)
+
+    def _paragraph(self, element: Element) -> None:
+        text, marks = _text(element)
+        properties = element.find("{*}pPr")
+        block = self._styled(text, properties) if text.strip() else None
+        after = [Block(self._asides[mark], line=True) for mark in marks if mark in self._asides]
+        self._put([*([block] if block else []), *after, *self._boxed])
+        self._boxed = []
+        if self._open or self._rows:
+            element.clear()
+        else:
+            forget(element)
+
+    def _styled(self, text: str, properties: Element) -> Block:
+        if properties is None:
+            return Block(text)
+        name = office.value(properties.find("{*}pStyle"))
+        style = self._styles.get(name, Style())
+        outline = properties.find("{*}outlineLvl")
+        depth = _number(office.value(outline), BODY_TEXT) if outline is not None else style.outline
+        mark = self._mark(properties, style)
+        level = depth + 1 if depth is not None and depth < BODY_TEXT else None
+        return Block(f"{mark}{text}", level, line=bool(mark) and level is None, is_title=style.is_title)
+
+    def _mark(self, properties: Element, style: Style) -> str:
+        """A list item's number or dash with a space, or nothing."""
+        if self._numbering is None:
+            return ""
+        own = properties.find("{*}numPr")
+        list_id, level = style.list_id, style.list_level
+        if own is not None:
+            list_id = office.value(own.find("{*}numId")) or list_id
+            level = office.value(own.find("{*}ilvl")) or level
+        return self._numbering.next(list_id, _number(level, 0)) if list_id else ""
+
+
+def _row(cells: list[list[Block]]) -> list[Block]:
+    """A row as a line; where one cell alone says something, its paragraphs as they are: such tables are for layout."""
+    filled = [cell for cell in cells if cell]
+    if len(filled) == 1:
+        return filled[0]
+    line = table_line([" ".join(block.text for block in cell) for cell in cells])
+    return [Block(line, line=True)] if line else []
+
+
+def _text(paragraph: Element) -> tuple[str, list[str]]:
+    """The words of a paragraph, and the marks of its notes and comments, as `footnote:3`."""
+    parts: list[str] = []
+    marks: list[str] = []
+    for element in paragraph.iter(*_SAYING):
+        kind = element.tag.rpartition("}")[2]
+        if kind == "t":
+            parts.append(element.text or "")
+        elif kind in _FIXED:
+            parts.append(_FIXED[kind])
+        elif kind == "tab":
+            if element.getparent().tag.endswith("}r"):
+                parts.append("\t")
+        elif kind == "sym":
+            parts.append(_symbol(attribute(element, "char")))
+        else:
+            marks.append(f"{kind.removesuffix('Reference')}:{attribute(element, 'id')}")
+    return "".join(parts), marks
+
+
+def _symbol(code: str) -> str:
+    """A character of a symbol font; those in the private area have no meaning outside it."""
+    number = _number(code, 0, 16)
+    return "" if 0xE000 <= number <= 0xF8FF or not 32 <= number < 0x110000 else chr(number)
+
+
+def _number(text: str, default: int, base: int = 10) -> int:
+    try:
+        return int(text, base)
+    except ValueError:
+        return default
+
+
+def _named(archive: Archive, links: dict[str, tuple[str, str]]) -> dict[str, str]:
+    """The parts that a document has one of, by kind."""
+    return {kind: target for kind, target in links.values() if target in archive}
+
+
+def _styles(archive: Archive, part: str) -> dict[str, Style]:
+    """Paragraph styles by id, each with what it has from those that it is based on."""
+    if not part:
+        return {}
+    found: dict[str, Style] = {}
+    for element in parse(archive, part).iter("{*}style"):
+        if attribute(element, "type") not in ("paragraph", ""):
+            continue
+        found[attribute(element, "styleId")] = _style(element)
+    return {name: _inherited(name, found) for name in found}
+
+
+def _style(element: Element) -> Style:
+    name = office.value(element.find("{*}name"))
+    outline = element.find("{*}pPr/{*}outlineLvl")
+    heading = _HEADING.fullmatch(name)
+    is_title = name.casefold() == "title"
+    depth = 0 if is_title else int(heading[1]) - 1 if heading else None
+    return Style(
+        outline=depth if outline is None else _number(office.value(outline), BODY_TEXT),
+        is_title=is_title,
+        based_on=office.value(element.find("{*}basedOn")),
+        list_id=office.value(element.find("{*}pPr/{*}numPr/{*}numId")),
+        list_level=office.value(element.find("{*}pPr/{*}numPr/{*}ilvl")),
+    )
+
+
+def _inherited(name: str, styles: dict[str, Style]) -> Style:
+    style = msgspec.structs.replace(styles[name])
+    seen = {name}
+    while style.based_on in styles and style.based_on not in seen:
+        seen.add(style.based_on)
+        base = styles[style.based_on]
+        style.outline = base.outline if style.outline is None else style.outline
+        style.list_id = style.list_id or base.list_id
+        style.list_level = style.list_level or base.list_level
+        style.based_on = base.based_on
+    return style
+
+
+def _asides(archive: Archive, parts: dict[str, str], styles: dict[str, Style]) -> dict[str, str]:
+    """The text of every footnote, endnote and comment, by its mark."""
+    found = {}
+    for kind in ("footnote", "endnote", "comment"):
+        part = parts.get(f"{kind}s")
+        if not part:
+            continue
+        for note in parse(archive, part).iter(f"{{*}}{kind}"):
+            paragraphs = (_text(paragraph)[0].strip() for paragraph in note.iter("{*}p"))
+            words = " ".join(filter(None, paragraphs))
+            author = attribute(note, "author") if kind == "comment" else ""
+            if words:
+                found[f"{kind}:{attribute(note, 'id')}"] = f"{author}: {words}" if author else words
+    return found
+
+
+def _margins(archive: Archive, links: dict[str, tuple[str, str]], styles: dict[str, Style]) -> list[str]:
+    """The texts of headers and footers, each once; page numbers alone are none."""
+    found: list[str] = []
+    for kind, target in links.values():
+        if kind not in ("header", "footer") or target not in archive:
+            continue
+        with archive.open(target) as file:
+            blocks = list(Flow(styles, None, {}).blocks(file, target))
+        text = "\n".join(block.text for block in blocks)
+        if text not in found and any(character.isalpha() for character in text):
+            found.append(text)
+    return found

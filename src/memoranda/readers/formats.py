@@ -1,0 +1,74 @@
+"""Every format that is read, by its media type, and the one function that reads a file of any of them.
+
+A format is a line in `READERS`. Its module is loaded when the first file of its kind comes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from memoranda.readers import detect, plain
+from memoranda.readers.base import Document, Limits, Reader, Unreadable
+
+READERS: dict[str, str] = {
+    detect.PDF: "memoranda.readers.pdf:read",
+    detect.DOCX: "memoranda.readers.docx:read",
+    detect.WORD_XML: "memoranda.readers.docx:read",
+    detect.PPTX: "memoranda.readers.pptx:read",
+    detect.XLSX: "memoranda.readers.sheets:read",
+    detect.XLS: "memoranda.readers.sheets:read",
+    detect.ODS: "memoranda.readers.sheets:read",
+    detect.ODT: "memoranda.readers.odt:read",
+    detect.ODP: "memoranda.readers.odt:read",
+    detect.RTF: "memoranda.readers.rtf:read",
+    detect.EPUB: "memoranda.readers.epub:read",
+    detect.DOC: "memoranda.readers.more:read",
+    detect.PPT: "memoranda.readers.more:read",
+    detect.MSG: "memoranda.readers.more:read",
+    detect.HTML: "memoranda.readers.html:read",
+    detect.MAIL: "memoranda.readers.mail:read",
+    plain.MARKDOWN: "memoranda.readers.plain:markdown",
+    plain.PLAIN: "memoranda.readers.plain:read",
+}
+"""Media type to "module:function". Any other kind of text is read as `text/plain`."""
+
+
+def read(path: Path, filename: str, limits: Limits, extra: Mapping[str, str] = {}) -> Document:
+    """The text of the file at `path`, which its owner calls `filename`.
+
+    `extra` names readers as `READERS` does, beside those or instead of them: by media type, or by the end of a file's
+    name with its dot, which goes before what the content says.
+
+    Raises:
+        Unreadable: there is no text in it for us; the message says why.
+    """
+    suffix = PurePosixPath(filename.replace("\\", "/")).suffix.lower()
+    by_suffix = extra.get(suffix) if suffix else None
+    if by_suffix and path.stat().st_size == 0:
+        raise Unreadable("invalid_file", "is empty")
+    kind = "" if by_suffix else detect.media_type(path, filename)
+    named = by_suffix or extra.get(kind) or READERS.get(kind) or READERS[plain.PLAIN]
+    document = reader(named)(path, limits)
+    if kind and document.media_type == plain.PLAIN:
+        document.media_type = kind
+    if not document.text.strip():
+        raise Unreadable("invalid_file", "holds no text")
+    if len(document.text) > limits.characters:
+        raise plain.too_long(limits)
+    return document
+
+
+def reader(named: str) -> Reader:
+    """The function that "module:function" names.
+
+    Raises:
+        Unreadable: there is none.
+    """
+    module, _, function = named.partition(":")
+    try:
+        found: Reader = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as exc:
+        raise Unreadable("server_error", f"its reader {named} cannot be loaded: {exc}") from exc
+    return found

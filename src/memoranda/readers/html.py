@@ -1,0 +1,423 @@
+"""Text of HTML and XHTML: one pass over its tags, without a tree.
+
+A tree costs what hostile markup wants it to cost: a million nested tags or 300 000 attributes keep every parser of
+whole documents busy for minutes. Text, lines, headings and tables need only the tags in their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from html import unescape
+from pathlib import Path
+
+import msgspec
+
+from memoranda.readers.base import Document, Limits, Unreadable
+from memoranda.readers.body import Body, table_line, tidy
+from memoranda.readers.plain import clean
+from memoranda.text.decoding import NotText, decoded
+
+MEDIA_TYPE = "text/html"
+DEEPEST_TABLE = 32
+"""Tables inside tables from here on are only lines."""
+LONGEST_HEADING = 500
+SHORT_CELL = 300
+"""Characters up to which what stands in a cell on several lines is put on one."""
+
+_TOKEN = re.compile(
+    r"<(?:(?P<comment>!--)|(?P<cdata>!\[CDATA\[)|(?P<odd>[!?]|/[^A-Za-z])"
+    r"|(?P<close>/?)(?P<name>[A-Za-z][^\s/>]*+)"
+    r"(?:[^>=]++|=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))?+)*+(?:>|\Z))"
+)
+_ENDLESS = re.compile(r"&#[0-9]{1000,};?")
+_COMMENT_END = re.compile(r"--!?>")
+_CHARSET = re.compile(
+    rb"<meta[^>]+?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE
+)
+_XHTML = re.compile(r"\s*<\?xml|<html[^>]+xmlns\s*=", re.IGNORECASE)
+
+_RAW = {"script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"}
+"""Elements in which nothing is a tag but their own end."""
+_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
+_UNSEEN = {"nav", "template", "noscript", "svg", "datalist", "annotation", "audio", "video", "canvas"}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = {"ul", "ol", "menu", "dir"}
+_WIDE = {
+    *("p", "dl", "pre", "blockquote", "section", "article", "header", "footer", "aside", "main", "figure"),
+    *("fieldset", "form", "hr", "details", "hgroup", "address", "body", "center", "listing", "head"),
+}
+"""Elements with an empty line before and after them."""
+_NARROW = {
+    *(
+        "div",
+        "dt",
+        "dd",
+        "caption",
+        "thead",
+        "tbody",
+        "tfoot",
+        "option",
+        "optgroup",
+        "select",
+        "legend",
+        "figcaption",
+    ),
+    *("summary", "dialog", "button", "textarea", "search"),
+}
+"""Elements on lines of their own."""
+
+
+class Block(msgspec.Struct):
+    """A paragraph, heading or listing. `level` is a heading's; `exact` says that its spaces count; `table` that it is
+    rows."""
+
+    text: str
+    level: int = 0
+    exact: bool = False
+    table: bool = False
+
+
+class Cell(msgspec.Struct):
+    """What stands in a cell of a table, or in the document outside of any: blocks, and the lines of the one that
+    grows."""
+
+    blocks: list[Block] = []
+    lines: list[str] = []
+    table: bool = False
+
+
+class Table(msgspec.Struct):
+    """A table that is being read: the cells of its row, the last of which may be open."""
+
+    cells: list[Cell] = []
+    open: bool = False
+
+
+def read(path: Path, limits: Limits) -> Document:
+    """The text without scripts, styles and navigation; a line for each row of a table, ` | ` between cells."""
+    if path.stat().st_size > limits.unpacked_bytes:
+        raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB; split it")
+    body, data = Body(limits), path.read_bytes()
+    title = fill(body, data)
+    if body.empty:
+        body.notes.clear()
+        fill(body, data, unseen=_UNSEEN - {"nav", "noscript"})
+    return body.document(
+        MEDIA_TYPE, title or next((one.text for one in body.headings if one.level == 1), None)
+    )
+
+
+def fill(body: Body, data: bytes, declared: str | None = None, unseen: Set[str] = _UNSEEN) -> str:
+    """Adds a document's text and headings to `body` and returns its title. `declared` is the encoding that a header
+    outside of the document names; `unseen` are elements to leave out."""
+    try:
+        found = decoded(data, declared or _declared(data))
+    except NotText as exc:
+        raise Unreadable("invalid_file", f"is no HTML: {exc}") from exc
+    flow = Flow(body, clean(found, body.notes), unseen)
+    flow.run()
+    return flow.title
+
+
+def plain_words(text: str) -> str:
+    """A text with its character references resolved. One of endless digits is no character, nor worth counting."""
+    return unescape(_ENDLESS.sub("\ufffd", text)) if "&" in text else text
+
+
+def _declared(data: bytes) -> str | None:
+    """The encoding that the document itself names. That it can be found says that it is none of 16 or 32 bits."""
+    found = _CHARSET.search(data[:4_096])
+    name = (found[1] or found[2]).decode("ascii", "replace") if found else ""
+    return None if name.lower().startswith(("utf-16", "utf-32", "ucs")) else name or None
+
+
+class Flow:
+    """One document on its way into a `Body`."""
+
+    def __init__(self, body: Body, text: str, unseen: Set[str]) -> None:
+        self.title = ""
+        self._body = body
+        self._text = text
+        self._xml = _XHTML.search(text[:2_000]) is not None
+        self._unseen = set(unseen)
+        self._endless: set[str] = set()
+        self._runs: list[str] = []
+        self._broken: list[str] = []
+        self._top = self._cell = Cell()
+        self._tables: list[Table] = []
+        self._deeper = 0
+        self._level = 0
+        self._exact = False
+        self._lists: list[int] = []
+        self._mark = ""
+
+    def run(self) -> None:
+        """Reads the document to its end."""
+        text, at = self._text, 0
+        while token := _TOKEN.search(text, at):
+            if token.start() > at:
+                self._say(text[at : token.start()])
+            at = self._tag(token) if token["name"] else self._aside(token)
+        self._say(text[at:])
+        while self._tables:
+            self._end_table()
+        self._end_block(wide=True)
+
+    def _say(self, words: str) -> None:
+        self._runs.append(plain_words(words))
+
+    def _aside(self, token: re.Match[str]) -> int:
+        """Where a comment or a declaration ends. In XHTML, CDATA is text."""
+        if token["comment"]:
+            if self._text.startswith((">", "->"), token.end()):
+                return self._text.index(">", token.end()) + 1
+            found = _COMMENT_END.search(self._text, token.end())
+            return found.end() if found else len(self._text)
+        if token["cdata"] and self._xml:
+            end = self._text.find("]]>", token.end())
+            self._runs.append(self._text[token.end() : end if end >= 0 else len(self._text)])
+            return end + 3 if end >= 0 else len(self._text)
+        end = self._text.find(">", token.end() - 1)
+        return end + 1 if end >= 0 else len(self._text)
+
+    def _tag(self, token: re.Match[str]) -> int:
+        """Does what a tag says, and returns where reading goes on."""
+        name, at = token["name"].lower(), token.end()
+        if token["close"]:
+            self._close(name)
+            return at
+        empty = self._is_empty(at)
+        if name in _RAW:
+            return at if empty else self._raw(name, at)
+        if name in self._unseen and not empty:
+            return self._past(name, at)
+        self._open(name)
+        if empty:
+            self._close(name)
+        return at
+
+    def _is_empty(self, end: int) -> bool:
+        """Whether a tag that ends there is an element without content, as XHTML has them."""
+        return self._xml and self._text.endswith("/>", 0, end)
+
+    def _raw(self, name: str, at: int) -> int:
+        """Past an element in which nothing is a tag; a title that is not closed ends at the next tag."""
+        end = self._end_of(name, at)
+        if end is not None:
+            inner = self._text[at:end]
+        elif name in ("title", "textarea"):
+            end = self._text.find("<", at)
+            end = len(self._text) if end < 0 else end
+            inner = self._text[at:end]
+        else:
+            return len(self._text)
+        if name == "title":
+            self.title = self.title or " ".join(plain_words(inner).split())
+        elif name in ("textarea", "xmp"):
+            self._end_block()
+            self._say(inner)
+        return end
+
+    def _end_of(self, name: str, at: int) -> int | None:
+        """Where the next end tag of this name begins; None when there is none, which is asked once."""
+        if name in self._endless:
+            return None
+        found = _ENDS[name].search(self._text, at)
+        if found is None:
+            self._endless.add(name)
+        return found.start() if found else None
+
+    def _past(self, name: str, at: int) -> int:
+        """Past an element that is not shown. One that is never closed hides nothing, nor do others of its name."""
+        depth, here = 1, at
+        while token := _TOKEN.search(self._text, here):
+            here = token.end()
+            inner = (token["name"] or "").lower()
+            if not inner:
+                here = self._skip(token)
+            elif inner == name:
+                depth += -1 if token["close"] else 1
+                if not depth:
+                    return here
+            elif inner in _RAW and not token["close"] and not self._is_empty(here):
+                here = self._end_of(inner, here) or here
+        self._unseen.discard(name)
+        return at
+
+    def _skip(self, token: re.Match[str]) -> int:
+        """Past a comment or a declaration that is not shown."""
+        kept = len(self._runs)
+        end = self._aside(token)
+        del self._runs[kept:]
+        return end
+
+    def _open(self, name: str) -> None:
+        if name == "br":
+            self._line()
+        elif name in _HEADINGS:
+            self._end_block(wide=True)
+            self._level, self._mark = _HEADINGS[name], ""
+        elif name in ("pre", "listing"):
+            self._end_block(wide=True)
+            self._exact = True
+        elif name == "li":
+            self._item()
+        elif name in _LISTS:
+            self._end_block(wide=not self._lists)
+            self._lists.append(0 if name == "ol" else -1)
+        elif name == "table":
+            self._end_block(wide=True)
+            self._begin_table()
+        elif name in ("tr", "td", "th"):
+            self._begin_cell(row=name == "tr")
+        else:
+            self._boundary(name)
+
+    def _close(self, name: str) -> None:
+        if name in _LISTS:
+            if self._lists:
+                self._lists.pop()
+            self._end_block(wide=not self._lists)
+        elif name == "table":
+            self._end_table()
+        elif name in ("td", "th", "tr"):
+            self._end_cell(row=name == "tr")
+        elif name == "li":
+            self._end_block()
+            self._mark = ""
+        elif name in _HEADINGS or name in ("pre", "listing"):
+            self._end_block(wide=True)
+        else:
+            self._boundary(name)
+
+    def _boundary(self, name: str) -> None:
+        """The beginning or end of any other element. Inside a heading or a listing a block is only a line."""
+        wide = name in _WIDE
+        if not wide and name not in _NARROW:
+            return
+        if self._exact or (self._level and not wide):
+            self._line()
+        else:
+            self._end_block(wide=wide)
+
+    def _line(self) -> None:
+        if self._exact:
+            if self._runs and not self._runs[-1].endswith("\n"):
+                self._runs.append("\n")
+            return
+        self._broken.append(" ".join("".join(self._runs).split()))
+        self._runs.clear()
+
+    def _item(self) -> None:
+        """An item of a list: its mark stands before its first words."""
+        self._end_block()
+        if self._lists and self._lists[-1] >= 0:
+            self._lists[-1] += 1
+            self._mark = f"{self._lists[-1]}. "
+        else:
+            self._mark = "- "
+
+    def _end_block(self, wide: bool = False) -> None:
+        """Takes what was said since the last block: a line, and with `wide` the end of its paragraph."""
+        level, exact = self._level, self._exact
+        self._level, self._exact = 0, False
+        if exact:
+            words = tidy("".join(self._runs)).strip("\n")
+        else:
+            self._line()
+            words = "\n".join(self._broken).strip()
+        self._runs.clear()
+        self._broken.clear()
+        if words and not words.isspace():
+            if level and len(words) <= LONGEST_HEADING:
+                self._emit(Block(" ".join(words.split()), level=level))
+            elif exact:
+                self._emit(Block(words, exact=True))
+            else:
+                self._cell.lines.append(self._mark + words)
+                self._mark = ""
+        if wide:
+            self._end_lines()
+
+    def _end_lines(self) -> None:
+        cell = self._cell
+        if cell.lines:
+            block = Block("\n".join(cell.lines), table=cell.table)
+            cell.lines, cell.table = [], False
+            self._emit(block)
+
+    def _emit(self, block: Block) -> None:
+        if self._cell is not self._top:
+            self._cell.blocks.append(block)
+        elif block.level:
+            self._body.heading(block.text, block.level)
+        elif block.exact:
+            self._body.put(block.text)
+        else:
+            self._body.add(block.text)
+
+    def _begin_table(self) -> None:
+        if len(self._tables) == DEEPEST_TABLE:
+            self._deeper += 1
+            return
+        self._tables.append(Table())
+
+    def _end_table(self) -> None:
+        if self._deeper:
+            self._deeper -= 1
+            self._end_block(wide=True)
+        elif self._tables:
+            self._end_cell(row=True)
+            self._tables.pop()
+            self._find_cell()
+            self._end_lines()
+        else:
+            self._end_block(wide=True)
+
+    def _begin_cell(self, row: bool) -> None:
+        """The beginning of a row, or of a cell in it."""
+        self._end_cell(row)
+        if not row and self._tables and not self._deeper:
+            table = self._tables[-1]
+            table.cells.append(Cell())
+            table.open = True
+            self._find_cell()
+
+    def _end_cell(self, row: bool) -> None:
+        """The end of the open cell, and with `row` of its row."""
+        if not self._tables or self._deeper:
+            self._end_block()
+            return
+        table = self._tables[-1]
+        self._end_block(wide=table.open)
+        table.open = False
+        self._find_cell()
+        if row and table.cells:
+            cells, table.cells = [cell for cell in table.cells if cell.blocks], []
+            self._end_row(cells)
+
+    def _end_row(self, cells: list[Cell]) -> None:
+        """A row of short cells is a line. One that only places things on the page is what is in its cells."""
+        if cells and all(map(_short, cells)):
+            line = table_line([" ".join(block.text for block in cell.blocks) for cell in cells])
+            self._cell.lines.append(line)
+            self._cell.table = True
+            return
+        for cell in cells:
+            for block in cell.blocks:
+                self._end_lines()
+                self._emit(block)
+
+    def _find_cell(self) -> None:
+        """The innermost open cell is where words go; outside of any, the document."""
+        opened = (table.cells[-1] for table in reversed(self._tables) if table.open)
+        self._cell = next(opened, self._top)
+
+
+def _short(cell: Cell) -> bool:
+    """Whether all that is in a cell may stand on one line."""
+    if any(block.level or block.exact or (block.table and "\n" in block.text) for block in cell.blocks):
+        return False
+    one_line = len(cell.blocks) == 1 and "\n" not in cell.blocks[0].text
+    return one_line or sum(len(block.text) for block in cell.blocks) <= SHORT_CELL

@@ -1,0 +1,258 @@
+"""Text of mails (.eml, .mhtml): who wrote what to whom, the words, and the text of what is attached."""
+
+from __future__ import annotations
+
+import binascii
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_binary_file, message_from_bytes
+from email.message import Message
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+from memoranda.readers import detect, formats, html
+from memoranda.readers.base import Document, Heading, Limits, Unreadable
+from memoranda.readers.body import LINE, Body
+from memoranda.readers.plain import clean
+from memoranda.text.decoding import NotText, decoded
+
+MEDIA_TYPE = detect.MAIL
+DEEPEST = 3
+"""How many mails may be inside each other."""
+DEEPEST_PART = 50
+
+Part: TypeAlias = "Message[str, str]"
+
+_FIELDS = ("From", "To", "Cc", "Date")
+_TEXTS = ("text/plain", "text/html")
+_ENDS = {"text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "application/json": ".json"}
+_LOOKS = re.compile(r"text/css|(?:text|application)/(?:x-)?javascript|font/.*|application/(?:x-)?font.*")
+"""Parts of a page that only make it look and move."""
+_FOLD = re.compile(r"\r?\n[ \t]*")
+_WORD = re.compile(r"=\?(?P<charset>[^?\s]{1,60})\?(?P<how>[bBqQ])\?(?P<word>[^?\r\n]*)\?=(?:\s+(?==\?))?")
+
+
+def read(path: Path, limits: Limits) -> Document:
+    """Sender, receivers and date, a line each; the words, and under a heading of its name the text of each attachment.
+    The subject is the title. What is attached and cannot be read is named."""
+    if path.stat().st_size > limits.unpacked_bytes:
+        raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB; split it")
+    body = Body(limits)
+    try:
+        with path.open("rb") as file:
+            message = message_from_binary_file(_in_bytes(file))
+        title = Mail(body, limits).add(message, 1)
+    except RecursionError as exc:
+        raise Unreadable("invalid_file", "has too many parts inside each other") from exc
+    return body.document(MEDIA_TYPE, title)
+
+
+def header_words(value: str) -> str:
+    """The value of a header field on one line, its encoded words and its bytes that are not ASCII decoded."""
+    text = _FOLD.sub(" ", value)
+    if not text.isascii():
+        text = _text_of(text.encode("utf-8", "surrogateescape")) or text.encode("utf-8", "replace").decode(
+            "utf-8"
+        )
+    return _WORD.sub(_word, text).strip()
+
+
+def _word(found: re.Match[str]) -> str:
+    try:
+        if found["how"] in "bB":
+            data = binascii.a2b_base64(found["word"].encode() + b"==")
+        else:
+            data = binascii.a2b_qp(found["word"].encode(), header=True)
+    except binascii.Error:
+        return found[0]
+    return _text_of(data, found["charset"].partition("*")[0]) or (found[0] if found["word"] else "")
+
+
+def _text_of(data: bytes, charset: str | None = None) -> str:
+    try:
+        return decoded(data, charset).text
+    except NotText:
+        return ""
+
+
+def _in_bytes(file: IO[bytes]) -> IO[bytes]:
+    """The file; where all of it is in UTF-16, its text in UTF-8, as the parser wants it."""
+    head = file.read(1_024)
+    file.seek(0)
+    if b"\0" not in head and not head.startswith(b"\xef\xbb\xbf"):
+        return file
+    try:
+        return io.BytesIO(decoded(file.read()).text.encode("utf-8", "replace"))
+    except NotText as exc:
+        raise Unreadable("invalid_file", f"is no mail: {exc}") from exc
+
+
+class Mail:
+    """A mail, and those inside of it, on their way into a `Body`."""
+
+    def __init__(self, body: Body, limits: Limits) -> None:
+        self._body = body
+        self._limits = limits
+        self._parts = 0
+
+    def add(self, message: Part, depth: int) -> str:
+        """Adds a message and returns its subject. It is the `depth`th of mails inside each other."""
+        for name in _FIELDS:
+            if value := ", ".join(_field(message, name)):
+                self._body.add(f"{name}: {value}", LINE)
+        attached: list[Part] = []
+        self._words(message, attached, 0)
+        for part in attached:
+            self._attachment(part, depth)
+        return _subject(message)
+
+    def _words(self, part: Part, attached: list[Part], depth: int) -> bool:
+        """Adds the words of a part and of those in it; `attached` gets the rest. Says whether there were words."""
+        self._count(depth)
+        kind = part.get_content_type()
+        inner = _inner(part) if kind != MEDIA_TYPE else []
+        if inner and kind == "multipart/alternative":
+            return self._best(inner, attached, depth + 1)
+        if inner:
+            said = [self._words(one, attached, depth + 1) for one in inner]
+            return any(said)
+        whole = kind in _TEXTS or kind.startswith("multipart/")
+        if whole and part.get_content_disposition() != "attachment" and not (depth and part.get_filename()):
+            return self._text(part, kind)
+        if not _LOOKS.fullmatch(kind):
+            attached.append(part)
+        return False
+
+    def _best(self, parts: list[Part], attached: list[Part], depth: int) -> bool:
+        """Of several parts that say the same, the plain one if there are words in it, else the last that has some."""
+        plain = [part for part in parts if part.get_content_type() == "text/plain"]
+        richer = [part for part in parts if part.get_content_type() != "text/plain"]
+        said = False
+        for part in [*plain, *reversed(richer)]:
+            if said and part.get_content_type() in _TEXTS:
+                continue
+            if said and part.is_multipart():
+                self._beside(part, attached, depth)
+                continue
+            said = self._words(part, attached, depth) or said
+        return said
+
+    def _beside(self, part: Part, attached: list[Part], depth: int) -> None:
+        """What is attached within a part whose words are known already."""
+        self._count(depth)
+        for one in _inner(part):
+            if one.get_content_type() == MEDIA_TYPE or not (
+                one.is_multipart() or one.get_content_type() in _TEXTS
+            ):
+                self._words(one, attached, depth + 1)
+            elif one.is_multipart():
+                self._beside(one, attached, depth + 1)
+
+    def _text(self, part: Part, kind: str) -> bool:
+        """Adds the words of one part."""
+        data, charset = _content(part), part.get_content_charset()
+        try:
+            if kind != "text/html":
+                return self._body.add(clean(decoded(data, charset), self._body.notes)) is not None
+            page = Body(self._limits)
+            html.fill(page, data, charset)
+        except NotText as exc:
+            self._body.notes.append(f"a part of the mail is left out: it is {exc}")
+            return False
+        if page.empty:
+            return False
+        self._place(page.document(kind))
+        return True
+
+    def _place(self, document: Document) -> None:
+        """Adds the text of a part with its headings, which stand below that of the part itself."""
+        start = self._body.put(document.text) or 0
+        self._body.headings.extend(
+            Heading(start + heading.start, heading.level + 1, heading.text) for heading in document.headings
+        )
+        self._body.notes.extend(document.notes)
+
+    def _attachment(self, part: Part, depth: int) -> None:
+        """Adds the text of an attachment under a heading of its name, or a line that names it and says what it is."""
+        name = header_words(part.get_filename() or "")
+        try:
+            if part.get_content_type() == MEDIA_TYPE and (inner := _inner(part)):
+                self._mail(inner[0], name, depth)
+                return
+            data = _content(part)
+            called = name or f"attachment{_ENDS.get(part.get_content_type(), '')}"
+            with stored(data) as path:
+                kind = detect.media_type(path, called)
+                document = None if kind == MEDIA_TYPE else formats.read(path, called, self._limits)
+            if document is None:
+                self._mail(message_from_bytes(data), name, depth)
+                return
+        except Unreadable as exc:
+            self._name(name, str(exc).partition(";")[0])
+        except MemoryError:
+            raise
+        except Exception as exc:  # whatever a parser does to one attachment, the mail is read
+            self._name(name, f"broke its reader ({type(exc).__name__})")
+        else:
+            self._body.heading(name or "Attachment", 1)
+            self._place(document)
+
+    def _mail(self, message: Part, name: str, depth: int) -> None:
+        """Adds a mail that is attached."""
+        called = _subject(message) or name
+        if depth == DEEPEST:
+            self._name(called, f"is more than {DEEPEST} mails deep")
+            return
+        self._body.heading(called or "Attachment", 1)
+        self.add(message, depth + 1)
+
+    def _name(self, name: str, reason: str) -> None:
+        self._body.add(f"Attachment: {name or 'without a name'} ({reason})", LINE)
+
+    def _count(self, depth: int) -> None:
+        self._parts += 1
+        if self._parts > self._limits.parts:
+            raise Unreadable("invalid_file", f"has more than {self._limits.parts:,} parts")
+        if depth > DEEPEST_PART:
+            raise Unreadable("invalid_file", "has too many parts inside each other")
+
+
+def _inner(part: Part) -> list[Part]:
+    """The parts of a part; none where it has text."""
+    held: Any = part.get_payload()
+    return held if isinstance(held, list) else []
+
+
+def _content(part: Part) -> bytes:
+    """The bytes of a part, decoded as far as they can be."""
+    held = part.get_payload(decode=True)
+    return held if isinstance(held, bytes) else b""
+
+
+def _field(message: Part, name: str) -> list[str]:
+    """The values of a header field, where they are not empty."""
+    raw = (str(value) for key, value in message.raw_items() if key.lower() == name.lower())
+    return [words for words in map(header_words, raw) if words]
+
+
+def _subject(message: Part) -> str:
+    return next(iter(_field(message, "Subject")), "")
+
+
+@contextmanager
+def stored(data: bytes) -> Iterator[Path]:
+    """A file that holds these bytes, in memory where the system can do that: a reader that is killed leaves none."""
+    if hasattr(os, "memfd_create"):
+        with open(os.memfd_create("attachment"), "wb") as file:
+            file.write(data)
+            file.flush()
+            yield Path(f"/proc/self/fd/{file.fileno()}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "attachment")
+        path.write_bytes(data)
+        yield path

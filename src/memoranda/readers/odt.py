@@ -1,0 +1,185 @@
+"""Text of OpenDocument texts and presentations (.odt, .ott, .odp), read as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from memoranda.readers import office
+from memoranda.readers.archive import Archive
+from memoranda.readers.base import Document, Limits, Unreadable
+from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
+from memoranda.readers.xml import Element, attribute, forget, local, parse, walk
+
+TEXT = "application/vnd.oasis.opendocument.text"
+CONTENT = "content.xml"
+
+_ASIDES = ("note", "annotation", "text-box")
+_UNSEEN = ("tracked-changes", "frame", "ruby-text", "forms", "variable-decls")
+_EVENTS = (
+    *("p", "h", "style", "page", "list-item", "table-row", "table-cell", "covered-table-cell"),
+    *_ASIDES,
+    *_UNSEEN,
+)
+_MOST_SPACES = 100
+
+
+class Block(msgspec.Struct):
+    """A paragraph, or a row of a table. `level` is a heading's, from 1; `page` says that a slide begins."""
+
+    text: str
+    level: int | None = None
+    line: bool = False
+    is_title: bool = False
+    page: bool = False
+
+
+def read(path: Path, limits: Limits) -> Document:
+    """The body, with notes and comments after their paragraphs; then headers and footers, each once."""
+    with Archive(path, limits) as archive:
+        media_type = _media_type(archive)
+        body = Body(limits)
+        title, slides = "", 0
+        for block in Flow().blocks(archive):
+            title = title or (block.text if block.is_title else "")
+            if block.page:
+                slides += 1
+                body.page(slides)
+            elif block.level:
+                body.heading(block.text, block.level)
+            else:
+                body.add(block.text, LINE if block.line else PARAGRAPH)
+        for text in _margins(archive):
+            body.add(text)
+        return body.document(media_type, office.property_of(archive, "meta.xml", "title") or title)
+
+
+class Flow:
+    """The blocks of `content.xml`, in reading order."""
+
+    def __init__(self) -> None:
+        self._done: list[Block] = []
+        self._open: list[list[Block]] = []
+        self._rows: list[list[list[Block]]] = []
+        self._after: list[Block] = []
+        self._parents: dict[str, str] = {}
+        self._items = 0
+        self._unseen = 0
+
+    def blocks(self, archive: Archive) -> Iterator[Block]:
+        with archive.open(CONTENT) as file:
+            for event, kind, element in walk(file, CONTENT, _EVENTS):
+                if kind in ("tracked-changes", "ruby-text"):
+                    self._unseen += 1 if event == "start" else -1
+                if event == "start":
+                    if not self._unseen:
+                        self._start(kind)
+                elif self._unseen or kind in _UNSEEN:
+                    element.clear(keep_tail=True)
+                else:
+                    self._end(kind, element)
+                if self._done:
+                    yield from self._done
+                    self._done.clear()
+
+    def _start(self, kind: str) -> None:
+        if kind == "table-row":
+            self._rows.append([])
+        elif kind in _ASIDES or kind in ("table-cell", "covered-table-cell"):
+            self._open.append([])
+        elif kind == "list-item":
+            self._items += 1
+        elif kind == "page":
+            self._done.append(Block("", page=True))
+
+    def _end(self, kind: str, element: Element) -> None:
+        if kind in ("p", "h"):
+            self._paragraph(kind, element)
+        elif kind in _ASIDES:
+            self._after.extend(self._open.pop())
+            element.clear(keep_tail=True)
+        elif kind in ("table-cell", "covered-table-cell"):
+            cell = self._open.pop()
+            if self._rows:
+                self._rows[-1].append(cell)
+        elif kind == "table-row":
+            self._put(_row(self._rows.pop()))
+            self._leave(element)
+        elif kind == "list-item":
+            self._items -= 1
+        elif kind == "style":
+            self._parents[attribute(element, "name")] = attribute(element, "parent-style-name")
+
+    def _put(self, blocks: list[Block]) -> None:
+        (self._open[-1] if self._open else self._done).extend(blocks)
+
+    def _leave(self, element: Element) -> None:
+        if self._open or self._rows:
+            element.clear(keep_tail=True)
+        else:
+            forget(element)
+
+    def _paragraph(self, kind: str, element: Element) -> None:
+        text = _text(element)
+        if text.strip():
+            style = attribute(element, "style-name")
+            is_title = "Title" in (style, self._parents.get(style))
+            level = 1 if is_title else None
+            if kind == "h":
+                given = attribute(element, "outline-level")
+                level = int(given) if given.isdecimal() else 1
+            self._put([Block(text, level, line=self._items > 0 and level is None, is_title=is_title)])
+        if self._after:
+            after, self._after = self._after, []
+            self._put(after)
+        self._leave(element)
+
+
+def _row(cells: list[list[Block]]) -> list[Block]:
+    """A row as a line; where one cell alone says something, its paragraphs as they are: such tables are for layout."""
+    filled = [cell for cell in cells if cell]
+    if len(filled) == 1:
+        return filled[0]
+    line = table_line([" ".join(block.text for block in cell) for cell in cells])
+    return [Block(line, line=True)] if line else []
+
+
+def _text(element: Element) -> str:
+    """The words of a paragraph, without those of what stands beside it."""
+    parts = [element.text or ""]
+    for child in element:
+        kind = local(child)
+        if kind == "s":
+            count = attribute(child, "c")
+            parts.append(" " * min(int(count), _MOST_SPACES) if count.isdecimal() else " ")
+        elif kind == "tab":
+            parts.append("\t")
+        elif kind == "line-break":
+            parts.append("\n")
+        elif kind not in _ASIDES and kind not in _UNSEEN:
+            parts.append(_text(child))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _media_type(archive: Archive) -> str:
+    if "META-INF/manifest.xml" in archive:
+        manifest = parse(archive, "META-INF/manifest.xml")
+        if next(manifest.iter("{*}encryption-data"), None) is not None:
+            raise Unreadable("invalid_file", "is locked with a password; save it without one")
+    if CONTENT not in archive:
+        raise Unreadable("invalid_file", "is damaged, or no OpenDocument file: it has no content.xml")
+    return archive.read("mimetype").decode("ascii", "replace").strip() if "mimetype" in archive else TEXT
+
+
+def _margins(archive: Archive) -> list[str]:
+    """The texts of headers and footers, each once."""
+    found: list[str] = []
+    if "styles.xml" in archive:
+        for margin in parse(archive, "styles.xml").iter("{*}header", "{*}footer"):
+            text = "\n".join(_text(paragraph) for paragraph in margin.iter("{*}p")).strip()
+            if text not in found and any(character.isalpha() for character in text):
+                found.append(text)
+    return found

@@ -1,0 +1,76 @@
+"""What the formats of one family of office files share: properties, relations between parts, words in drawings."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from memoranda.readers.archive import Archive
+from memoranda.readers.base import Unreadable
+from memoranda.readers.xml import attribute, local, parse
+
+_DRAWN = re.compile(r"/(?:chart\d*\.xml|chartEx\d*\.xml|data\d*\.xml)$")
+
+
+def title(archive: Archive) -> str:
+    """The title in the file's properties; empty where it has none."""
+    return property_of(archive, "docProps/core.xml", "title")
+
+
+def property_of(archive: Archive, part: str, name: str) -> str:
+    """The first element called `name` in a part, as text; empty where there is no such part or element."""
+    if part not in archive:
+        return ""
+    found = parse(archive, part).find(f".//{{*}}{name}")
+    return "" if found is None else "".join(found.itertext()).strip()
+
+
+def main_part(archive: Archive, usual: str) -> str:
+    """The name of the part that all others hang on; `usual` is what most programs call it."""
+    for kind, target in relations(archive, "").values():
+        if kind == "officeDocument" and target in archive:
+            return target
+    if usual in archive:
+        return usual
+    raise Unreadable(
+        "invalid_file", "is damaged, or of another format than its name says: it has no main part"
+    )
+
+
+def relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
+    """What a part points to inside the file: by id, the last word of the relation's type and the target's name."""
+    folder, name = posixpath.split(part)
+    at = posixpath.join(folder, "_rels", f"{name}.rels")
+    if at not in archive:
+        return {}
+    found = {}
+    for relation in parse(archive, at):
+        target = relation.get("Target") or ""
+        if relation.get("TargetMode") == "External" or not target:
+            continue
+        kind = (relation.get("Type") or "").rpartition("/")[2]
+        found[relation.get("Id") or ""] = (
+            kind,
+            posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/"),
+        )
+    return found
+
+
+def drawn(archive: Archive, links: dict[str, tuple[str, str]]) -> list[str]:
+    """The words of the charts and diagrams among a part's relations, a line for each paragraph and series."""
+    lines: list[str] = []
+    for _, target in links.values():
+        if not _DRAWN.search(target) or target not in archive:
+            continue
+        for element in parse(archive, target).iter("{*}p", "{*}strCache"):
+            inner = "{*}t" if local(element) == "p" else "{*}v"
+            separator = "" if local(element) == "p" else ", "
+            line = separator.join(part.text or "" for part in element.iter(inner)).strip()
+            if line and line not in lines:
+                lines.append(line)
+    return lines
+
+
+def value(element: object) -> str:
+    """The `val` of an element that says one thing, as `<w:name w:val="heading 1"/>` does; empty for None."""
+    return "" if element is None else attribute(element, "val")

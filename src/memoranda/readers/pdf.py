@@ -1,0 +1,308 @@
+"""Text of PDFs, a page at a time, by PDFium; by a second library where PDFium finds a file damaged.
+
+Of a document's pages one is open at a time, and the document is opened again every few hundred pages, because PDFium
+keeps what it has parsed until the document is closed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pypdfium2 as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as raw  # type: ignore[import-untyped]
+
+from memoranda.readers.base import Document, Heading, Limits, Unreadable
+from memoranda.readers.body import Body, tidy, too_many_pages
+from memoranda.readers.native import panics_are_damage
+
+MEDIA_TYPE = "application/pdf"
+LOCKED = "is locked with a password; save it without one"
+DAMAGED = "is damaged, or no PDF: it cannot be opened; save it again with another program"
+REOPEN_PAGES = 100
+"""How many pages are read before what PDFium has kept of them is let go."""
+MOST_BOOKMARKS = 20_000
+MOST_TITLE = 1_024
+"""Bytes of a bookmark's words in UTF-16; longer ones are no headings."""
+MOST_OBJECTS = 10_000
+"""How many of a page's objects are looked at for an image."""
+
+_HYPHEN = re.compile(r"[\x02\ufffe](?:\r\n)?")
+_WORD = re.compile(r"\w+")
+_WORD_END = re.compile(r"\w+\Z")
+LONGEST_WORD = 60
+_FIGURES = r"(?:\d[\d.]*|[A-Z](?:\.\d+)*\.?|[IVX]+\.?)"
+_NUMBER = re.compile(rf"[ \t]*({_FIGURES}[ \t]+)?", re.IGNORECASE)
+"""What may stand before a heading's words: 1.2, B.1, IV."""
+_PROGRAM = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
+_QUIET_ANNOTATIONS = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
+_Outline = dict[int, list[tuple[int, str]]]
+
+logging.getLogger("pypdfium2").setLevel(logging.ERROR)
+
+
+def read(path: Path, limits: Limits) -> Document:
+    """The text with its pages, and its bookmarks as headings where their words stand on the page that they point to."""
+    try:
+        pdf = pdfium.PdfDocument(path)
+    except pdfium.PdfiumError as exc:
+        if exc.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise Unreadable("invalid_file", LOCKED) from exc
+        return _second_try(path, limits, exc)
+    return _Reading(path, pdf, limits).document()
+
+
+class _Reading:
+    """One pass over a PDF that opens."""
+
+    def __init__(self, path: Path, pdf: Any, limits: Limits) -> None:
+        self.path = path
+        self.pdf = pdf
+        self.body = Body(limits)
+        self.limits = limits
+        self.images = 0
+        self.empty = 0
+        self.damaged: list[int] = []
+
+    def document(self) -> Document:
+        try:
+            count = len(self.pdf)
+            if count > self.limits.pages:
+                raise too_many_pages(self.limits.pages)
+            title = _title(self.pdf.get_metadata_value("Title"))
+            outline = _outline(self.pdf)
+            for index in range(count):
+                if index and index % REOPEN_PAGES == 0:
+                    self.pdf.close()
+                    self.pdf = pdfium.PdfDocument(self.path)
+                self._page(index, outline.get(index, []))
+        finally:
+            self.pdf.close()
+        self._judge(count)
+        return self.body.document(MEDIA_TYPE, title)
+
+    def _page(self, index: int, bookmarks: list[tuple[int, str]]) -> None:
+        self.body.page(index + 1)
+        page = raw.FPDF_LoadPage(self.pdf, index)
+        if not page:
+            self.damaged.append(index + 1)
+            return
+        try:
+            text = _page_text(page)
+            if not text or text.isspace():
+                self.empty += 1
+                self.images += _holds_image(page)
+                text = ""
+            notes = _annotations(page)
+        finally:
+            raw.FPDF_ClosePage(page)
+        text = tidy(_joined(text)).strip("\n ")
+        places = _places(text, bookmarks) if bookmarks and text else []
+        for _, begin, end in places:
+            text = text[:begin] + text[begin:end].replace("\n", " ") + text[end:]
+        start = self.body.put(text)
+        if start is not None:
+            self.body.headings.extend(Heading(start + a, level, text[a:b]) for level, a, b in places)
+        for note in notes:
+            self.body.add(note, "\n")
+
+    def _judge(self, count: int) -> None:
+        """Refuses what holds no text, and notes what is missing in the rest."""
+        body = self.body
+        if body.empty:
+            if self.images:
+                what = "its page is an image" if count == 1 else f"its {count:,} pages are images"
+                raise Unreadable("invalid_file", f"holds no text: {what} (scanned); run OCR on it first")
+            if len(self.damaged) == count:
+                raise Unreadable("invalid_file", "is damaged: none of its pages can be opened")
+            raise Unreadable("invalid_file", "holds no text: its pages are empty or drawings")
+        if self.images:
+            body.notes.append(
+                f"{self.images:,} of {count:,} pages are images without text; OCR would add them"
+            )
+        if self.damaged:
+            numbers = ", ".join(map(str, self.damaged[:10])) + (", ..." if len(self.damaged) > 10 else "")
+            body.notes.append(f"pages that could not be opened: {numbers}")
+
+
+def _title(given: str) -> str | None:
+    """The title that the file tells, unless the program that wrote it made it up."""
+    title = _PROGRAM.sub("", given).strip()
+    return None if title.casefold() in {"", "untitled", "(anonymous)", "anonymous", "unknown"} else title
+
+
+def _page_text(page: Any) -> str:
+    """All characters of a page, as PDFium orders them; line ends are CR LF."""
+    text_page = raw.FPDFText_LoadPage(page)
+    if not text_page:
+        return ""
+    try:
+        count = raw.FPDFText_CountChars(text_page)
+        if count <= 0:
+            return ""
+        units = (ctypes.c_ushort * (2 * count + 2))()
+        written = raw.FPDFText_GetText(text_page, 0, count, units)
+        return bytes(memoryview(units)[: max(0, written - 1)]).decode("utf-16-le", "ignore")
+    finally:
+        raw.FPDFText_ClosePage(text_page)
+
+
+def _joined(text: str) -> str:
+    """The text with words put together that a hyphen at a line's end had parted. The hyphen stays in a compound:
+    next to a capital or a digit, and where the page has the word with it elsewhere."""
+    if "\ufffe" not in text and "\x02" not in text:
+        return text
+
+    def join(mark: re.Match[str]) -> str:
+        left = _WORD_END.search(text, max(0, mark.start() - LONGEST_WORD), mark.start())
+        right = _WORD.match(text, mark.end())
+        if not left or not right or not left[0][-1].isalpha() or not right[0][0].islower():
+            return "-"
+        return "-" if f"{left[0]}-{right[0]}" in text else ""
+
+    return _HYPHEN.sub(join, text)
+
+
+def _holds_image(page: Any) -> bool:
+    """Whether an image is among the page's objects, or among those of a form on it."""
+    for index in range(min(raw.FPDFPage_CountObjects(page), MOST_OBJECTS)):
+        thing = raw.FPDFPage_GetObject(page, index)
+        kind = raw.FPDFPageObj_GetType(thing)
+        if kind == raw.FPDF_PAGEOBJ_IMAGE:
+            return True
+        if kind == raw.FPDF_PAGEOBJ_FORM:
+            inner = range(min(raw.FPDFFormObj_CountObjects(thing), MOST_OBJECTS))
+            kinds = (raw.FPDFPageObj_GetType(raw.FPDFFormObj_GetObject(thing, i)) for i in inner)
+            if raw.FPDF_PAGEOBJ_IMAGE in kinds:
+                return True
+    return False
+
+
+def _annotations(page: Any) -> list[str]:
+    """What people have written onto a page: values of form fields as `name: value`, comments and stamps."""
+    found = []
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), MOST_OBJECTS)):
+        annotation = raw.FPDFPage_GetAnnot(page, index)
+        if not annotation:
+            continue
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        if kind == raw.FPDF_ANNOT_WIDGET:
+            found.append(_field(annotation))
+        elif kind not in _QUIET_ANNOTATIONS:
+            found.append(_value(annotation, b"Contents"))
+        raw.FPDFPage_CloseAnnot(annotation)
+    return [words for words in found if words]
+
+
+def _field(annotation: Any) -> str:
+    if raw.FPDFAnnot_GetValueType(annotation, b"V") != raw.FPDF_OBJECT_STRING:
+        return ""
+    value = _value(annotation, b"V")
+    name = _value(annotation, b"TU") or _value(annotation, b"T")
+    return f"{name}: {value}" if name and value else value
+
+
+def _value(annotation: Any, key: bytes) -> str:
+    """A string of the annotation's dictionary."""
+    size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    if size <= 2:
+        return ""
+    units = (ctypes.c_ushort * (size // 2 + 1))()
+    raw.FPDFAnnot_GetStringValue(annotation, key, units, size)
+    return bytes(units).decode("utf-16-le", "ignore").rstrip("\0").strip()
+
+
+def _outline(pdf: Any) -> _Outline:
+    """Bookmarks by the index of the page that they point to, each as its level and its words, in order."""
+    found: _Outline = {}
+    waiting = [(raw.FPDFBookmark_GetFirstChild(pdf, None), 1)]
+    seen: set[int | None] = {None}
+    buffer = ctypes.create_string_buffer(MOST_TITLE)
+    while waiting and len(seen) < MOST_BOOKMARKS:
+        bookmark, level = waiting.pop()
+        address = ctypes.cast(bookmark, ctypes.c_void_p).value
+        if address in seen:
+            continue
+        seen.add(address)
+        waiting.append((raw.FPDFBookmark_GetNextSibling(pdf, bookmark), level))
+        waiting.append((raw.FPDFBookmark_GetFirstChild(pdf, bookmark), level + 1))
+        size = raw.FPDFBookmark_GetTitle(bookmark, buffer, MOST_TITLE)
+        title = " ".join(buffer.raw[: size - 2].decode("utf-16-le", "ignore").split())
+        target = raw.FPDFBookmark_GetDest(pdf, bookmark)
+        if 2 < size <= MOST_TITLE and title and target:
+            index = raw.FPDFDest_GetDestPageIndex(pdf, target)
+            found.setdefault(index, []).append((level, title))
+    return found
+
+
+def _places(text: str, bookmarks: list[tuple[int, str]]) -> list[tuple[int, int, int]]:
+    """Of each bookmark whose words begin a line of the page: its level, where they begin, where they end; in order.
+    A number before the words belongs to them; a line that holds nothing else is preferred."""
+    found: dict[int, tuple[int, int, int]] = {}
+    folded = text.lower()
+    folded = folded if len(folded) == len(text) else text
+    after = 0
+    for level, title in bookmarks:
+        place = _on_line(folded, title.lower(), after) or _over_lines(text, title, after)
+        if place is not None:
+            found[place[0]] = (level, *place)
+            after = place[1]
+    return sorted(found.values(), key=lambda place: place[1])
+
+
+def _on_line(text: str, title: str, after: int) -> tuple[int, int] | None:
+    """Where a title is the whole of a line, but for a number before it; after an offset."""
+    at = text.find(title, after)
+    while at >= 0:
+        start, end = text.rfind("\n", 0, at) + 1, at + len(title)
+        number = _NUMBER.fullmatch(text, start, at)
+        stop = text.find("\n", end)
+        if number and not text[end : stop if stop >= 0 else len(text)].strip():
+            return number.start(1) if number and number[1] else at, end
+        at = text.find(title, end)
+    return None
+
+
+def _over_lines(text: str, title: str, after: int) -> tuple[int, int] | None:
+    """Where a title goes over several lines, or begins one; after an offset."""
+    words = title.split()
+    if words[0] not in text:
+        return None
+    pattern = r"\s+".join(map(re.escape, words))
+    match = re.compile(rf"^[ \t]*((?:{_FIGURES}[ \t]+)?{pattern})(?!\w)", re.MULTILINE).search(text, after)
+    return match.span(1) if match else None
+
+
+def _second_try(path: Path, limits: Limits, cause: Exception) -> Document:
+    """The text as pdf_oxide finds it, for files that PDFium does not open."""
+    try:
+        oxide = importlib.import_module("pdf_oxide")
+    except ImportError:
+        raise Unreadable("invalid_file", LOCKED if _encrypted(path) else DAMAGED) from cause
+    oxide.disable_logging()
+    body = Body(limits)
+    try:
+        with panics_are_damage():
+            pdf = oxide.PdfDocument(str(path))
+            for index in range(int(pdf.page_count())):
+                body.page(index + 1)
+                body.add(pdf.extract_text(index) or "")
+    except (RuntimeError, ValueError, OSError) as exc:
+        raise Unreadable("invalid_file", LOCKED if _encrypted(path) else DAMAGED) from exc
+    body.notes.append("the file is damaged; what could be read of it is here")
+    return body.document(MEDIA_TYPE)
+
+
+def _encrypted(path: Path) -> bool:
+    """Whether the file speaks of encryption anywhere; asked only of files that do not open."""
+    with path.open("rb") as file:
+        before = b""
+        while block := file.read(1 << 20):
+            if b"/Encrypt" in before + block:
+                return True
+            before = block[-8:]
+    return False

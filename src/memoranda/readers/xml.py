@@ -1,0 +1,73 @@
+"""Parsing XML that strangers wrote: no entities, no DTD, no network, and 256 levels deep at most, which is libxml2's
+own limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any, TypeAlias
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from memoranda.readers.archive import Archive
+from memoranda.readers.base import Unreadable
+
+Element: TypeAlias = Any
+"""An `lxml.etree._Element`."""
+
+_SAFE = {
+    "resolve_entities": False,
+    "load_dtd": False,
+    "no_network": True,
+    "remove_comments": True,
+    "remove_pis": True,
+    "huge_tree": False,
+}
+
+
+def parse(archive: Archive, name: str) -> Element:
+    """The root of a small part. Raises `Unreadable`, KeyError when there is no such part."""
+    with archive.open(name) as file:
+        try:
+            return etree.parse(file, etree.XMLParser(**_SAFE)).getroot()
+        except etree.XMLSyntaxError as exc:
+            raise _damaged(name, exc) from exc
+
+
+def walk(file: IO[bytes], name: str, tags: tuple[str, ...]) -> Iterator[tuple[str, str, Element]]:
+    """The elements of these names, in any namespace, as ("start" or "end", name, element), in a document of any size.
+
+    At "end" an element has its content. Who has taken what it says calls `clear` or `forget` on it, so that memory
+    holds no more than what is being looked at. Raises `Unreadable` where the document breaks off.
+    """
+    names = [f"{{*}}{tag}" for tag in tags]
+    try:
+        for event, element in etree.iterparse(file, events=("start", "end"), tag=names, **_SAFE):
+            yield event, element.tag.rpartition("}")[2], element
+    except etree.XMLSyntaxError as exc:
+        raise _damaged(name, exc) from exc
+
+
+def forget(element: Element) -> None:
+    """Drops an element's content and the siblings before it, which have been seen."""
+    element.clear(keep_tail=False)
+    parent = element.getparent()
+    if parent is not None:
+        while element.getprevious() is not None:
+            del parent[0]
+
+
+def local(element: Element) -> str:
+    """The name of an element without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def attribute(element: Element, name: str) -> str:
+    """The value of an attribute, in whatever namespace it is; empty where there is none."""
+    for key, value in element.attrib.items():
+        if key.rpartition("}")[2] == name:
+            return str(value)
+    return ""
+
+
+def _damaged(name: str, error: etree.XMLSyntaxError) -> Unreadable:
+    return Unreadable("invalid_file", f"is damaged: its part {name} is no well-formed XML ({error.msg})")

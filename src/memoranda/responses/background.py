@@ -1,0 +1,197 @@
+"""Responses that nobody waits for: durable jobs, whose events are kept so that anybody may follow them later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from memoranda.responses import records
+from memoranda.responses.event_replay import folded
+from memoranda.responses.event_store import Keeping, add_events, events_of, next_number
+from memoranda.responses.events import Event
+from memoranda.responses.observing import Heard
+from memoranda.responses.records import NewResponse, ResponseRow, response_of
+from memoranda.responses.runs import ENDING, Run
+from memoranda.responses.values import LIVE, Response, ResponseRequest
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.jobs import AGENT_LANE
+from memoranda.store.jobs import Run as Job
+from memoranda.types import Subject
+
+RESPOND_JOB = "responses.create"
+LOOK_SECONDS = 0.25
+"""How often a response that another process makes is looked at."""
+INTERRUPTED = "The response was interrupted while it was made; what it had begun is not repeated. Ask again."
+ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
+TOLD_NOTHING = frozenset({"response.created", "response.queued", "response.in_progress"})
+Resume = Callable[[Subject, ResponseRequest, Response, int], Awaitable[Run]]
+
+
+class Background:
+    """The background responses that this process queues, makes and follows. `resume` begins to make one."""
+
+    def __init__(self, core: Core, resume: Resume) -> None:
+        self._core = core
+        self._resume = resume
+        self._kept: dict[str, Keeping] = {}
+        core.jobs.handlers[RESPOND_JOB] = self._job
+        core.jobs.lanes[RESPOND_JOB] = AGENT_LANE
+        core.jobs.endings[RESPOND_JOB] = self._given_up
+
+    # --- queueing ----------------------------------------------------------------------------------
+
+    async def queue(self, asker: Subject, request: ResponseRequest, new: NewResponse) -> Run:
+        """Stores a response with the job that will make it for `asker`, and its first events. The input is in the
+        response alone, so that deleting it deletes that."""
+        run = Run(new.response, request.include)
+        run.queued()
+        jobs, tenant, id_ = self._core.jobs, new.subject.tenant_id, new.response.id
+        body = msgspec.to_builtins(msgspec.structs.replace(request, input=None))
+        payload = {"id": id_, "request": body, "subject": msgspec.to_builtins(asker)}
+        events = run.taken()
+
+        def work(c: Connection) -> None:
+            records.add(c, new)
+            add_events(c, tenant, id_, events)
+            jobs.place(c, tenant, RESPOND_JOB, payload)
+
+        await self._core.threads.result(self._core.store.db.write(work, jobs.woken(RESPOND_JOB), tenant))
+        return run
+
+    # --- making ------------------------------------------------------------------------------------
+
+    async def _job(self, job: Job) -> dict[str, Any] | None:
+        row, events = await self._held(job)
+        if row is None or not row.live:
+            return None
+        if any(event["type"] not in TOLD_NOTHING for event in events):
+            await self._end(row, lambda run: run.failed(INTERRUPTED))
+            return {"status": "failed"}
+        request = msgspec.convert(job.payload["request"], ResponseRequest)
+        request.input = row.input_items
+        subject = msgspec.convert(job.payload["subject"], Subject)
+        first = events[-1]["sequence_number"] + 1 if events else 0
+        run = await self._resume(subject, request, response_of(row), first)
+        keeping = self._kept[row.id] = Keeping(self._core, run, row)
+        try:
+            await keeping.whole()
+        except asyncio.CancelledError:
+            await asyncio.shield(self._part_with(run, job))
+            raise
+        finally:
+            self._kept.pop(row.id).flushed.set()
+        return {"status": run.response.status}
+
+    async def _part_with(self, run: Run, job: Job) -> None:
+        """The process ends, or another one has the job. What was told of a response is not taken back: then it has
+        failed; otherwise another process makes it."""
+        if job.lost or not run.response.output:
+            await run.leave()
+        else:
+            run.abandon(ENDING)
+            await run.done()
+
+    async def _held(self, job: Job) -> tuple[ResponseRow | None, list[Event]]:
+        key = [job.tenant, job.payload.get("id", "")]
+
+        def read(c: Connection) -> tuple[ResponseRow | None, list[Event]]:
+            row = c.one("get_response", key)
+            return (None if row is None else ResponseRow._make(row)), events_of(
+                c.all("events_after", [*key, -1])
+            )
+
+        return await self._core.threads.run(self._core.store.db.read, read, job.tenant)
+
+    def _given_up(self, c: Connection, job: Job, reason: str) -> None:
+        """The job failed for good: so did the response."""
+        held = c.one("get_response", [job.tenant, job.payload.get("id", "")])
+        if held is not None:
+            _end(c, ResponseRow._make(held), lambda run: run.failed(reason))
+
+    # --- ending ------------------------------------------------------------------------------------
+
+    async def end(self, new: NewResponse, heard: Heard | None) -> None:
+        """Stores how a response ended that is made here, with its last events and what was said in it.
+
+        Raises:
+            MemorandaError: it was not stored.
+        """
+        await self._kept[new.response.id].end(new, heard)
+
+    async def cancel(self, row: ResponseRow) -> None:
+        """Ends a response that is under way, here or in another process.
+
+        Raises:
+            MemorandaError: its end was not stored.
+        """
+        if (keeping := self._kept.get(row.id)) is None:
+            await self._end(row, lambda run: run.cancelled())
+            return
+        keeping.run.abandon()
+        await keeping.run.done()
+        keeping.check()
+
+    async def _end(self, row: ResponseRow, tell: Callable[[Run], None]) -> None:
+        write = self._core.store.db.write(lambda c: _end(c, row, tell), tenant=row.tenant_id)
+        await self._core.threads.result(write)
+
+    # --- following ---------------------------------------------------------------------------------
+
+    async def following(self, row: ResponseRow, after: int) -> AsyncIterator[list[Event]]:
+        """The events of a response after a number, up to its last one: read from where they are stored, so that it does
+        not matter which process makes it. Ends without a last one when the response is deleted."""
+        while True:
+            keeping = self._kept.get(row.id)
+            flushed = None if keeping is None else keeping.flushed
+            live, events = await self._news(row, after)
+            if events:
+                after = events[-1]["sequence_number"]
+                yield events
+            if not live:
+                return
+            await _either(flushed, LOOK_SECONDS)
+
+    async def _news(self, row: ResponseRow, after: int) -> tuple[bool, list[Event]]:
+        """Whether more will come, and what has: of one moment."""
+        key = [row.tenant_id, row.id]
+
+        def read(c: Connection) -> tuple[bool, list[Event]]:
+            events = events_of(c.all("events_after", [*key, after]))
+            held = c.one("response_status", key)
+            live = held is not None and held[0] in LIVE
+            return live, [event for event in events if event["sequence_number"] > after]
+
+        return await self._core.threads.run(self._core.store.db.read, read, row.tenant_id)
+
+
+async def _either(flushed: asyncio.Event | None, seconds: float) -> None:
+    """Waits until something was stored, or for some time."""
+    if flushed is None:
+        await asyncio.sleep(seconds)
+        return
+    try:
+        async with asyncio.timeout(seconds):
+            await flushed.wait()
+    except TimeoutError:
+        return
+
+
+def _end(c: Connection, row: ResponseRow, tell: Callable[[Run], None]) -> None:
+    """Writes how a response ended that nobody makes, with what was told of it and its last event; nothing when it has
+    ended."""
+    key = [row.tenant_id, row.id]
+    if c.one("hold_response", key) is None:
+        return
+    run = Run(response_of(row), None, next_number(c, *key))
+    run.response.output = folded(events_of(c.all("events_after", [*key, -1])))
+    tell(run)
+    subject = Subject(tenant_id=row.tenant_id, user_id=row.user_id)
+    new = NewResponse(
+        subject=subject, response=run.response, input=row.input_items, session_id=row.session_id
+    )
+    if records.end(c, new):
+        add_events(c, row.tenant_id, row.id, run.taken())

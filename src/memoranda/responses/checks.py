@@ -1,0 +1,127 @@
+"""What a request for a response may ask: ranges, and fields that do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+from memoranda.filters import check_unicode
+from memoranda.responses.items import check_json
+from memoranda.responses.values import ConversationRef, MemoryUse, ResponseRequest
+from memoranda.types import Kind
+
+RANGES: dict[str, tuple[float, float]] = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+    "top_logprobs": (0, 20),
+    "max_output_tokens": (1, 10_000_000),
+    "max_tool_calls": (1, 1_000),
+}
+KINDS = get_args(Kind)
+FORMATS = ("text", "json_object", "json_schema")
+MAX_TOOL_BYTES = 1 << 20
+"""Of all tools of a request: each event that shows the response repeats them."""
+MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
+
+
+def check(request: ResponseRequest) -> None:
+    """Refuses a request that makes no sense in itself.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
+    if request.input is None:
+        raise InvalidInput("input", "is missing; give a text or a list of items")
+    if request.previous_response_id is not None and request.conversation is not None:
+        raise InvalidInput(
+            "previous_response_id", "goes without `conversation`: the history comes from one of the two"
+        )
+    if request.background and request.store is False:
+        raise InvalidInput("background", "needs `store`: what runs in the background is fetched later")
+    if request.truncation not in (None, "auto", "disabled"):
+        raise InvalidInput("truncation", "must be auto or disabled")
+    for name, (least, most) in RANGES.items():
+        value = getattr(request, name)
+        if value is not None and not least <= value <= most:
+            raise InvalidInput(name, f"must be between {least} and {most}")
+    for name in request.__struct_fields__:
+        if name != "input":  # whose items are checked one by one
+            check_json(getattr(request, name), name)
+    if len(msgspec.json.encode(request.tools)) > MAX_TOOL_BYTES:
+        raise InvalidInput("tools", f"are more than {MAX_TOOL_BYTES} bytes of JSON together")
+    for i, tool in enumerate(request.tools or []):
+        if not isinstance(tool.get("type"), str):
+            raise InvalidInput(f"tools[{i}].type", "must be a text, as in `function` or `file_search`")
+    check_metadata(request.metadata)
+    response_format(request.text)
+    _check_memory(request.memory)
+
+
+def check_metadata(metadata: Mapping[str, str] | None) -> None:
+    """Refuses more than 16 pairs, keys over 64 and values over 512 characters.
+
+    Raises:
+        InvalidInput: names the key.
+    """
+    if metadata is None:
+        return
+    if len(metadata) > MAX_METADATA:
+        raise InvalidInput("metadata", f"has {len(metadata)} keys; at most {MAX_METADATA}")
+    for key, value in metadata.items():
+        if len(key) > MAX_KEY:
+            raise InvalidInput("metadata", f"the key {key[:20]!r}... is longer than {MAX_KEY} characters")
+        if len(value) > MAX_VALUE:
+            raise InvalidInput(f"metadata.{key}", f"is longer than {MAX_VALUE} characters")
+        check_unicode(key, "metadata")
+        check_unicode(value, f"metadata.{key}")
+
+
+def response_format(text: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The format of the answer in the shape of chat completions; None for plain text.
+
+    Raises:
+        InvalidInput: the format is unknown, or has no schema.
+    """
+    asked = (text or {}).get("format") or {"type": "text"}
+    kind = asked.get("type") if isinstance(asked, dict) else None
+    if kind not in FORMATS:
+        raise InvalidInput("text.format.type", f"must be one of {', '.join(FORMATS)}")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return {"type": kind}
+    if not isinstance(asked.get("schema"), dict) or not isinstance(asked.get("name"), str):
+        raise InvalidInput("text.format.schema", "a json_schema needs a `name` and a `schema`")
+    held = {
+        key: asked[key] for key in ("name", "description", "schema", "strict") if asked.get(key) is not None
+    }
+    return {"type": kind, "json_schema": held}
+
+
+def conversation_of(request: ResponseRequest) -> str | None:
+    """The id of the conversation that is asked for."""
+    named = request.conversation
+    return named.id if isinstance(named, ConversationRef) else named
+
+
+def memory_of(request: ResponseRequest) -> MemoryUse:
+    """What the request says about memory; a bare true or false is about retrieval."""
+    said = request.memory
+    return MemoryUse(retrieval=said) if isinstance(said, bool) or said is None else said
+
+
+def _check_memory(said: MemoryUse | bool | None) -> None:
+    if not isinstance(said, MemoryUse):
+        return
+    if said.min_score is not None and not 0 <= said.min_score <= 1:
+        raise InvalidInput("memory.min_score", "must be between 0 and 1")
+    if said.max_results is not None and not 1 <= said.max_results <= 100:
+        raise InvalidInput("memory.max_results", "must be between 1 and 100")
+    for i, kind in enumerate(said.kinds or ()):
+        if kind not in KINDS:
+            raise InvalidInput(f"memory.kinds[{i}]", f"{kind!r} is unknown; use some of {', '.join(KINDS)}")

@@ -1,0 +1,138 @@
+"""Where an answer cites: its markers and its quotes, as annotations in characters. No I/O."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.providers.chat.base import Source
+from memoranda.text.terms import UNSPACED
+
+LONG_ENOUGH = 20
+"""Characters of a quote that is looked for; it has four words as well."""
+WORDS_ENOUGH = 4
+UNSPACED_ENOUGH = 10
+"""Characters of a quote in a script without spaces."""
+MAX_QUOTES = 200
+
+_NUMBER = re.compile(r"[0-9]{1,6}")
+_LIST = r"[0-9]{1,6}(?: ?[,;，、；] ?[0-9]{1,6}){0,31}"
+_MARKER = re.compile(rf"\[ ?{_LIST} ?\]|【 ?{_LIST} ?(?:†[^【】\n]{{0,80}})?】")
+_CODE = re.compile(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_PAIRED = re.compile(r"“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」|『[^『』]+』")
+_STRAIGHT = re.compile(r'"[^"]+"')
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_BETWEEN = re.compile(r"[\s.,;:!?…)。、，]*")
+_FOLDED = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00ad": None})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A citation of the source of that number by the characters [start, end)."""
+
+    start: int
+    end: int
+    number: int = 0
+
+
+def annotations(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """The citations in a text as `file_citation` annotations, in its order; they do not overlap.
+
+    A marker `[n]` or `【n】` with the number of a document becomes one; in `[n, m]` each number does. Other numbers,
+    those of memories, and what is in code stay text. A quote of some length that stands word for word in a document
+    is one too, unless a marker of that document follows it. `text[start_index:end_index]` is the annotation's `text`,
+    and `index` where it begins; all count characters.
+    """
+    documents = {source.number: source for source in sources if source.kind == "document"}
+    if not documents:
+        return []
+    code = [Span(match.start(), match.end()) for match in _CODE.finditer(text)]
+    markers = [span for span in _markers(text) if span.number in documents and not _meets(span, code)]
+    quotes = _quoted(text, list(documents.values()), markers, code)
+    found = sorted([*markers, *quotes], key=lambda span: span.start)
+    return [_annotation(text, span, documents[span.number]) for span in found]
+
+
+def _markers(text: str) -> Iterator[Span]:
+    """Every marker: the whole of one that has one number, the digits of each in one that has several."""
+    for match in _MARKER.finditer(text):
+        listed = match.group().partition("†")[0]
+        numbers = list(_NUMBER.finditer(listed))
+        if len(numbers) == 1:
+            yield Span(match.start(), match.end(), int(numbers[0].group()))
+            continue
+        for one in numbers:
+            yield Span(match.start() + one.start(), match.start() + one.end(), int(one.group()))
+
+
+def _quoted(
+    text: str, documents: Sequence[Source], markers: Sequence[Span], code: Sequence[Span]
+) -> list[Span]:
+    """The quotes that stand in a document and are not cited by a marker."""
+    folded: list[tuple[int, str]] = []
+    found: list[Span] = []
+    for quote in _quotes(text):
+        said = _folded(text[quote.start + 1 : quote.end - 1]).rstrip(".,;:!?…。、， ").lstrip("… ")
+        if not _enough(said) or any(_meets(quote, places) for places in (code, markers, found)):
+            continue
+        folded = folded or [(source.number, _folded(source.text)) for source in documents]
+        holding = [number for number, words in folded if said in words]
+        if holding and not _followed(text, quote.end, markers, holding):
+            found.append(Span(quote.start, quote.end, holding[0]))
+    return found
+
+
+def _quotes(text: str) -> list[Span]:
+    """Where quotes stand, their marks included, in order. Straight marks pair up within a paragraph."""
+    places: list[Span] = []
+    begin = 0
+    for gap in (*_PARAGRAPH.finditer(text), None):
+        end = len(text) if gap is None else gap.start()
+        for pattern in (_PAIRED, _STRAIGHT):
+            places += [Span(match.start(), match.end()) for match in pattern.finditer(text, begin, end)]
+        begin = end if gap is None else gap.end()
+    return sorted(places, key=lambda span: span.start)[:MAX_QUOTES]
+
+
+def _enough(said: str) -> bool:
+    """Whether a quote says so much that finding it in a document means something."""
+    unspaced = len(_UNSPACED.findall(said))
+    return unspaced >= UNSPACED_ENOUGH or (len(said) >= LONG_ENOUGH and len(said.split()) >= WORDS_ENOUGH)
+
+
+def _followed(text: str, end: int, markers: Sequence[Span], numbers: Sequence[int]) -> bool:
+    """Whether markers stand right after the quote, and one of them names one of these documents."""
+    at = end
+    for span in markers[bisect_left(markers, end, key=lambda span: span.start) :]:
+        between = text[at : span.start].strip("[]【】 ,;，、；")
+        if not _BETWEEN.fullmatch(between):
+            return False
+        if span.number in numbers:
+            return True
+        at = span.end
+    return False
+
+
+def _meets(span: Span, places: Sequence[Span]) -> bool:
+    """Whether a span shares a character with one of these, which are in order and apart."""
+    at = bisect_left(places, span.end, key=lambda place: place.start) - 1
+    return at >= 0 and places[at].end > span.start
+
+
+def _folded(text: str) -> str:
+    """The text with one space for white space, and one kind of quotation marks."""
+    return " ".join(text.translate(_FOLDED).split())
+
+
+def _annotation(text: str, span: Span, source: Source) -> dict[str, Any]:
+    return {
+        "type": "file_citation",
+        "file_id": source.id,
+        "filename": source.title,
+        "index": span.start,
+        "text": text[span.start : span.end],
+        "start_index": span.start,
+        "end_index": span.end,
+    }

@@ -1,0 +1,379 @@
+"""From a plan to a response under way: what it needs is gathered, the loop runs, and the end is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from memoranda.config.sections import Config
+from memoranda.errors import Forbidden, InvalidInput, NotFound
+from memoranda.providers.chat.base import Ask, Model, TokenUsage
+from memoranda.responses import checks, records
+from memoranda.responses.attachments import Attachments
+from memoranda.responses.background import Background
+from memoranda.responses.context import Remembered, count_used, remembered, told
+from memoranda.responses.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
+from memoranda.responses.history import History, Past, fit
+from memoranda.responses.items import last_question
+from memoranda.responses.loop import Brief, Loop
+from memoranda.responses.merging import Effective
+from memoranda.responses.observing import Heard, stored
+from memoranda.responses.offers import choice, offers
+from memoranda.responses.plan import Plan, Planning, is_long, queued_items
+from memoranda.responses.profile_values import Profile
+from memoranda.responses.profiles import Agents
+from memoranda.responses.records import NewResponse, body_of, encoded
+from memoranda.responses.runs import ENDING, Run
+from memoranda.responses.sources import past_sources
+from memoranda.responses.summaries import compacted
+from memoranda.responses.tools.base import Turn
+from memoranda.responses.turns import turns_of
+from memoranda.responses.values import Item, Response, ResponseRequest, ResponseUsage, shown
+from memoranda.store.core import Core
+from memoranda.store.forgetting import Aim
+from memoranda.store.ids import new_id
+from memoranda.types import Subject
+
+log = logging.getLogger("memoranda.responses")
+ROOM_TO_ANSWER = 1_024
+"""Tokens kept free for the answer when nothing says how many it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a hook is told of a response that has ended and is stored."""
+
+    subject: Subject
+    response: Response
+    input: Sequence[Item]
+    turn: Turn
+    past: Past
+
+
+Hook = Callable[[Answered], Awaitable[None]]
+
+
+class Engine:
+    """Makes responses for every subject of one open library. `hooks` are called after each one that was stored, when
+    nobody waits any more."""
+
+    def __init__(
+        self,
+        core: Core,
+        config: Config,
+        model: Model,
+        fallback: Model | None,
+        history: History,
+        configured: Sequence[Profile] = (),
+    ) -> None:
+        self.core = core
+        self.model = model
+        self.history = history
+        self.hooks: list[Hook] = [self._summarize]
+        self.background = Background(core, self._resume)
+        self._models = [model] if fallback is None else [model, fallback]
+        self.planning = Planning(core, config, model, history, configured)
+        self._runs: dict[Run, Plan] = {}
+        self._after: set[asyncio.Task[None]] = set()
+
+    async def start(self, subject: Subject, request: ResponseRequest) -> Run:
+        """See `Responses.start`."""
+        plan = await self.planning.plan(subject, request)
+        if request.background:
+            return await self.background.queue(subject, request, plan.new)
+        run = Run(plan.response, request.include)
+        self._begin(run, plan)
+        return run
+
+    async def _resume(
+        self, subject: Subject, request: ResponseRequest, response: Response, first: int
+    ) -> Run:
+        """Makes a response that was queued. What is wrong by now (a store is gone) is its failure."""
+        run = Run(response, request.include, first)
+        try:
+            plan = await self.planning.plan(subject, request, response)
+        except (Forbidden, InvalidInput, NotFound) as exc:
+            failure = exc
+            items = queued_items(request)
+            new = NewResponse(subject=subject, response=response, input=items, session_id="")
+
+            async def fail(_: Run) -> None:
+                raise failure
+
+            run.begin(fail, partial(self._store, new))
+            return run
+        self._begin(run, plan)
+        return run
+
+    def _begin(self, run: Run, plan: Plan) -> None:
+        self._runs[run] = plan
+        task = run.begin(partial(self._work, plan), partial(self._end, plan))
+        task.add_done_callback(lambda _: self._runs.pop(run, None))
+
+    async def stop(self) -> None:
+        """Ends what is under way, and waits for what comes after."""
+        for run in list(self._runs):
+            run.abandon(ENDING)
+        for run in list(self._runs):
+            await run.done()
+        await self.history.close()
+        while self._after:
+            await asyncio.wait(set(self._after))
+        for model in self._models:
+            model.close()
+
+    async def give_up(self, aim: Aim) -> None:
+        """Ends the responses under way here that are about to be forgotten, and waits for what comes after those that
+        have ended."""
+        meant = [run for run, plan in self._runs.items() if _meant(aim, plan)]
+        for run in meant:
+            run.abandon()
+        for run in meant:
+            await run.done()
+        if self._after:
+            await asyncio.wait(set(self._after))
+
+    def agents(self, subject: Subject) -> Agents:
+        """The profiles that a subject sees."""
+        return self.planning.agents(subject)
+
+    # --- making ------------------------------------------------------------------------------------
+
+    async def _work(self, plan: Plan, run: Run) -> None:
+        request, response = plan.request, plan.response
+        async with self.planning.servers(request) as servers:
+            found, images = await together(
+                remembered(plan.turn, plan.past, plan.input),
+                Attachments(self.core, plan.subject).images(plan.past.items, past=True),
+                servers.list(run.telling, plan.past.items),
+            )
+            held = offers(request.tools or [], [*plan.tools, *servers.tools])
+            asked, only = choice(request.tool_choice, held)
+            shapes = held.shapes(only)
+            context = told(
+                plan.turn, request.instructions, plan.past, found, self.planning.config.model.context_tokens
+            )
+            fitted = partial(self._fitted, plan, context.messages, shapes)
+            long = is_long(context.messages, shapes, plan.input)
+            past, new = await self.core.threads.run(fitted) if long else fitted()
+            response.extensions["memory"] = context.report(found)
+            _note_history(response, past, plan.effective)
+            brief = Brief(
+                ask=self._ask(plan),
+                system=context.messages,
+                items=[*past.items, *new],
+                offers=held,
+                turn=plan.turn,
+                choice=asked,
+                only=only,
+                images=images | plan.images,
+                sources=[*past_sources([*past.items, *new]), *context.sources],
+                max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
+            )
+            models = [self.core.ledger.paid(one, plan.subject.tenant_id, "responses") for one in self._models]
+            loop = Loop(brief, run.telling, models)
+            loop.degraded.update(found.degraded)
+            try:
+                await servers.answer(loop, [*past.items, *plan.input])
+                await loop.run()
+            finally:
+                _note_end(response, loop)
+
+    def _ask(self, plan: Plan) -> Ask:
+        request = plan.request
+        reasoning = request.reasoning or {}
+        logprobs = "message.output_text.logprobs" in (request.include or [])
+        return Ask(
+            messages=[],
+            parallel_tool_calls=request.parallel_tool_calls,
+            model=request.model,
+            max_tokens=plan.response.max_output_tokens,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            presence_penalty=request.presence_penalty,
+            frequency_penalty=request.frequency_penalty,
+            top_logprobs=request.top_logprobs or (0 if logprobs else None),
+            response_format=checks.response_format(request.text),
+            reasoning_effort=reasoning.get("effort"),
+            verbosity=(request.text or {}).get("verbosity"),
+            question=last_question(plan.input),
+        )
+
+    def _fitted(
+        self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]]
+    ) -> tuple[Past, list[Item]]:
+        """The past and the input as far as the model can read them: where the oldest turns are to be left out, those of
+        an input that brings its own history are, too.
+
+        Raises:
+            ContextTooLong: it is too long, and must not be cut.
+        """
+        limit, truncation = self.planning.config.model.context_tokens, plan.request.truncation or "disabled"
+        past, new = (plan.past, plan.input) if truncation == "disabled" else _past_and_new(plan)
+        used = (
+            tokens_of_messages(system, plan.encoding)
+            + tokens_of_tools(shapes, plan.encoding)
+            + tokens_of_items(new, plan.encoding)
+            + min(plan.response.max_output_tokens or ROOM_TO_ANSWER, limit // 2)
+        )
+        return fit(past, used, limit, truncation, new, plan.encoding), new
+
+    # --- afterwards --------------------------------------------------------------------------------
+
+    async def _end(self, plan: Plan, run: Run) -> None:
+        self._tally(plan.response)
+        await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
+        task = asyncio.create_task(self._follow_up(plan))
+        self._after.add(task)
+        task.add_done_callback(self._after.discard)
+
+    def _tally(self, response: Response) -> None:
+        counts = {f"responses.{response.status}": 1}
+        counts["response_tokens.input"] = response.usage.input_tokens
+        counts["response_tokens.output"] = response.usage.output_tokens
+        told = response.extensions.get("memory", {}).get("retrieved", ())
+        counts["memories_told"] = sum(one["used"] for one in told)
+        counts["responses_quoted"] = int(response.extensions.get("answered_by") == "extractive")
+        self.core.tally.update(counts)
+        self.core.tally.update(
+            "tool_calls.failed" if item["status"] == "failed" else "tool_calls.completed"
+            for item in response.output
+            if item["type"] in ("file_search_call", "mcp_call")
+        )
+
+    async def _store(self, new: NewResponse, run: Run, heard: Heard | None = None) -> None:
+        response, tenant = new.response, new.subject.tenant_id
+        mark(response.output)
+        if response.background:
+            await self.background.end(new, heard)
+        elif response.store:
+            await stored(self.core, tenant, lambda c: records.add(c, new), heard)
+
+    async def _follow_up(self, plan: Plan) -> None:
+        answered = Answered(plan.subject, plan.response, plan.input, plan.turn, plan.past)
+        for hook in (self._count_used, *(self.hooks if plan.response.store else ())):
+            try:
+                await hook(answered)
+            except Exception as exc:
+                log.error("what follows the response %s failed", plan.response.id, exc_info=exc)
+
+    async def _count_used(self, answered: Answered) -> None:
+        await count_used(answered.turn, answered.response.extensions.get("memory", {}))
+
+    async def _summarize(self, answered: Answered) -> None:
+        response = answered.response
+        await self.history.answered(
+            answered.subject.tenant_id,
+            answered.past,
+            [*answered.input, *response.output],
+            response_id=response.id,
+            conversation_id=response.conversation["id"] if response.conversation else None,
+        )
+
+    # --- beside responses --------------------------------------------------------------------------
+
+    async def input_tokens(self, subject: Subject, request: ResponseRequest) -> int:
+        """See `Responses.input_tokens`."""
+        plan = await self.planning.plan(subject, request)
+        held = offers(plan.request.tools or [], plan.tools)
+        found = await remembered(plan.turn, plan.past, plan.input)
+        context = told(
+            plan.turn, plan.request.instructions, plan.past, found, self.planning.config.model.context_tokens
+        )
+
+        def counted() -> int:
+            return (
+                tokens_of_messages(context.messages, plan.encoding)
+                + tokens_of_tools(held.shapes(), plan.encoding)
+                + tokens_of_items([*plan.past.items, *plan.input], plan.encoding)
+            )
+
+        return await self.core.threads.run(counted)
+
+    async def compact(self, subject: Subject, request: ResponseRequest) -> dict[str, Any]:
+        """See `Responses.compact`."""
+        if request.input is None:
+            request = msgspec.structs.replace(request, input=[])
+        plan = await self.planning.plan(subject, request)
+        items = [*plan.past.items, *plan.input]
+        if not items:
+            raise InvalidInput("input", "holds nothing to compact, nor does what came before")
+        spent: list[TokenUsage] = []
+        output = await compacted(
+            items,
+            self.core.ledger.paid(self.model, subject.tenant_id, "responses"),
+            self.planning.config.summarization,
+            context_tokens=self.planning.config.model.context_tokens,
+            meter=spent.append,
+        )
+        before, after = sum(one.input for one in spent), sum(one.output for one in spent)
+        usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
+        seen = [shown(item) for item in output]
+        return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": seen, "usage": usage}
+
+
+def _meant(aim: Aim, plan: Plan) -> bool:
+    """Whether a response under way is among what is to be forgotten."""
+    asker, new = plan.subject, plan.new
+    if asker.tenant_id != aim.tenant or (aim.bound and asker.user_id != aim.own):
+        return False
+    if aim.text is not None and not aim.text.within_json(encoded(new.input), body_of(plan.response)):
+        return False
+    places = {"user": asker.user_id, "session": new.session_id}
+    return aim.everything or any(places.get(place) in ids for place, ids in aim.places.items())
+
+
+def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:
+    """What came before with the older turns of the input, and the input's last turn."""
+    turns = turns_of(plan.input)
+    older = [item for turn in turns[:-1] for item in turn]
+    if not older:
+        return plan.past, plan.input
+    past = msgspec.structs.replace(
+        plan.past,
+        items=[*plan.past.items, *older],
+        turns=plan.past.turns + len(turns) - 1,
+        tokens=plan.past.tokens + tokens_of_items(older, plan.encoding),
+    )
+    return past, turns[-1]
+
+
+async def together(
+    found: Awaitable[Remembered], images: Awaitable[dict[str, str]], listed: Awaitable[None]
+) -> tuple[Remembered, dict[str, str]]:
+    """What they give, at once; when one fails, the others end before that is heard of."""
+    first, second = asyncio.ensure_future(found), asyncio.ensure_future(images)
+    third = asyncio.ensure_future(listed)
+    try:
+        await asyncio.gather(first, second, third)
+        return first.result(), second.result()
+    finally:
+        for task in (first, second, third):
+            task.cancel()
+        await asyncio.gather(first, second, third, return_exceptions=True)
+
+
+def _note_history(response: Response, past: Past, effective: Effective) -> None:
+    if past.turns or past.dropped or past.broken:
+        response.extensions["history"] = {
+            "turns": past.turns,
+            "dropped": past.dropped,
+            "broken": past.broken,
+            "summarized": past.summary is not None,
+            "notes": past.notes,
+        }
+    if effective.left_out:
+        response.extensions["stores_left_out"] = effective.left_out
+
+
+def _note_end(response: Response, loop: Loop) -> None:
+    if loop.answered_by:
+        response.extensions["answered_by"] = loop.answered_by
+    response.extensions["degraded"] = sorted(loop.degraded)

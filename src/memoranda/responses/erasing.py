@@ -1,0 +1,128 @@
+"""Forgetting what agents said and were told: responses with their events, conversations and their items, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from memoranda.responses.engine import Engine
+from memoranda.responses.records import ResponseRow
+from memoranda.responses.values import LIVE
+from memoranda.storage.sql.base import Connection
+from memoranda.store.forgetting import Forgetting
+from memoranda.store.transaction import Writing
+from memoranda.text.phrase import Phrase
+
+
+class Erasing:
+    """The erasers of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        engine.core.erasers += [self.responses, self.conversations, self.agents]
+
+    # --- responses ---------------------------------------------------------------------------------
+
+    async def responses(self, run: Forgetting) -> None:
+        """Responses with input, output, events and summary; those under way are ended first."""
+        aim = run.aim
+        if not aim.rooms:
+            return
+        await self.engine.give_up(aim)
+        columns = "seq, id, session_id, status, body, input, output, summary"
+        where = aim.condition(user="user_id", session="session_id", agent="agent_id", time="created_at")
+        async for page in run.pages("responses", columns, where):
+            going, cleared = [], []
+            for seq, id_, session, status, *texts, summary in page:
+                if aim.text is None or aim.text.within_json(*texts):
+                    going.append((seq, id_, session))
+                    if status in LIVE:
+                        await self._cancel(run, id_)
+                elif aim.text.within_json(summary):
+                    cleared.append(id_)
+            if going or cleared:
+                await run.change(lambda w, g=going, s=cleared: _erased(w, g, s))  # type: ignore[misc]
+                run.ids |= {id_ for _, id_, _ in going}
+
+    async def _cancel(self, run: Forgetting, id_: str) -> None:
+        key = [run.aim.tenant, id_]
+        row = await run.threads.run(run.store.db.read, lambda c: c.one("get_response", key), run.aim.tenant)
+        if row is not None:
+            await self.engine.background.cancel(ResponseRow._make(row))
+
+    # --- conversations -----------------------------------------------------------------------------
+
+    async def conversations(self, run: Forgetting) -> None:
+        """Conversations as a whole, or the items that are meant in them, with the summary that told of them."""
+        aim = run.aim
+        if not aim.rooms:
+            return
+        where = replace(aim, since=None, until=None).condition(user="user_id", session="id")
+        async for page in run.pages("conversations", "seq, id, metadata, summary", where):
+            if aim.whole:
+                ids = [row[1] for row in page]
+                await run.change(lambda w, ids=ids: _dropped(w.c, w.tenant, ids))  # type: ignore[misc]
+                run.ids |= set(ids)
+                continue
+            for _, id_, metadata, summary in page:
+                await self._items(run, id_)
+                text = aim.text
+                if text is not None and (text.within_json(metadata) or text.within_json(summary)):
+                    blank = text.within_json(metadata)
+                    await run.change(lambda w, i=id_, b=blank: _blanked(w.c, w.tenant, i, b))  # type: ignore[misc]
+
+    async def _items(self, run: Forgetting, conversation: str) -> None:
+        aim = run.aim
+        found, values = "conversation_id = ?", list[Any]([conversation])
+        for sign, at in ((">=", aim.since), ("<", aim.until)):
+            if at is not None:
+                found, values = f"{found} AND created_at {sign} ?", [*values, at]
+        async for page in run.pages("conversation_items", "seq, id, item", (found, values)):
+            ids = [id_ for _, id_, item in page if aim.text is None or aim.text.within_json(item)]
+            if ids:
+                await run.change(lambda w, ids=ids: _taken_out(w.c, w.tenant, conversation, ids))  # type: ignore[misc]
+
+    # --- profiles ----------------------------------------------------------------------------------
+
+    async def agents(self, run: Forgetting) -> None:
+        """The profiles of users who are forgotten as a whole, and those that hold the phrase."""
+        aim = run.aim
+        if not (aim.whole or (aim.rooms and aim.text is not None)):
+            return
+        where = replace(aim, since=None, until=None).condition(user="user_id")
+        async for page in run.pages("agents", "seq, id, name, body", where):
+            ids = [id_ for _, id_, name, body in page if aim.text is None or _in(aim.text, name, body)]
+            if ids:
+                await run.change(lambda w, ids=ids: _unmade(w.c, w.tenant, ids))  # type: ignore[misc]
+
+
+def _in(phrase: Phrase, name: str, body: str) -> bool:
+    return phrase.within(name) or phrase.within_json(body)
+
+
+def _erased(w: Writing, going: Sequence[tuple[int, str, str]], cleared: Sequence[str]) -> dict[str, int]:
+    gone = 0
+    for seq, id_, session in going:
+        w.c.run("drop_later_summaries", [w.tenant, session, seq])
+        gone += w.c.run("drop_response", [w.tenant, id_])
+    summaries = sum(w.c.run("summarize_response", [None, None, w.tenant, id_]) for id_ in cleared)
+    return {"responses": gone, "summaries": summaries}
+
+
+def _dropped(c: Connection, tenant: str, ids: Sequence[str]) -> dict[str, int]:
+    return {"conversations": sum(c.run("drop_conversation", [tenant, id_]) for id_ in ids)}
+
+
+def _taken_out(c: Connection, tenant: str, conversation: str, ids: Sequence[str]) -> dict[str, int]:
+    c.run("summarize_conversation", [None, tenant, conversation])
+    return {"items": sum(c.run("drop_item", [tenant, conversation, id_]) for id_ in ids)}
+
+
+def _blanked(c: Connection, tenant: str, conversation: str, metadata: bool) -> dict[str, int]:
+    c.run("summarize_conversation", [None, tenant, conversation])
+    return {"metadata": c.run("set_conversation", ["{}", tenant, conversation]) if metadata else 0}
+
+
+def _unmade(c: Connection, tenant: str, ids: Sequence[str]) -> dict[str, int]:
+    return {"agents": sum(c.run("drop_agent", [tenant, id_]) for id_ in ids)}

@@ -1,0 +1,216 @@
+"""The events of a response, in the order and with the numbers that clients expect, and the response they tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from memoranda.responses.items import message
+from memoranda.responses.values import Item, Response, shown
+from memoranda.store.ids import new_id
+
+Event = dict[str, Any]
+"""One event: its `type`, its `sequence_number`, and what it tells."""
+
+
+class Telling:
+    """Tells of one response as it grows. Every change to `response` goes through here, and each is an event; `sink`
+    takes them. Items are appended when they begin and are the same objects until they end."""
+
+    def __init__(
+        self, response: Response, sink: Callable[[Event], None], first: int = 0, include: Sequence[str] = ()
+    ) -> None:
+        self.response = response
+        self.next = first
+        self._sink = sink
+        self._results = "file_search_call.results" in include
+        self._open: dict[str, int] = {}
+
+    def _tell(self, kind: str, fields: Event) -> None:
+        event = {"type": kind, "sequence_number": self.next, **fields}
+        self.next += 1
+        self._sink(event)
+
+    def state(self, kind: str) -> None:
+        """The whole response, as `response.created`, `response.in_progress`, `response.completed`, ..."""
+        self._tell(kind, {"response": self.copy()})
+
+    def copy(self) -> dict[str, Any]:
+        """The response as it stands, as a client sees it."""
+        held = self.response
+        fields = {
+            name: value
+            for name in held.__struct_fields__
+            if (value := getattr(held, name)) is not msgspec.UNSET
+        }
+        return fields | {
+            "usage": msgspec.to_builtins(held.usage),
+            "output": [self.visible(item) for item in held.output],
+            "extensions": dict(held.extensions),
+        }
+
+    def visible(self, item: Item) -> Item:
+        """An item as the client asked to see it, as it stands now."""
+        return visible(item, self._results)
+
+    # --- items -------------------------------------------------------------------------------------
+
+    def begin(self, item: Item) -> int:
+        """Adds an item to the output; its place there."""
+        place = len(self.response.output)
+        item["id"] = item_id(item["id"].partition("_")[0], self.response.id, place)
+        self.response.output.append(item)
+        self._open[item["id"]] = place
+        self._tell("response.output_item.added", {"output_index": place, "item": self.visible(item)})
+        return place
+
+    def end(self, item: Item) -> None:
+        """Says that an item is done."""
+        place = self._open.pop(item["id"])
+        self._tell("response.output_item.done", {"output_index": place, "item": self.visible(item)})
+
+    def stage(self, item: Item, stage: str) -> None:
+        """How far a call is: `response.file_search_call.searching` and the like."""
+        kind = f"response.{item['type']}.{stage}"
+        self._tell(kind, {"output_index": self._open[item["id"]], "item_id": item["id"]})
+
+    def arguments(self, item: Item, delta: str) -> None:
+        """More of a function's arguments."""
+        item["arguments"] += delta
+        kind = f"response.{_family(item)}_arguments.delta"
+        place = self._open[item["id"]]
+        self._tell(kind, {"item_id": item["id"], "output_index": place, "delta": delta})
+
+    def arguments_done(self, item: Item) -> None:
+        """All of a call's arguments."""
+        place = {"item_id": item["id"], "output_index": self._open[item["id"]]}
+        done = {**place, "name": item["name"], "arguments": item["arguments"]}
+        self._tell(f"response.{_family(item)}_arguments.done", done)
+
+    def input(self, item: Item) -> None:
+        """All of the text that a custom tool is called with."""
+        place = {"item_id": item["id"], "output_index": self._open[item["id"]]}
+        self._tell("response.custom_tool_call_input.delta", {**place, "delta": item["input"]})
+        self._tell("response.custom_tool_call_input.done", {**place, "input": item["input"]})
+
+    def end_open(self, status: str) -> None:
+        """Ends every item that has begun, with this status; texts as far as they came."""
+        for item in list(self.response.output):
+            if item["id"] in self._open:
+                if "status" in item:
+                    item["status"] = status
+                self.end(item)
+
+    # --- texts -------------------------------------------------------------------------------------
+
+    def begin_message(self) -> Item:
+        """A new message of the assistant, empty."""
+        item = message("assistant", [], "in_progress")
+        self.begin(item)
+        return item
+
+    def begin_reasoning(self) -> Item:
+        """A new reasoning item, empty."""
+        item: Item = {
+            "id": new_id("rs_"),
+            "type": "reasoning",
+            "status": "in_progress",
+            "summary": [],
+            "content": [],
+        }
+        self.begin(item)
+        return item
+
+    def begin_part(self, item: Item, part: Item) -> None:
+        """A new part at the end of an item's content."""
+        item["content"].append(part)
+        self._tell("response.content_part.added", {**self._at(item), "part": _copied(part)})
+
+    def text(self, item: Item, delta: str, logprobs: list[dict[str, Any]] | None = None) -> None:
+        """More of the text of a message's last part."""
+        part = item["content"][-1]
+        part["text"] += delta
+        if logprobs:
+            part["logprobs"] += logprobs
+        place = self._open[item["id"]]
+        # Written out: this is what is done for every token.
+        event = {
+            "type": "response.output_text.delta",
+            "sequence_number": self.next,
+            "item_id": item["id"],
+            "output_index": place,
+            "content_index": len(item["content"]) - 1,
+            "delta": delta,
+            "logprobs": logprobs or [],
+        }
+        self.next += 1
+        self._sink(event)
+
+    def reasoning(self, item: Item, delta: str) -> None:
+        """More of the reasoning."""
+        item["content"][-1]["text"] += delta
+        self._tell("response.reasoning_text.delta", {**self._at(item), "delta": delta})
+
+    def refusal(self, item: Item, delta: str) -> None:
+        """More of a refusal."""
+        item["content"][-1]["refusal"] += delta
+        self._tell("response.refusal.delta", {**self._at(item), "delta": delta})
+
+    def annotate(self, item: Item, annotations: Sequence[Item]) -> None:
+        """Citations of the last part."""
+        part = item["content"][-1]
+        for annotation in annotations:
+            where = {**self._at(item), "annotation_index": len(part["annotations"])}
+            part["annotations"].append(annotation)
+            self._tell("response.output_text.annotation.added", {**where, "annotation": annotation})
+
+    def end_part(self, item: Item) -> None:
+        """Says that the last part is done."""
+        part = item["content"][-1]
+        where = self._at(item)
+        if part["type"] == "output_text":
+            done = {**where, "text": part["text"], "logprobs": part["logprobs"]}
+            self._tell("response.output_text.done", done)
+        elif part["type"] == "refusal":
+            self._tell("response.refusal.done", {**where, "refusal": part["refusal"]})
+        else:
+            self._tell("response.reasoning_text.done", {**where, "text": part["text"]})
+        self._tell("response.content_part.done", {**where, "part": dict(part)})
+
+    def _at(self, item: Item) -> Event:
+        return {
+            "item_id": item["id"],
+            "output_index": self._open[item["id"]],
+            "content_index": len(item["content"]) - 1,
+        }
+
+
+def visible(item: Item, results: bool) -> Item:
+    """An item as a client sees it, in a copy that later changes do not reach; the results of a search only where they
+    are asked for."""
+    seen = dict(shown(item))
+    if item["type"] == "file_search_call":
+        seen["results"] = (item.get("_results") or item.get("results")) if results else None
+    if isinstance(content := item.get("content"), list):
+        seen["content"] = [_copied(part) if isinstance(part, dict) else part for part in content]
+    return seen
+
+
+def _copied(part: Item) -> Item:
+    return {key: list(value) if isinstance(value, list) else value for key, value in part.items()}
+
+
+def item_id(kind: str, response_id: str, place: int) -> str:
+    """The id of an output item: it tells which response it is of, so that a reference to it can be followed."""
+    return f"{kind}_{response_id.removeprefix('resp_')}{place:04x}"
+
+
+def response_of_item(id_: str) -> str:
+    """The id of the response that an output item is of, if it is an id of ours."""
+    return f"resp_{id_.partition('_')[2][:-4]}"
+
+
+def _family(item: Item) -> str:
+    return "mcp_call" if item["type"] == "mcp_call" else "function_call"

@@ -1,0 +1,254 @@
+"""The loop: ask the model, run what it calls, ask again, until it has answered or somebody else must."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from opentelemetry import trace
+
+from memoranda.errors import MemorandaError, ModelBroken, ModelError, ModelRefused, SpendingLimit
+from memoranda.providers.chat.base import Ask, Message, Model, Source, TokenUsage
+from memoranda.responses.events import Telling
+from memoranda.responses.messages import Images, to_messages
+from memoranda.responses.model_turn import Listening
+from memoranda.responses.offers import Offers
+from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCall, next_step, parsed
+from memoranda.responses.tools.base import Result, Tool, Turn
+from memoranda.responses.tools.calls import HOUSE, asking, begun_call, failed_call
+from memoranda.responses.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
+
+log = logging.getLogger("memoranda.responses")
+_tracer = trace.get_tracer("memoranda")
+CHAT = {"gen_ai.operation.name": "chat"}
+
+
+@dataclass(slots=True)
+class Brief:
+    """What one response is made from. `ask` is the call of the model but for its messages, tools and sources. `items`
+    are the conversation so far with the new input; `system` says what goes before them. `sources` can be cited from
+    the beginning. `only` are the offered names (None: all)."""
+
+    ask: Ask
+    system: list[Message]
+    items: list[Item]
+    offers: Offers
+    turn: Turn
+    choice: Any = None
+    only: list[str] | None = None
+    images: Images = field(default_factory=dict)
+    sources: list[Source] = field(default_factory=list)
+    max_tool_calls: int = 32
+
+
+class Loop:
+    """Makes one response. `telling` tells of it as it grows; `models` are asked in order, the next when one is away."""
+
+    def __init__(self, brief: Brief, telling: Telling, models: Sequence[Model]) -> None:
+        self.brief = brief
+        self.telling = telling
+        self.response = telling.response
+        self.degraded: set[str] = set()
+        self.answered_by = ""
+        self._models = list(models)
+        self._sources = list(brief.sources)
+        self._left = brief.max_tool_calls
+        self._asked = 0
+        self._said_to_stop = False
+
+    async def run(self) -> None:
+        """Goes on until the response has ended: its `status` and why are set, its end is not told yet.
+
+        Raises:
+            ModelError: the model failed; what it said before is in the response.
+        """
+        while True:
+            turn = await self._ask()
+            step = next_step(turn, self.brief.offers.known, self._left)
+            if isinstance(step, Finish):
+                self._finish(step.reason)
+                return
+            if isinstance(step, AskAgain):
+                if self._said_to_stop:
+                    raise ModelBroken("the language model goes on calling tools beyond max_tool_calls")
+                self._said_to_stop = True
+                continue
+            await self._call(step)
+            if step.hand_back:
+                self._finish(None)
+                return
+
+    def _finish(self, reason: str | None) -> None:
+        self.response.status = "completed" if reason is None else "incomplete"
+        self.response.incomplete_details = None if reason is None else {"reason": reason}
+
+    # --- the model ---------------------------------------------------------------------------------
+
+    async def _ask(self) -> ModelTurn:
+        """One turn. A model that is away before it said anything gives way to the next one, which only quotes."""
+        while True:
+            model = self._models[0]
+            ask = self._ask_of()
+            listening = Listening(self.telling, self.brief.offers, self._sources)
+            try:
+                with _tracer.start_as_current_span(f"chat {model.name}", attributes=CHAT):
+                    turn = await listening.hear(model.answer(ask))
+            except asyncio.CancelledError:
+                listening.cut()
+                raise
+            except (ModelError, SpendingLimit) as exc:
+                if listening.began:
+                    listening.cut()
+                if listening.began or not self._falls_back(exc):
+                    raise
+                log.warning("the language model does not answer, what was found does: %s", exc)
+                continue
+            self._count(ask, turn, listening.usage)
+            self.answered_by = "extractive" if model.quotes_only else (listening.model or model.name)
+            self._asked += 1
+            return turn
+
+    def _falls_back(self, exc: ModelError | SpendingLimit) -> bool:
+        """Whether another model takes over: where there is something to quote, and no form that quotes do not have."""
+        if len(self._models) < 2 or isinstance(exc, ModelRefused) or self.brief.ask.response_format:
+            return False
+        searches = any(tool.family == "file_search_call" for tool in self.brief.offers.here.values())
+        if not self._sources and not searches:
+            return False
+        self._models.pop(0)
+        self.degraded.add("spending" if isinstance(exc, SpendingLimit) else "model")
+        return True
+
+    def _ask_of(self) -> Ask:
+        brief = self.brief
+        offered = brief.offers.shapes(brief.only, here=self._left > 0 and not self._said_to_stop)
+        messages = [*brief.system, *self._messages()]
+        limit = brief.ask.max_tokens
+        return msgspec.structs.replace(
+            brief.ask,
+            messages=messages,
+            tools=offered,
+            tool_choice=self._choice() if offered else None,
+            parallel_tool_calls=brief.ask.parallel_tool_calls if offered else None,
+            max_tokens=None if limit is None else max(1, limit - self.response.usage.output_tokens),
+            sources=self._sources,
+        )
+
+    def _messages(self) -> list[Message]:
+        said = [*self.brief.items, *self.response.output]
+        return to_messages(said, self.brief.offers.names, self.brief.images)
+
+    def _choice(self) -> Any:
+        """A call that was asked for is asked for once: then the model must be free to answer."""
+        choice = self.brief.choice
+        return "auto" if self._asked and choice not in (None, "auto", "none") else choice
+
+    def _count(self, ask: Ask, turn: ModelTurn, told: TokenUsage | None) -> None:
+        if told is None:
+            told = self._estimated(ask, turn)
+        old = self.response.usage
+        self.response.usage = ResponseUsage(
+            input_tokens=old.input_tokens + told.input,
+            input_tokens_details=InputTokensDetails(
+                cached_tokens=old.input_tokens_details.cached_tokens + told.cached
+            ),
+            output_tokens=old.output_tokens + told.output,
+            output_tokens_details=OutputTokensDetails(
+                reasoning_tokens=old.output_tokens_details.reasoning_tokens + told.reasoning
+            ),
+            total_tokens=old.total_tokens + told.input + told.output,
+        )
+
+    def _estimated(self, ask: Ask, turn: ModelTurn) -> TokenUsage:
+        count = self.brief.turn.count
+        said = "\n".join(
+            message["content"] for message in ask.messages if isinstance(message["content"], str)
+        )
+        answered = turn.text + "".join(call.name + call.arguments for call in turn.calls)
+        return TokenUsage(input=count(said), output=count(answered))
+
+    # --- tools -------------------------------------------------------------------------------------
+
+    async def _call(self, step: CallTools) -> None:
+        """Runs calls side by side, and tells of them in the order in which the model made them."""
+        self._left -= len(step.calls)
+        await self.run_calls([(call, self.brief.offers.here.get(call.name)) for call in step.calls])
+        for call in step.ask:
+            item = asking(self.brief.offers.here[call.name].begun(call.arguments))
+            self.telling.begin(item)
+            self.telling.end(item)
+
+    async def run_calls(
+        self, calls: Sequence[tuple[ToolCall, Tool | None]], approval_id: str | None = None
+    ) -> None:
+        """Runs calls of tools that run here (None: nobody has it), all at once."""
+        begun = [self._begin(call, tool, approval_id) for call, tool in calls]
+        results = await asyncio.gather(
+            *(self._run(call, tool, item) for (call, tool), item in zip(calls, begun, strict=True))
+        )
+        for (call, _), item, result in zip(calls, begun, results, strict=True):
+            self._end(call, item, result)
+
+    def _begin(self, call: ToolCall, tool: Tool | None, approval_id: str | None) -> Item:
+        item = begun_call(HOUSE, call.name, call.arguments) if tool is None else tool.begun(call.arguments)
+        item["_call_id"] = call.id
+        if approval_id is not None:
+            item["approval_request_id"] = approval_id
+        said = item.get("arguments")
+        if item["type"] == "mcp_call":
+            item["arguments"] = ""
+        self.telling.begin(item)
+        self.telling.stage(item, "in_progress")
+        if item["type"] == "mcp_call":
+            self.telling.arguments(item, said or "{}")
+            self.telling.arguments_done(item)
+        else:
+            item["status"] = "searching"
+            self.telling.stage(item, "searching")
+        return item
+
+    async def _run(self, call: ToolCall, tool: Tool | None, item: Item) -> Result:
+        """What a call came to; whatever goes wrong in it is its result, which the model sees."""
+        if tool is None:
+            return failed_call(item, f"There is no tool named {call.name!r}.")
+        arguments = parsed(call.arguments)
+        if isinstance(arguments, str):
+            return tool.failed(item, arguments)
+        seconds = self.brief.turn.settings.tool_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await tool.run(item, arguments, self.brief.turn)
+        except TimeoutError:
+            return tool.failed(item, f"It did not answer within {seconds:g} seconds.")
+        except MemorandaError as exc:
+            return tool.failed(item, str(exc))
+        except Exception as exc:
+            log.error("the tool %s failed", tool.name, exc_info=exc)
+            return tool.failed(item, "It failed for a reason that is in the server's log.")
+
+    def _end(self, call: ToolCall, item: Item, result: Result) -> None:
+        # The item is in the response already: it is filled, not replaced.
+        item.update(result.item)
+        if result.told is not None:
+            numbered = self._numbered(result.sources)
+            item["_told"] = result.told(numbered)
+            item["_sources"] = msgspec.to_builtins(numbered)
+        elif result.text:
+            item["_told"] = result.text
+        item["_call_id"] = call.id
+        self.degraded.update(result.degraded)
+        failed = item.get("status") == "failed"
+        self.telling.stage(item, "failed" if failed and item["type"] == "mcp_call" else "completed")
+        self.telling.end(item)
+
+    def _numbered(self, sources: Sequence[Source]) -> list[Source]:
+        first = 1 + max((source.number for source in self._sources), default=0)
+        numbered = [
+            msgspec.structs.replace(source, number=number) for number, source in enumerate(sources, first)
+        ]
+        self._sources += numbered
+        return numbered

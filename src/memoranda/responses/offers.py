@@ -1,0 +1,184 @@
+"""Which tools a model is offered, under which names, and which it must or may call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+from memoranda.responses.steps import Known
+from memoranda.responses.tools.base import Tool
+from memoranda.validation import convert
+
+MAX_TOOLS = 512
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+Offer = dict[str, Any]
+"""A tool as chat completions have it."""
+
+
+class Function(msgspec.Struct):
+    """A function of the client, as it is declared."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class Format(msgspec.Struct):
+    """What a custom tool's input must be like."""
+
+    definition: str | None = None
+
+
+class Custom(msgspec.Struct):
+    """A tool of the client that takes a text, as it is declared."""
+
+    name: str
+    description: str | None = None
+    format: Format | None = None
+
+
+class Choice(msgspec.Struct):
+    """A choice that names tools."""
+
+    type: str
+    name: str | None = None
+    server_label: str | None = None
+    mode: Literal["auto", "required"] | None = None
+    tools: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a model may call: `here` runs here, by the name that is offered; `functions` are the client's. `custom` are
+    those of them that take a text instead of arguments."""
+
+    here: Mapping[str, Tool] = field(default_factory=dict)
+    functions: Mapping[str, Offer] = field(default_factory=dict)
+    custom: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Known:
+        """The names, for `steps.next_step`."""
+        asking = frozenset(name for name, tool in self.here.items() if not tool.approved)
+        return Known(self.here.keys() - asking, asking, self.functions.keys())
+
+    @property
+    def names(self) -> dict[tuple[str, str], str]:
+        """The offered name of each tool that runs here, by the label of its server ("" for none) and its own."""
+        return {(getattr(tool, "server_label", ""), tool.name): name for name, tool in self.here.items()}
+
+    def shapes(self, only: Iterable[str] | None = None, *, here: bool = True) -> list[Offer]:
+        """The tools as they are sent; `only` some, or without those that run here."""
+        held = dict(self.functions)
+        if here:
+            held |= {name: tool.offered(name) for name, tool in self.here.items()}
+        named = held.keys() if only is None else set(only)
+        return [offer for name, offer in held.items() if name in named]
+
+
+def offers(declared: Sequence[Mapping[str, Any]], here: Sequence[Tool]) -> Offers:
+    """The client's functions among the declared tools, and the tools that run here under names that clash with none.
+
+    Raises:
+        InvalidInput: a function has no usable name, or two have the same.
+    """
+    if len(declared) > MAX_TOOLS:
+        raise InvalidInput("tools", f"holds {len(declared)} tools; at most {MAX_TOOLS} are offered")
+    functions: dict[str, Offer] = {}
+    custom = set()
+    for i, tool in enumerate(declared):
+        if tool.get("type") not in ("function", "custom"):
+            continue
+        name = tool.get("name")
+        if not isinstance(name, str) or not name or _NOT_IN_NAMES.search(name):
+            raise InvalidInput(f"tools[{i}].name", "must be letters, digits, _ and - alone")
+        if name in functions:
+            raise InvalidInput(f"tools[{i}].name", f"{name!r} is there twice")
+        convert(tool, Function if tool["type"] == "function" else Custom, f"tools[{i}]")
+        functions[name] = _function(tool) if tool["type"] == "function" else _custom(tool)
+        if tool["type"] == "custom":
+            custom.add(name)
+    return Offers(_named(here, functions), functions, frozenset(custom))
+
+
+def _named(here: Sequence[Tool], taken: Mapping[str, Offer]) -> dict[str, Tool]:
+    named: dict[str, Tool] = {}
+    for tool in here:
+        base = _NOT_IN_NAMES.sub("_", tool.name)[:48] or "tool"
+        name, count = base, 1
+        while name in taken or name in named:
+            count += 1
+            name = f"{base}_{count}"
+        named[name] = tool
+    return named
+
+
+def _function(tool: Mapping[str, Any]) -> Offer:
+    function = {key: tool[key] for key in ("name", "description", "strict") if tool.get(key) is not None}
+    function["parameters"] = tool.get("parameters") or {"type": "object", "properties": {}}
+    return {"type": "function", "function": function}
+
+
+def _custom(tool: Mapping[str, Any]) -> Offer:
+    """A tool that takes a text: chat completions have only functions, so it is one with one argument."""
+    form = tool.get("format") or {}
+    says = [tool.get("description") or "", form.get("definition") or ""]
+    parameters = {
+        "type": "object",
+        "properties": {"input": {"type": "string", "description": "the whole input, as text"}},
+        "required": ["input"],
+    }
+    described = "\n\n".join(part for part in says if part)
+    function = {"name": tool["name"], "description": described, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def choice(asked: str | Mapping[str, Any] | None, held: Offers) -> tuple[Any, list[str] | None]:
+    """What is told to the model about calling tools, and the only names it is offered (None: all).
+
+    Raises:
+        InvalidInput: it names a tool that is not there.
+    """
+    if asked is None or isinstance(asked, str):
+        if asked not in (None, "auto", "none", "required"):
+            raise InvalidInput("tool_choice", "must be auto, none, required, or an object that names a tool")
+        return asked, None
+    convert(asked, Choice, "tool_choice")
+    kind = asked.get("type")
+    if kind == "allowed_tools":
+        if len(asked.get("tools") or []) > MAX_TOOLS:
+            raise InvalidInput("tool_choice.tools", f"must name at most {MAX_TOOLS} tools")
+        named = [
+            _chosen(one, held, f"tool_choice.tools[{i}]") for i, one in enumerate(asked.get("tools") or [])
+        ]
+        return asked.get("mode") or "auto", [name for names in named for name in names]
+    names = _chosen(asked, held, "tool_choice")
+    if len(names) == 1:
+        return {"type": "function", "function": {"name": names[0]}}, None
+    return "required", names
+
+
+def _chosen(asked: Mapping[str, Any], held: Offers, where: str) -> list[str]:
+    """The offered names that a choice means."""
+    kind, name = asked.get("type"), asked.get("name")
+    convert(asked, Choice, where)
+    if kind in ("function", "custom"):
+        names = [name] if name in held.functions else []
+    elif kind == "mcp":
+        label = asked.get("server_label")
+        names = [
+            offered
+            for offered, tool in held.here.items()
+            if getattr(tool, "server_label", None) == label and name in (None, tool.name)
+        ]
+    else:
+        names = [offered for offered, tool in held.here.items() if tool.name == kind]
+    if not names:
+        raise InvalidInput(where, f"names no tool of this request: {name or kind!r}")
+    return [str(each) for each in names]

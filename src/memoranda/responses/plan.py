@@ -1,0 +1,242 @@
+"""A request understood: everything that is the caller's mistake is found here, before anything is begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from memoranda.config.sections import Config
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.providers.chat.base import Model
+from memoranda.responses import checks, records
+from memoranda.responses.attachments import Attachments
+from memoranda.responses.counting import encoding_for, mark
+from memoranda.responses.declared import repeated
+from memoranda.responses.events import response_of_item
+from memoranda.responses.history import History, Past
+from memoranda.responses.items import check_calls, checked
+from memoranda.responses.mcp_turns import MCP, Servers
+from memoranda.responses.merging import Effective
+from memoranda.responses.offers import choice, offers
+from memoranda.responses.profile_values import Profile
+from memoranda.responses.profiles import Agents
+from memoranda.responses.records import NewResponse, encoded
+from memoranda.responses.sources import cite_again
+from memoranda.responses.tools.base import Tool, Turn
+from memoranda.responses.tools.mcp import approved
+from memoranda.responses.tools.memory import acting
+from memoranda.responses.tools.registry import tools_of
+from memoranda.responses.values import Item, Response, ResponseRequest
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.ids import new_id
+from memoranda.text import tokens
+from memoranda.types import Subject
+
+SAME = frozenset(
+    {
+        "instructions", "max_tool_calls", "parallel_tool_calls", "previous_response_id", "prompt_cache_key",
+        "reasoning", "safety_identifier", "service_tier", "temperature", "top_p", "presence_penalty",
+        "frequency_penalty", "top_logprobs", "truncation", "metadata",
+    }
+)  # fmt: skip
+"""Fields that a response repeats as they were asked."""
+
+LONG = 100_000
+"""Bytes of JSON whose tokens are counted on a thread."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """A request understood: what is asked, what came before, what is new, which tools there are."""
+
+    subject: Subject
+    effective: Effective
+    past: Past
+    input: list[Item]
+    tools: list[Tool]
+    turn: Turn
+    encoding: str
+    images: dict[str, str]
+    response: Response
+
+    @property
+    def request(self) -> ResponseRequest:
+        """What is asked, with all that the agent adds."""
+        return self.effective.request
+
+    @property
+    def new(self) -> NewResponse:
+        """The response as it is stored: it is the user's for whom it is made, whoever asks."""
+        return NewResponse(
+            subject=acting(self.turn),
+            response=self.response,
+            input=self.input,
+            session_id=self.turn.session_id,
+        )
+
+
+class Planning:
+    """Understands requests, for every subject of one open library."""
+
+    def __init__(
+        self, core: Core, config: Config, model: Model, history: History, configured: Sequence[Profile]
+    ) -> None:
+        self.core = core
+        self.config = config
+        self.model = model
+        self.history = history
+        self._configured = configured
+        self._ready: set[str] = set()
+
+    def agents(self, subject: Subject) -> Agents:
+        """The profiles that a subject sees."""
+        return Agents(self.core, subject, self._configured)
+
+    async def plan(self, subject: Subject, asked: ResponseRequest, response: Response | None = None) -> Plan:
+        """The request understood; `response` is the one that was queued for it, if it was.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            NotFound: a store, an agent or a conversation is not there for this subject.
+            Forbidden: it names a user for whom the key does not act.
+        """
+        checks.check(asked)
+        effective = await self.agents(subject).effective(asked, self.config)
+        request = effective.request
+        if effective.agent_id is not None:
+            checks.check(request)
+        items = checked(request.input) if response is None else queued_items(request)
+        attachments = Attachments(self.core, subject)
+        await attachments.read(items)
+        images = await attachments.images(items)
+        encoding, _ = encoding_for(request.model or self.model.name)
+        await self.ready(encoding)
+        past = await self.history.load(
+            subject,
+            previous_response_id=request.previous_response_id,
+            conversation_id=checks.conversation_of(request),
+            new=items,
+            encoding=encoding,
+            settings=effective.summarization,
+        )
+        items = await self._referenced(subject, items, past)
+        if is_long(items):  # counting takes a second for some millions of characters
+            await self.core.threads.run(mark, items)
+        mark(items)
+        check_calls([*past.items, *items])
+        approved([*past.items, *items])
+        if response is None:
+            response = self._response(effective)
+        turn = self._turn(subject, effective, past, response, encoding)
+        acting(turn)
+        tools = tools_of(request.tools or [], self.config.responses)
+        for tool in tools:
+            await tool.check(turn)
+        held = offers(request.tools or [], tools)
+        self.servers(request)
+        if not any(tool.get("type") == MCP for tool in request.tools or []):
+            choice(request.tool_choice, held)
+        return Plan(subject, effective, past, items, tools, turn, encoding, images, response)
+
+    def _turn(
+        self, subject: Subject, effective: Effective, past: Past, response: Response, encoding: str
+    ) -> Turn:
+        memory = checks.memory_of(effective.request)
+        if memory.user_id is None and subject.user_id is None:
+            memory = msgspec.structs.replace(memory, user_id=past.user_id)
+        return Turn(
+            core=self.core,
+            subject=subject,
+            settings=self.config.responses,
+            session_id=past.session_id or response.id,
+            agent_id=effective.agent_id,
+            memory=memory,
+            count=partial(tokens.count, encoding=encoding),
+        )
+
+    async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:
+        """The items with those in place that others only name; searches that are sent back are as they are stored, so
+        that they can be cited again. Items that the past has already are not said again."""
+        said = {item["id"] for item in past.items}
+        known: dict[str, dict[str, Item]] = {}
+        found: list[Item] = []
+        for i, item in enumerate(items):
+            if item["type"] in ("item_reference", "file_search_call"):
+                if item["id"] in said:
+                    continue
+                of = response_of_item(item["id"])
+                if of not in known:
+                    known[of] = await self._items_of(subject, of)
+                if item["type"] == "item_reference" and item["id"] not in known[of]:
+                    raise InvalidInput(f"input[{i}].id", f"Item with id '{item['id']}' not found.")
+                said.add(item["id"])
+                item = known[of].get(item["id"], item)
+            found.append(item)
+        cite_again(found, past.items)
+        return found
+
+    async def _items_of(self, subject: Subject, response_id: str) -> dict[str, Item]:
+        def read(c: Connection) -> dict[str, Item]:
+            try:
+                row = records.response_seen(c, subject, response_id)
+            except NotFound:
+                return {}
+            return {item["id"]: item for item in row.output_items}
+
+        return await self.core.threads.run(self.core.store.db.read, read, subject.tenant_id)
+
+    def _response(self, effective: Effective) -> Response:
+        request = effective.request
+        told = {
+            name: value
+            for name in Response.__struct_fields__
+            if name in SAME and (value := getattr(request, name)) is not None
+        }
+        conversation = checks.conversation_of(request)
+        limit = request.max_output_tokens or self.config.model.max_output_tokens
+        return Response(
+            **told,
+            id=new_id("resp_"),
+            created_at=int(time.time()),
+            status="in_progress",
+            model=request.model or self.model.name,
+            conversation=None if conversation is None else {"id": conversation},
+            text={"format": {"type": "text"}} | (request.text or {}),
+            tools=[repeated(tool) for tool in request.tools or []],
+            tool_choice="auto" if request.tool_choice is None else request.tool_choice,
+            store=request.store is not False,
+            background=bool(request.background),
+            max_output_tokens=limit,
+            agent_id=effective.agent_id,
+            user=msgspec.UNSET if request.user is None else request.user,
+        )
+
+    def servers(self, request: ResponseRequest) -> Servers:
+        """The MCP servers of a request. Any may be called while only this machine can ask for it."""
+        alone = self.config.server.host in ("127.0.0.1", "::1", "localhost") and not self.config.keys
+        return Servers(request.tools or [], self.config.responses, alone)
+
+    async def ready(self, encoding: str | None = None) -> None:
+        """Has the tokens of a model at hand (None: the configured one): reading them takes about a second, once, in
+        which the loop is free."""
+        encoding = encoding or encoding_for(self.model.name)[0]
+        if encoding not in self._ready:
+            await self.core.threads.run(tokens.count, "a", encoding=encoding)
+            self._ready.add(encoding)
+
+
+def is_long(*said: Any) -> bool:
+    """Whether counting the tokens of this would hold up others."""
+    return len(encoded(said)) > LONG
+
+
+def queued_items(request: ResponseRequest) -> list[Item]:
+    """The input of a request that was queued: it was checked then, and has what its files said."""
+    assert isinstance(request.input, list)
+    return request.input

@@ -1,0 +1,191 @@
+"""Agent profiles as values: what one has, how it is checked, how it is changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from memoranda.errors import InvalidInput
+from memoranda.knowledge.checks import metadata_of, text_of
+from memoranda.responses.declared import MAX_TOOLS, check_tools, without_secrets
+from memoranda.types import Kind
+from memoranda.validation import convert
+
+MAX_NAME_CHARS = 256
+MAX_DESCRIPTION_CHARS = 4_096
+MAX_INSTRUCTIONS_CHARS = 256_000
+MAX_VARIABLES = 64
+MAX_VARIABLE_CHARS = 8_192
+MAX_OPTIONS_BYTES = 64 << 10
+CHOICES = ("auto", "none", "required")
+ID = re.compile(r"agent_[A-Za-z0-9_.-]{1,64}")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARS)]
+Tools = Annotated[list[dict[str, Any]], Meta(max_length=MAX_TOOLS)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+Count = Annotated[int, Meta(ge=1)]
+Choice = str | dict[str, Any]
+
+
+class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What an agent does with memory where a request does not say. `episodic` looks memories up and has facts taken out
+    of what is said, or neither; `retrieval` is the first of the two alone, as are the bounds: memories at most, their
+    least similarity, their kinds. `summarization` tells long conversations as a summary. Null is as configured."""
+
+    episodic: bool | None = None
+    retrieval: bool | None = None
+    max_results: Annotated[int, Meta(ge=1, le=100)] | None = None
+    min_score: Share | None = None
+    kinds: list[Kind] | None = None
+    summarization: bool | None = None
+
+
+class NewProfile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An agent to be made. What a request leaves open is as it says here; `variables` are values for each `{{name}}` in
+    the instructions, where a request gives none. `metadata` is about the agent and goes into no response."""
+
+    name: Name
+    description: str | None = None
+    instructions: str | None = None
+    model: str | None = None
+    tools: Tools = []
+    tool_choice: Choice | None = None
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    max_output_tokens: Count | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    memory: ProfileMemory | None = None
+    variables: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+
+
+class Profile(NewProfile, kw_only=True, tag_field="object", tag="agent"):
+    """An agent. `user_id` made it (null: it is the tenant's); `read_only` ones are of the configuration, and have no
+    times. Times are Unix seconds. Secrets in tools read `***` wherever it is shown."""
+
+    id: str
+    user_id: str | None = None
+    read_only: bool = False
+    created_at: int | None = None
+    updated_at: int | None = None
+
+
+class ProfileChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The fields of an agent to change; what is left out stays, null is what a new agent has."""
+
+    name: str | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+    instructions: str | None | UnsetType = UNSET
+    model: str | None | UnsetType = UNSET
+    tools: Tools | None | UnsetType = UNSET
+    tool_choice: Choice | None | UnsetType = UNSET
+    temperature: Temperature | None | UnsetType = UNSET
+    top_p: Share | None | UnsetType = UNSET
+    max_output_tokens: Count | None | UnsetType = UNSET
+    reasoning: dict[str, Any] | None | UnsetType = UNSET
+    text: dict[str, Any] | None | UnsetType = UNSET
+    memory: ProfileMemory | None | UnsetType = UNSET
+    variables: dict[str, str] | None | UnsetType = UNSET
+    metadata: dict[str, str] | None | UnsetType = UNSET
+
+
+def fields_of(value: msgspec.Struct, type_: type[msgspec.Struct] = NewProfile) -> dict[str, Any]:
+    """The fields of `type_` that the value has set, as plain data."""
+    held = {name: getattr(value, name) for name in type_.__struct_fields__}
+    return {name: msgspec.to_builtins(each) for name, each in held.items() if each is not UNSET}
+
+
+def checked(given: Any, where: str = "") -> NewProfile:
+    """The profile that was given, as a value or a mapping, once nothing in it is wrong.
+
+    Raises:
+        InvalidInput: names the field by its path, below `where`, and the fix.
+    """
+    raw = fields_of(given) if isinstance(given, NewProfile) else given
+    made = convert(raw, NewProfile, where)
+    at = f"{where}." if where else ""
+    text_of(made.name, f"{at}name", MAX_NAME_CHARS, empty=False)
+    most = {"description": MAX_DESCRIPTION_CHARS, "instructions": MAX_INSTRUCTIONS_CHARS, "model": 256}
+    for field, length in most.items():
+        if (text := getattr(made, field)) is not None:
+            text_of(text, f"{at}{field}", length, empty=field != "model")
+    check_tools(made.tools, f"{at}tools")
+    _check_choice(made.tool_choice, f"{at}tool_choice")
+    for field in ("reasoning", "text", "tool_choice"):
+        _check_size(getattr(made, field), f"{at}{field}")
+    _check_variables(made.variables, f"{at}variables")
+    metadata_of(made.metadata, f"{at}metadata")
+    return made
+
+
+def _check_choice(choice: Choice | None, where: str) -> None:
+    if isinstance(choice, str) and choice not in CHOICES:
+        raise InvalidInput(where, f"must be one of {', '.join(CHOICES)}, or an object that names a tool")
+    if isinstance(choice, Mapping) and not isinstance(choice.get("type"), str):
+        raise InvalidInput(f"{where}.type", "is required, such as function or file_search")
+
+
+def _check_size(value: Any, where: str) -> None:
+    try:
+        size = len(msgspec.json.encode(value))
+    except (UnicodeEncodeError, OverflowError, TypeError) as exc:
+        raise InvalidInput(where, f"cannot be written as JSON: {exc}") from exc
+    if size > MAX_OPTIONS_BYTES:
+        raise InvalidInput(where, f"is {size} bytes as JSON, at most {MAX_OPTIONS_BYTES} are kept")
+
+
+def _check_variables(variables: Mapping[str, str], where: str) -> None:
+    if len(variables) > MAX_VARIABLES:
+        raise InvalidInput(where, f"holds {len(variables)} variables, at most {MAX_VARIABLES} are kept")
+    for name, value in variables.items():
+        if not VARIABLE.fullmatch(name):
+            raise InvalidInput(
+                f"{where}.{name}"[:100], "variables are named with letters, digits and _, at most 64 of them"
+            )
+        text_of(value, f"{where}.{name}", MAX_VARIABLE_CHARS)
+
+
+def changed(profile: NewProfile, change: Mapping[str, Any]) -> NewProfile:
+    """The profile with the fields of `change`; null is what a new profile has.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
+    raw = fields_of(profile) | dict(change)
+    return checked({name: value for name, value in raw.items() if value is not None})
+
+
+def configured(entry: Any, where: str) -> Profile:
+    """A profile of the configuration: the same fields, and an `id`.
+
+    Raises:
+        InvalidInput: names the field by its path, below `where`, and the fix.
+    """
+    if not isinstance(entry, Mapping):
+        raise InvalidInput(where, "must be an agent profile: a mapping with an `id` and a `name`")
+    id_ = entry.get("id")
+    if not isinstance(id_, str) or not ID.fullmatch(id_):
+        says = "must be agent_ and then up to 64 letters, digits, dots, _ or -, such as agent_support"
+        raise InvalidInput(f"{where}.id", says)
+    made = checked({key: value for key, value in entry.items() if key != "id"}, where)
+    return Profile(id=id_, read_only=True, **_held(made))
+
+
+def _held(made: NewProfile) -> dict[str, Any]:
+    return {name: getattr(made, name) for name in NewProfile.__struct_fields__}
+
+
+def profile_of(made: NewProfile, **own: Any) -> Profile:
+    """The profile of these fields and of `own`: id, owner and times."""
+    return Profile(**_held(made), **own)
+
+
+def shown(profile: Profile) -> Profile:
+    """The profile without the secrets in its tools."""
+    return msgspec.structs.replace(profile, tools=without_secrets(profile.tools))

@@ -1,0 +1,303 @@
+"""Agent profiles: named instructions, tools and defaults that requests are answered under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from memoranda.clock import now_micros
+from memoranda.config.sections import Config
+from memoranda.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded
+from memoranda.knowledge.access import stores_seen
+from memoranda.responses.declared import stores_of
+from memoranda.responses.merging import Effective, effective, merged
+from memoranda.responses.profile_values import (
+    NewProfile,
+    Profile,
+    ProfileChange,
+    ProfileMemory,
+    changed,
+    checked,
+    configured,
+    fields_of,
+    profile_of,
+    shown,
+)
+from memoranda.responses.records import SECOND, draw
+from memoranda.responses.values import ResponseRequest
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import must_write, owns, sees_all
+from memoranda.store.core import Core
+from memoranda.store.ids import nameable, new_id
+from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.text.json import compact_json
+from memoranda.types import Subject
+from memoranda.validation import convert
+
+__all__ = [
+    "Agents",
+    "Effective",
+    "NewProfile",
+    "Profile",
+    "ProfileChange",
+    "ProfileMemory",
+    "configured",
+    "configured_profiles",
+    "effective",
+    "merged",
+]
+
+T = TypeVar("T")
+MAX_PAGE = 100
+MAX_AGENTS = 1_000
+"""Agents of one tenant."""
+
+
+class AgentRow(NamedTuple):
+    """One row of `agents`. `body` is the profile as JSON."""
+
+    tenant_id: str
+    id: str
+    seq: int
+    name: str
+    user_id: str | None
+    body: str
+    created_at: int
+    updated_at: int
+
+
+COLUMNS = ", ".join(f"a.{name}" for name in AgentRow._fields)
+_body = msgspec.json.Decoder(NewProfile)
+
+
+def value_of(row: AgentRow) -> Profile:
+    """The profile of a row, secrets included."""
+    return profile_of(
+        _body.decode(row.body),
+        id=row.id,
+        user_id=row.user_id,
+        created_at=row.created_at // SECOND,
+        updated_at=row.updated_at // SECOND,
+    )
+
+
+def configured_profiles(config: Config) -> tuple[Profile, ...]:
+    """The profiles of a configuration that was checked."""
+    return tuple(configured(entry, f"agents[{at}]") for at, entry in enumerate(config.agents))
+
+
+class Agents:
+    """The agent profiles that one subject sees: its own, its tenant's, and those of the configuration."""
+
+    def __init__(self, core: Core, subject: Subject, configured: Sequence[Profile] = ()) -> None:
+        self._core = core
+        self.subject = subject
+        self._tenant = subject.tenant_id
+        self._fixed = {profile.id: (at - len(configured), profile) for at, profile in enumerate(configured)}
+
+    async def create(self, new: NewProfile | Mapping[str, Any]) -> Profile:
+        """Makes an agent.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            NotFound: a vector store in its tools is none of this subject's.
+            QuotaExceeded: the tenant has as many agents as it may.
+            Forbidden: the role writes nothing.
+        """
+        must_write(self.subject)
+        made = checked(new)
+        await self._read(lambda c: self._check_stores(c, made))
+        now, id_, body = now_micros(), new_id("agent_"), compact_json(made)
+
+        def work(c: Connection) -> Profile:
+            self._check_room(c)
+            c.run("add_tenant", [self._tenant, now])
+            row = AgentRow(self._tenant, id_, draw(c), made.name, self.subject.user_id, body, now, now)
+            c.run("add_agent", row)
+            return shown(value_of(row))
+
+        return await self._write(work)
+
+    async def get(self, id: str) -> Profile:
+        """One agent.
+
+        Raises:
+            NotFound: no such agent for this subject.
+        """
+        return shown(await self._read(lambda c: self._seen(c, id)))
+
+    async def list(
+        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+    ) -> Listed[Profile]:
+        """One page of the agents, newest first unless `order` is `asc`. Those of the configuration count as the oldest.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no agent.
+        """
+        check_page(limit, order, MAX_PAGE)
+        backwards, where = before is not None, self._condition()
+        down = (order == "desc") != backwards
+
+        def read(c: Connection) -> tuple[list[tuple[int, Profile]], bool]:
+            at, until = cursors(after, before, lambda id_: self._place(c, id_))
+            rows, more = page(
+                c, f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND {where[0]}", [self._tenant, *where[1]],
+                "a.seq", limit=limit, after=at, before=until, descending=order == "desc",
+            )  # fmt: skip
+            cursor = until if backwards else at
+            held = [(row.seq, value_of(row)) for row in map(AgentRow._make, rows)]
+            held += [
+                one
+                for one in self._fixed.values()
+                if cursor is None or (one[0] < cursor if down else one[0] > cursor)
+            ]
+            return held, more
+
+        held, more = await self._read(read)
+        held.sort(key=lambda one: one[0], reverse=down)
+        kept = held[:limit][::-1] if backwards else held[:limit]
+        found = [shown(profile) for _, profile in kept]
+        return as_page(found, [profile.id for profile in found], more or len(held) > limit)
+
+    async def update(self, id: str, change: ProfileChange | Mapping[str, Any]) -> Profile:
+        """Changes the named fields of an agent; the rest stays.
+
+        Raises:
+            NotFound: no such agent for this subject, or a vector store in its new tools is none.
+            Forbidden: it is another's, the tenant's, or of the configuration.
+            InvalidInput: names the field and the fix.
+        """
+        must_write(self.subject)
+        given = fields_of(convert(change, ProfileChange), ProfileChange)
+        if "tools" in given:
+            await self._read(
+                lambda c: self._check_stores(c, changed(self._owned(c, id), {"tools": given["tools"]}))
+            )
+
+        def work(c: Connection) -> Profile:
+            made, now = changed(self._owned(c, id), given), now_micros()
+            c.run("set_agent", [made.name, compact_json(made), now, self._tenant, id])
+            return shown(self._seen(c, id))
+
+        return await self._write(work)
+
+    async def delete(self, id: str) -> None:
+        """Deletes an agent. What was answered and learned under it stays.
+
+        Raises:
+            NotFound: no such agent for this subject.
+            Forbidden: it is another's, the tenant's, or of the configuration.
+        """
+        must_write(self.subject)
+
+        def work(c: Connection) -> None:
+            self._owned(c, id)
+            c.run("drop_agent", [self._tenant, id])
+
+        await self._write(work)
+
+    async def effective(self, request: ResponseRequest, config: Config) -> Effective:
+        """What a request comes to: with what its agent adds, over those of the agent's vector stores that this subject
+        may read.
+
+        Raises:
+            NotFound: it names an agent that is none of this subject's.
+            InvalidInput: names the field and the fix.
+        """
+        named = _named(request)
+        if named is None:
+            return effective(None, request, config)
+        field, name = named
+
+        def read(c: Connection) -> tuple[Profile, set[str]]:
+            profile = self._chosen(c, field, name)
+            stores = stores_of(profile.tools)
+            return profile, set(stores_seen(c, self.subject, stores)) if stores else set()
+
+        profile, seen = await self._read(read)
+        return effective(profile, request, config, seen)
+
+    # --- rows --------------------------------------------------------------------------------------
+
+    def _condition(self) -> tuple[str, Sequence[Any]]:
+        if sees_all(self.subject):
+            return "TRUE", ()
+        return "(a.user_id IS NULL OR a.user_id = ?)", [self.subject.user_id]
+
+    def _row(self, c: Connection, id_: str) -> AgentRow | None:
+        row = c.one("get_agent", [self._tenant, id_]) if nameable(id_) else None
+        held = None if row is None else AgentRow._make(row)
+        return held if held is not None and owns(self.subject, held.user_id) else None
+
+    def _seen(self, c: Connection, id_: str) -> Profile:
+        if id_ in self._fixed:
+            return self._fixed[id_][1]
+        row = self._row(c, id_)
+        if row is None:
+            raise NotFound(f"no agent {id_!r}")
+        return value_of(row)
+
+    def _owned(self, c: Connection, id_: str) -> Profile:
+        held = self._seen(c, id_)
+        if held.read_only:
+            raise Forbidden(f"the agent {id_!r} is of the configuration; change it there")
+        mine = held.user_id is not None and held.user_id == self.subject.user_id
+        if not (mine or sees_all(self.subject)):
+            raise Forbidden(f"only the owner of the agent {id_!r}, or an admin, may do this")
+        return held
+
+    def _place(self, c: Connection, id_: str) -> int | None:
+        if id_ in self._fixed:
+            return self._fixed[id_][0]
+        row = self._row(c, id_)
+        return None if row is None else row.seq
+
+    def _chosen(self, c: Connection, field: str, name: str) -> Profile:
+        """The agent of this id, else the only one of this name."""
+        try:
+            return self._seen(c, name)
+        except NotFound:
+            found = self._called(c, name)
+            if not found:
+                raise
+        if len(found) > 1:
+            says = f"several agents are called {name!r}; name one by its id, such as {found[0].id}"
+            raise InvalidInput(field, says)
+        return found[0]
+
+    def _called(self, c: Connection, name: str) -> Sequence[Profile]:
+        """The agents of this name, as far as it takes to see whether there are several."""
+        where, params = self._condition()
+        select = f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND a.name = ? AND {where} LIMIT 2"
+        rows = c.select(select, [self._tenant, name, *params]) if nameable(name) else []
+        fixed = [profile for _, profile in self._fixed.values() if profile.name == name]
+        return [*fixed, *(value_of(AgentRow._make(row)) for row in rows)]
+
+    def _check_stores(self, c: Connection, made: NewProfile) -> None:
+        stores = stores_of(made.tools)
+        seen = stores_seen(c, self.subject, stores) if stores else {}
+        if missing := next((id_ for id_ in stores if id_ not in seen), None):
+            raise NotFound(f"no vector store {missing!r}")
+
+    def _check_room(self, c: Connection) -> None:
+        held = c.one("count_agents", [self._tenant])
+        if held is not None and held[0] >= MAX_AGENTS:
+            raise QuotaExceeded("agent", f"would be one more than {MAX_AGENTS}; delete one", "max_agents")
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        """Reads; not bound to the tenant, for vector stores that another one shares with everyone."""
+        return await self._core.threads.run(self._core.store.db.read, work)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+
+
+def _named(request: ResponseRequest) -> tuple[str, str] | None:
+    """The field by which a request names its agent, and what it says there."""
+    if request.agent is not None and request.agent_id not in (None, request.agent):
+        raise InvalidInput("agent_id", "names another agent than `agent`; send one of the two")
+    if request.agent is not None:
+        return "agent", request.agent
+    return None if request.agent_id is None else ("agent_id", request.agent_id)

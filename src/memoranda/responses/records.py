@@ -1,0 +1,177 @@
+"""Responses as rows: what is stored, read again, and walked back along a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memoranda.clock import now_micros
+from memoranda.errors import NotFound
+from memoranda.responses.values import LIVE, Item, Response
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import owns
+from memoranda.store.ids import nameable
+from memoranda.types import Subject
+
+SECOND = 1_000_000
+OWN_COLUMNS = ("id", "created_at", "status", "output")
+"""Fields of a response that its row has columns for."""
+_encode = msgspec.json.Encoder().encode
+_items = msgspec.json.Decoder(list[dict[str, Any]])
+
+
+class ResponseRow(NamedTuple):
+    """One row of `responses`. `body`, `input`, `output` and `summary` are JSON."""
+
+    tenant_id: str
+    id: str
+    seq: int
+    user_id: str | None
+    session_id: str
+    previous_id: str | None
+    conversation_id: str | None
+    agent_id: str | None
+    status: str
+    background: int
+    body: str
+    input: str
+    output: str
+    summary: str | None
+    summarized_to: str | None
+    created_at: int
+
+    @property
+    def input_items(self) -> list[Item]:
+        """What was said to the model, private keys included."""
+        return _items.decode(self.input)
+
+    @property
+    def output_items(self) -> list[Item]:
+        """What it answered, private keys included."""
+        return _items.decode(self.output)
+
+    @property
+    def live(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.status in LIVE
+
+
+def encoded(value: Any) -> str:
+    """JSON as rows hold it."""
+    return _encode(value).decode()
+
+
+def body_of(response: Response) -> str:
+    """The response without what has a column."""
+    fields = msgspec.to_builtins(response)
+    return encoded({name: value for name, value in fields.items() if name not in OWN_COLUMNS})
+
+
+def response_of(row: ResponseRow) -> Response:
+    """The response of a row, its items with their private keys."""
+    fields = msgspec.json.decode(row.body)
+    summary = {} if row.summary is None else {"conversation_summary": msgspec.json.decode(row.summary)}
+    fields["extensions"] = fields.get("extensions", {}) | summary
+    own = {
+        "id": row.id,
+        "created_at": row.created_at // SECOND,
+        "status": row.status,
+        "output": row.output_items,
+    }
+    return msgspec.convert(fields | own, Response)
+
+
+class NewResponse(msgspec.Struct, kw_only=True):
+    """A response to be stored: what is shown of it, what was said, and where it belongs."""
+
+    subject: Subject
+    response: Response
+    input: Sequence[Item]
+    session_id: str
+
+
+def add(c: Connection, new: NewResponse) -> bool:
+    """Stores a response; in a conversation, what was said and answered goes into it unless it is under way. True."""
+    response, tenant = new.response, new.subject.tenant_id
+    conversation = response.conversation["id"] if response.conversation else None
+    c.run(
+        "add_response",
+        [
+            tenant,
+            response.id,
+            draw(c),
+            new.subject.user_id,
+            new.session_id,
+            response.previous_response_id,
+            conversation,
+            response.agent_id,
+            response.status,
+            int(response.background),
+            body_of(response),
+            encoded(new.input),
+            encoded(response.output),
+            response.created_at * SECOND,
+        ],
+    )
+    if response.status not in LIVE:
+        join_conversation(c, new)
+    return True
+
+
+def end(c: Connection, new: NewResponse) -> bool:
+    """Writes how a response that was under way ended; False when it had ended, or is deleted."""
+    response = new.response
+    values = [response.status, body_of(response), encoded(response.output)]
+    if not c.run("end_response", [*values, new.subject.tenant_id, response.id]):
+        return False
+    join_conversation(c, new)
+    return True
+
+
+def join_conversation(c: Connection, new: NewResponse) -> None:
+    """Adds what was said and answered to the response's conversation, if it has one that is still there."""
+    response, tenant = new.response, new.subject.tenant_id
+    if not response.conversation or c.one("has_conversation", [tenant, response.conversation["id"]]) is None:
+        return
+    add_items(c, tenant, response.conversation["id"], [*new.input, *response.output], response.id)
+
+
+def add_items(
+    c: Connection, tenant: str, conversation: str, items: Sequence[Item], response_id: str | None = None
+) -> None:
+    """Adds items at the end of a conversation; one whose id is in it already stays where it is."""
+    if not items:
+        return
+    first, now = draw(c, len(items)) - len(items) + 1, now_micros()
+    for seq, item in enumerate(items, first):
+        c.run("add_item", [tenant, conversation, seq, item["id"], response_id, encoded(item), now])
+
+
+def draw(c: Connection, count: int = 1) -> int:
+    """The last of `count` new numbers of the order of rows."""
+    row = c.one("draw_revs", [count])
+    assert row is not None
+    return int(row[0])
+
+
+def response_seen(c: Connection, subject: Subject, id_: str) -> ResponseRow:
+    """A response that the subject may see.
+
+    Raises:
+        NotFound: there is none for this subject.
+    """
+    row = c.one("get_response", [subject.tenant_id, id_]) if nameable(id_) else None
+    found = None if row is None else ResponseRow._make(row)
+    if found is None or not owns(subject, found.user_id):
+        raise NotFound(f"no response {id_!r}")
+    return found
+
+
+def chain(c: Connection, tenant: str, id_: str) -> list[ResponseRow]:
+    """The responses that lead to `id_`, itself included, newest first. The walk ends before the response that the
+    newest summary on the way reaches, at a link that is missing, and where a circle closes."""
+    if not nameable(id_):
+        return []
+    return [ResponseRow._make(row) for row in c.all("chain", [tenant, id_])]

@@ -1,0 +1,229 @@
+"""The verbs of responses: make one, fetch it, follow it, cancel it, delete it; what one subject may see of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.facts.provenance import cut
+from memoranda.responses.engine import Engine
+from memoranda.responses.events import Event, visible
+from memoranda.responses.records import ResponseRow, response_of, response_seen
+from memoranda.responses.runs import Run
+from memoranda.responses.values import Item, RequestFields, Response, ResponseRequest, ResponseUsage
+from memoranda.sessions.editing import remove_messages
+from memoranda.sessions.records import MessageRow
+from memoranda.store.access import must_write
+from memoranda.store.paging import Listed, as_page, check_page
+from memoranda.store.transaction import Writing
+from memoranda.types import Subject
+from memoranda.validation import convert
+
+MAX_PAGE = 100
+
+
+class Compaction(msgspec.Struct, kw_only=True):
+    """A conversation made short: items to send in its place, and what making it cost."""
+
+    id: str
+    created_at: int
+    output: list[Item]
+    usage: ResponseUsage
+
+
+class Responses:
+    """Responses as one subject sees them."""
+
+    def __init__(self, engine: Engine, subject: Subject) -> None:
+        self._engine = engine
+        self.subject = subject
+
+    async def create(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Response:
+        """Answers, and waits for the end; with `background` only until the work is queued. `request` may be the input
+        alone, with the fields of `ResponseRequest` as keywords.
+
+        Raises:
+            InvalidInput: a field is wrong; nothing was stored.
+            NotFound: a store, an agent or a conversation is not there.
+            ModelError: the model failed before it said anything; the response is stored as `failed`.
+        """
+        run = await self.start(_request(request, fields))
+        if run.response.background:
+            return run.shown()
+        run.mute()
+        response = await run.done()
+        if run.failure is not None and not response.output:
+            raise run.failure
+        return run.shown()
+
+    async def start(self, request: ResponseRequest) -> Run:
+        """A response under way, whose events come as they happen.
+
+        Raises:
+            InvalidInput: a field is wrong; nothing was begun.
+            NotFound: a store, an agent or a conversation is not there.
+        """
+        must_write(self.subject)
+        return await self._engine.start(self.subject, request)
+
+    async def stream(
+        self, request: ResponseRequest | str, **fields: Unpack[RequestFields]
+    ) -> AsyncIterator[Event]:
+        """Answers, event by event as `docs/responses.md` lists them. Whoever stops listening early stops the model,
+        too, unless it works in the background.
+
+        Raises:
+            InvalidInput: a field is wrong; nothing was begun.
+            NotFound: a store, an agent or a conversation is not there.
+        """
+        run = await self.start(_request(request, fields))
+        background = run.response.background
+        batches = await self.events(run.response.id) if background else aiter(run)
+        try:
+            async for batch in batches:
+                for event in batch:
+                    yield event
+        finally:
+            if not background:
+                run.abandon()
+
+    async def get(self, id: str, include: Sequence[str] = ()) -> Response:
+        """A stored response as it stands; `include` as for creating one.
+
+        Raises:
+            NotFound: no such response for this subject.
+        """
+        return _shown(await self._row(id), include)
+
+    async def delete(self, id: str) -> None:
+        """Deletes a response; one that is under way is stopped. What came after it in a chain goes on without it and
+        what was before it; summaries that told of it go, too, and what it said leaves the message log and memory. Facts
+        that were learned from it stay.
+
+        Raises:
+            NotFound: no such response for this subject.
+        """
+        must_write(self.subject)
+        row = await self._row(id)
+        if row.live:
+            await self._engine.background.cancel(row)
+        tenant = self.subject.tenant_id
+
+        def work(w: Writing) -> int:
+            w.c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
+            self._forget(w, id)
+            return w.c.run("drop_response", [tenant, id])
+
+        write = self._engine.core.store.transact(tenant, work)
+        if not await self._engine.core.threads.result(write):
+            raise NotFound(f"no response {id!r}")
+
+    def _forget(self, w: Writing, id: str) -> None:
+        """Takes what was said in a response out of the log; what was learned from it stays without it."""
+        w.draw(1)
+        said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
+        cut(w, [row.id for row in said], id)
+        remove_messages(w, said)
+
+    async def cancel(self, id: str) -> Response:
+        """Ends a background response; one that has ended stays as it is.
+
+        Raises:
+            NotFound: no such response for this subject.
+            InvalidInput: it is not a background response.
+        """
+        must_write(self.subject)
+        row = await self._row(id)
+        if not row.background:
+            raise InvalidInput("", "Cannot cancel a synchronous response.")
+        if row.live:
+            await self._engine.background.cancel(row)
+        return await self.get(id)
+
+    async def events(self, id: str, after: int = -1) -> AsyncIterator[list[Event]]:
+        """The events of a background response whose number is above `after`: those that were, then those that come, in
+        lists as they came together, up to the last one.
+
+        Raises:
+            NotFound: no such response for this subject.
+            InvalidInput: it was not made in the background: its events are not kept.
+        """
+        row = await self._row(id)
+        if not row.background:
+            raise InvalidInput(
+                "stream", "goes for background responses alone: the events of others are not kept"
+            )
+        return self._engine.background.following(row, after)
+
+    async def input_items(
+        self,
+        id: str,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        order: str = "desc",
+        include: Sequence[str] = (),
+    ) -> Listed[Item]:
+        """A page of what was said to the model in a response.
+
+        Raises:
+            NotFound: no such response for this subject.
+            InvalidInput: a field is wrong, or the cursor names no item.
+        """
+        check_page(limit, order, MAX_PAGE)
+        items = (await self._row(id)).input_items
+        if order == "desc":
+            items.reverse()
+        ids = [item["id"] for item in items]
+        if after is not None and after not in ids:
+            raise InvalidInput(
+                "after", f"{after!r} is no item of this response; begin again without a cursor"
+            )
+        first = 0 if after is None else ids.index(after) + 1
+        page = items[first : first + limit]
+        results = "file_search_call.results" in include
+        shown = [visible(item, results) for item in page]
+        return as_page(shown, [item["id"] for item in page], first + limit < len(items))
+
+    async def input_tokens(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> int:
+        """How many tokens the model would read, history, tools and instructions included.
+
+        Raises:
+            InvalidInput: a field is wrong.
+        """
+        return await self._engine.input_tokens(self.subject, _request(request, fields))
+
+    async def compact(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Compaction:
+        """The conversation of a request made short, to go on from without sending it all.
+
+        Raises:
+            InvalidInput: a field is wrong.
+        """
+        must_write(self.subject)
+        made = await self._engine.compact(self.subject, _request(request, fields))
+        return Compaction(**made)
+
+    async def _row(self, id_: str) -> ResponseRow:
+        core, subject = self._engine.core, self.subject
+        return await core.threads.run(
+            core.store.db.read, lambda c: response_seen(c, subject, id_), subject.tenant_id
+        )
+
+
+def _request(request: ResponseRequest | str, fields: Mapping[str, Any]) -> ResponseRequest:
+    if isinstance(request, ResponseRequest):
+        if fields:
+            raise TypeError("give either a ResponseRequest or fields, not both")
+        return request
+    return convert({"input": request, **fields}, ResponseRequest)
+
+
+def _shown(row: ResponseRow, include: Sequence[str]) -> Response:
+    response = response_of(row)
+    results = "file_search_call.results" in include
+    response.output = [visible(item, results) for item in response.output]
+    return response

@@ -1,0 +1,93 @@
+"""What comes next after a model's turn: decided from values alone; `loop` does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memoranda.providers.chat.base import EndReason
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that the model made: `arguments` is its JSON as it came."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """What one call of the model came to."""
+
+    reason: EndReason
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallTools:
+    """Run these here, then ask the model again; with `hand_back`, end instead, as the client has calls to answer."""
+
+    calls: Sequence[ToolCall]
+    ask: Sequence[ToolCall] = ()
+    hand_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """Ask the model for its answer, and offer it no more tools that run here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The response is complete, or incomplete for `reason`."""
+
+    reason: str | None = None
+
+
+Step = CallTools | AskAgain | Finish
+INCOMPLETE: dict[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names of tools: those that run here, those of them that must be approved first, those of the client."""
+
+    here: Collection[str] = field(default_factory=frozenset)
+    asking: Collection[str] = field(default_factory=frozenset)
+    client: Collection[str] = field(default_factory=frozenset)
+
+
+def next_step(turn: ModelTurn, known: Known, left: int) -> Step:
+    """What follows a turn, when `left` more calls may run here.
+
+    Calls of the client's functions end the response, after those that run here have run. A name that nobody has is
+    answered here, with an error that the model sees. Calls beyond the limit are not run: without any other the model is
+    asked to answer with what it has.
+    """
+    if turn.reason in INCOMPLETE:
+        return Finish(INCOMPLETE[turn.reason])
+    if not turn.calls:
+        return Finish()
+    client = [call for call in turn.calls if call.name in known.client]
+    asking = [call for call in turn.calls if call.name in known.asking]
+    here = [call for call in turn.calls if call.name not in known.client and call.name not in known.asking]
+    runs = here[: max(0, left)]
+    if not runs and not asking and not client:
+        return AskAgain()
+    return CallTools(runs, asking, hand_back=bool(client or asking))
+
+
+def parsed(arguments: str) -> dict[str, Any] | str:
+    """The arguments of a call as an object, or the sentence that tells the model what is wrong with them."""
+    try:
+        held = json.loads(arguments or "{}")
+    except (ValueError, RecursionError) as exc:
+        return f"The arguments are no valid JSON ({exc}). Call again with one JSON object."
+    if not isinstance(held, dict):
+        return f"The arguments are a JSON {type(held).__name__}. Call again with one JSON object."
+    return held

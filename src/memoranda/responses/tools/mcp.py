@@ -1,0 +1,375 @@
+"""The tools of remote MCP servers: listed, allowed, approved, called."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from memoranda.config.sections import Responses as Settings
+from memoranda.contexts.assembly import cut
+from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.responses.tools.base import Result, Tool, Turn
+from memoranda.responses.tools.calls import HOUSE, begun_call, done_call, failed_call
+from memoranda.responses.values import Item
+from memoranda.store.ids import new_id
+from memoranda.text import prompts
+from memoranda.text.json import compact_json
+from memoranda.validation import convert
+
+if TYPE_CHECKING:
+    from memoranda.responses.tools.mcp_session import Session
+
+OUTPUT_TOKENS = 8_000
+"""How much of an output is kept and told to the model."""
+SECRET_LENGTH = 8
+"""A header's value as long as this is taken out of whatever the server says."""
+PLAIN_PATHS = ("", "/", "/mcp", "/mcp/", "/sse", "/sse/")
+"""Paths of servers that tell nothing; another may be a secret, and is not shown."""
+OWN_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_NOT_IN_URLS = re.compile(r"[\x00-\x20\x7f]")
+
+
+class ToolFilter(msgspec.Struct, kw_only=True, frozen=True):
+    """Tools by name, or by what the server says of them."""
+
+    tool_names: list[str] | None = None
+    read_only: bool | None = None
+
+    def holds(self, tool: Mapping[str, Any]) -> bool:
+        """Whether it means this tool; a filter without any condition means none."""
+        notes = tool.get("annotations") or {}
+        if self.tool_names is None and self.read_only is None:
+            return False
+        named = self.tool_names is None or tool["name"] in self.tool_names
+        return named and self.read_only in (None, notes.get("readOnlyHint") is True)
+
+
+class ApprovalFilter(msgspec.Struct, kw_only=True, frozen=True):
+    """Which tools ask first, and which do not; one that neither names asks."""
+
+    always: ToolFilter | None = None
+    never: ToolFilter | None = None
+
+
+class Declared(msgspec.Struct, kw_only=True, frozen=True):
+    """A server as a request declares it."""
+
+    type: Literal["mcp"]
+    server_label: Annotated[str, Meta(min_length=1, max_length=64)]
+    server_url: str | None = None
+    server_description: str | None = None
+    headers: dict[str, str] | None = None
+    authorization: str | None = None
+    allowed_tools: list[str] | ToolFilter | None = None
+    require_approval: Literal["always", "never"] | ApprovalFilter | None = None
+    connector_id: str | None = None
+    tunnel_id: str | None = None
+
+    def allows(self, tool: Mapping[str, Any]) -> bool:
+        """Whether the model is offered this tool."""
+        if self.allowed_tools is None:
+            return True
+        if isinstance(self.allowed_tools, list):
+            return tool["name"] in self.allowed_tools
+        return self.allowed_tools.holds(tool)
+
+    def approves(self, tool: Mapping[str, Any]) -> bool:
+        """Whether this tool runs without asking."""
+        asked = self.require_approval
+        if not isinstance(asked, ApprovalFilter):
+            return asked == "never"
+        if asked.always is not None and asked.always.holds(tool):
+            return False
+        return asked.never is not None and asked.never.holds(tool)
+
+
+def checked(
+    raw: Mapping[str, Any], settings: Settings, open_to_all: bool, where: str = "tools[0]"
+) -> Declared:
+    """The declaration of a server that may be called. With `open_to_all` any host may, where `mcp_hosts` is not set:
+    that is for when only this machine reaches us.
+
+    Raises:
+        InvalidInput: a field is wrong, or the host may not be called; the field is named below `where`.
+    """
+    asked = convert(dict(raw), Declared, where)
+    for field in ("connector_id", "tunnel_id"):
+        if getattr(asked, field) is not None:
+            raise InvalidInput(
+                f"{where}.{field}", "is not served here; name the MCP server by its server_url"
+            )
+    if asked.server_label == HOUSE:
+        raise InvalidInput(
+            f"{where}.server_label", f"{HOUSE!r} is the label of this server's own tools; take another"
+        )
+    if asked.server_url is None:
+        raise InvalidInput(f"{where}.server_url", "is required")
+    _check_headers(asked, where)
+    _check_host(
+        _address(asked.server_url, f"{where}.server_url"), settings, open_to_all, f"{where}.server_url"
+    )
+    return asked
+
+
+def _address(url: str, where: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or _NOT_IN_URLS.search(url):
+        raise InvalidInput(where, "must be a URL that begins with http:// or https://")
+    if "@" in parts.netloc:
+        raise InvalidInput(where, "must not hold a user or password; use `authorization` or `headers`")
+    return parts
+
+
+def _check_host(parts: SplitResult, settings: Settings, open_to_all: bool, where: str) -> None:
+    if settings.mcp_hosts is None:
+        if open_to_all:
+            return
+        raise InvalidInput(
+            where, "no MCP server may be called here; the setting responses.mcp_hosts names those that may"
+        )
+    host = str(parts.hostname)
+    named = {host, f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"}
+    if named.isdisjoint(one.lower() for one in settings.mcp_hosts):
+        raise InvalidInput(
+            where, f"the host {host} is not one of responses.mcp_hosts, those that may be called"
+        )
+
+
+def _check_headers(asked: Declared, where: str) -> None:
+    for name, value in (asked.headers or {}).items():
+        if not _TOKEN.fullmatch(name) or name.lower() in OWN_HEADERS:
+            raise InvalidInput(f"{where}.headers", f"{name!r} is no header that can be sent")
+        if not _VALUE.fullmatch(value):
+            raise InvalidInput(f"{where}.headers.{name}", "holds a character that no header can")
+    if asked.authorization is not None:
+        if not re.fullmatch(r"[\x21-\x7e]+", asked.authorization):
+            raise InvalidInput(f"{where}.authorization", "must be a token, without spaces")
+        if any(name.lower() == "authorization" for name in asked.headers or {}):
+            raise InvalidInput(
+                f"{where}.authorization", "goes without an Authorization header; send one of the two"
+            )
+
+
+def echoed(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The declaration as a response shows it: without headers, token, and what of the URL may be secret."""
+    shown = {key: value for key, value in declared.items() if key != "authorization"}
+    if "headers" in shown:
+        shown["headers"] = None
+    url = shown.get("server_url")
+    if isinstance(url, str):
+        shown["server_url"] = _shown_url(url)
+    return shown
+
+
+def _shown_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if rest[len(netloc) :] in PLAIN_PATHS and "@" not in netloc:
+        return url
+    return f"{scheme}://{netloc.rpartition('@')[2]}/<redacted>"
+
+
+class Server:
+    """One server for one response: connected when it is first asked, until `close`."""
+
+    def __init__(self, asked: Declared, settings: Settings) -> None:
+        self.label = asked.server_label
+        self.seconds = settings.tool_timeout
+        self._url = str(asked.server_url)
+        self._headers = dict(asked.headers or {})
+        if asked.authorization is not None:
+            self._headers["authorization"] = f"Bearer {asked.authorization}"
+        held = [*(asked.headers or {}).values(), asked.authorization or ""]
+        self._secrets = [value for value in held if len(value) >= SECRET_LENGTH]
+        self._session: Session | None = None
+        self._lock = asyncio.Lock()
+        self._closed = False
+
+    async def tools(self) -> list[dict[str, Any]]:
+        """Its tools as the `mcp_list_tools` item has them.
+
+        Raises:
+            MemorandaError: it did not list them.
+        """
+        return await (await self._opened()).tools()
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+        """What a tool says, and whether it is an error; secrets of ours are taken out.
+
+        Raises:
+            MemorandaError: it did not answer.
+        """
+        said, is_error = await (await self._opened()).call(name, arguments)
+        return self.without_secrets(said), is_error
+
+    def without_secrets(self, text: str) -> str:
+        """The text with stars for what we sent to be let in."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    async def _opened(self) -> Session:
+        async with self._lock:
+            if self._session is not None and not self._session.alive:
+                await self._session.close()
+                self._session = None
+            if self._session is None and not self._closed:
+                session = (await _sessions())(self.label, self._url, self._headers, self.seconds)
+                try:
+                    await session.open()
+                except BaseException:
+                    await session.close()
+                    raise
+                self._session = session
+            if self._session is None or self._closed:
+                await self.close()
+                raise MemorandaError(f"the session with the MCP server {self.label!r} was closed")
+            return self._session
+
+    async def close(self) -> None:
+        """Ends the session. Idempotent."""
+        self._closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+async def _sessions() -> type[Session]:
+    """The class of sessions. The package behind it takes seconds to load: that is done when it is needed, beside the
+    loop."""
+    module = await asyncio.to_thread(import_module, "memoranda.responses.tools.mcp_session")
+    found: type[Session] = module.Session
+    return found
+
+
+class McpTool(Tool):
+    """One tool of a server."""
+
+    family = "mcp_call"
+
+    def __init__(
+        self, server: Server, tool: Mapping[str, Any], approved: bool, about: str | None = None
+    ) -> None:
+        self.server = server
+        self.server_label = server.label
+        self.name = str(tool["name"])
+        self.description = "\n\n".join(text for text in (tool.get("description"), about) if text)
+        schema = tool.get("input_schema")
+        self.parameters = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+        self.approved = approved
+
+    def begun(self, arguments: str) -> Item:
+        """The item of a call that begins."""
+        return begun_call(self.server_label, self.name, arguments)
+
+    async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
+        """Calls it; of a long output only the beginning is kept."""
+        try:
+            said, is_error = await self.server.call(self.name, arguments)
+        except MemorandaError as exc:
+            return failed_call(item, self.server.without_secrets(str(exc)), getattr(exc, "error", None))
+        text = cut(said, OUTPUT_TOKENS, turn.count)
+        if text != said:
+            text = prompts.shortened_output(text, OUTPUT_TOKENS)
+        if is_error:
+            return failed_call(item, text or "The tool failed and does not say why.")
+        return Result(done_call(item, text), text or "The tool gave back nothing.")
+
+    def failed(self, item: Item, reason: str) -> Result:
+        """The result of a call that failed."""
+        return failed_call(item, reason)
+
+    async def close(self) -> None:
+        """Ends the session with the server, which all its tools share."""
+        await self.server.close()
+
+
+def origin(declared: Mapping[str, Any]) -> str:
+    """What tells one server's list of allowed tools from another's, without naming the server."""
+    asked = compact_json([declared.get("server_url"), declared.get("allowed_tools")])
+    return sha256(asked.encode()).hexdigest()
+
+
+async def listed(
+    declared: Mapping[str, Any],
+    cached: Item | None,
+    settings: Settings,
+    open_to_all: bool,
+    where: str = "tools[0]",
+) -> tuple[Item, list[Tool]]:
+    """The tools of a declared server that the model is offered, and the `mcp_list_tools` item that lists them: `cached`
+    of an earlier turn, or a new one. When the server does not answer, the item has an `error` and there are no tools.
+
+    Raises:
+        InvalidInput: see `checked`.
+    """
+    asked = checked(declared, settings, open_to_all, where)
+    server = Server(asked, settings)
+    item = cached if cached is not None and not cached.get("error") else await _list(server, asked)
+    tools: list[Tool] = [
+        McpTool(server, tool, asked.approves(tool), asked.server_description)
+        for tool in item["tools"]
+        if asked.allows(tool)
+    ]
+    if not tools:
+        await server.close()
+    return item, tools
+
+
+async def _list(server: Server, asked: Declared) -> Item:
+    tools: list[dict[str, Any]] = []
+    error = None
+    await _sessions()
+    try:
+        async with asyncio.timeout(server.seconds):
+            tools = [tool for tool in await server.tools() if asked.allows(tool)]
+    except TimeoutError:
+        error = f"the MCP server {server.label!r} did not answer within {server.seconds:g} seconds"
+    except MemorandaError as exc:
+        error = server.without_secrets(str(exc))
+    return {
+        "id": new_id("mcpl_"),
+        "type": "mcp_list_tools",
+        "server_label": server.label,
+        "tools": tools,
+        "error": error,
+    }
+
+
+def approved(items: Sequence[Item]) -> dict[str, tuple[Item, bool]]:
+    """The approval requests among the items that are answered and not called yet, by id, each with the answer; the
+    reason that came with it is in the request as `_reason`. Of several answers the last one counts.
+
+    Raises:
+        InvalidInput: an answer belongs to no request.
+    """
+    requests = {item["id"]: item for item in items if item.get("type") == "mcp_approval_request"}
+    called = {item.get("approval_request_id") for item in items if item.get("type") == "mcp_call"}
+    answers: dict[str, tuple[Item, bool]] = {}
+    for item in items:
+        if item.get("type") != "mcp_approval_response":
+            continue
+        id_, approve = str(item.get("approval_request_id")), item.get("approve")
+        if id_ not in requests:
+            raise InvalidInput(
+                "input", f"approval_request_id {id_!r} names no approval request of this conversation"
+            )
+        if not isinstance(approve, bool):
+            raise InvalidInput("input", "`approve` of an mcp_approval_response must be true or false")
+        if id_ not in called:
+            answers[id_] = ({**requests[id_], "_reason": item.get("reason")}, approve)
+    return answers

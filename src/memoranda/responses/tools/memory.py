@@ -1,0 +1,243 @@
+"""`memory_search` and `memory_write`: what is remembered of the user, the conversation, the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from memoranda.config.sections import Responses as Settings
+from memoranda.contexts.assembly import shortened
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.memories.memories import Memories
+from memoranda.providers.chat.base import Source
+from memoranda.responses.tools.base import Result, Tool, Turn
+from memoranda.responses.tools.calls import HOUSE, begun_call, done_call, failed_call
+from memoranda.responses.values import Item
+from memoranda.store.access import sees_all
+from memoranda.text import prompts
+from memoranda.types import Hit, NewMemory, Subject
+from memoranda.validation import invalid
+
+T = TypeVar("T")
+Scope = Literal["session", "user", "agent", "channel", "global"]
+SHOWN = 200
+"""Characters of a memory that a search shows."""
+MOST = 50
+KEPT_FOR = {
+    "session": "for this conversation",
+    "user": "for this user, in every conversation",
+    "agent": "for this agent",
+    "channel": "for this channel",
+    "global": "for everybody here",
+}
+SCOPES = {"type": "string", "enum": list(KEPT_FOR)}
+SEARCH: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "Search query to find relevant memories"},
+        "scope": {
+            **SCOPES,
+            "description": "Scope to search within; left out: all that concern this conversation",
+        },
+        "limit": {"type": "integer", "description": "Maximum number of results", "default": 10},
+    },
+    "required": ["query"],
+}
+WRITE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "content": {
+            "type": "string",
+            "description": "What to remember, in sentences that are understood without this conversation",
+        },
+        "scope": {
+            **SCOPES,
+            "description": "Where it belongs: session is this conversation, user the user in every conversation",
+        },
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "Words to file it under"},
+        "importance": {"type": "integer", "description": "How much it matters, 0 to 10", "default": 0},
+        "kind": {"type": "string", "enum": ["note", "fact"], "default": "note"},
+    },
+    "required": ["content"],
+}
+
+
+class SearchArguments(msgspec.Struct, kw_only=True):
+    """What a search is called with."""
+
+    query: str
+    scope: Scope | None = None
+    limit: int | None = None
+
+
+class WriteArguments(msgspec.Struct, kw_only=True):
+    """What a write is called with."""
+
+    content: str
+    scope: Scope | None = None
+    tags: list[str] | None = None
+    importance: int | None = None
+    kind: Literal["note", "fact"] | None = None
+
+
+class MemoryTool(Tool):
+    """A tool over the memories that the subject sees."""
+
+    family = "mcp_call"
+    server_label = HOUSE
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @classmethod
+    def declared(cls, raw: dict[str, Any], settings: Settings, where: str) -> MemoryTool:
+        """The tool of a declaration, which has no fields beside its type."""
+        return cls(str(raw["type"]))
+
+    def begun(self, arguments: str) -> Item:
+        """The item of a call that begins."""
+        return begun_call(HOUSE, self.name, arguments)
+
+    def failed(self, item: Item, reason: str) -> Result:
+        """The result of a call that failed."""
+        return failed_call(item, reason)
+
+
+class MemorySearch(MemoryTool):
+    """Finds memories by meaning and by words."""
+
+    description = "Search vector memory for relevant context"
+    parameters = SEARCH
+
+    async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
+        """Searches one scope, or all that concern the conversation, the narrower ones weighing more."""
+        asked = _arguments(arguments, SearchArguments)
+        floor = turn.memory.min_score
+        found = await Memories(turn.core, acting(turn)).search(
+            asked.query,
+            limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
+            threshold=turn.settings.memory_min_score if floor is None else floor,
+            kinds=turn.memory.kinds,  # type: ignore[arg-type]
+            count_access=True,
+            scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
+            hierarchy=places(turn) if asked.scope is None else None,
+        )
+        hits = found.results
+        if not hits:
+            return Result(done_call(item, told := prompts.found_memories([])), told, degraded=found.degraded)
+        sources = [_source(hit) for hit in hits]
+        output = _told([msgspec.structs.replace(one, number=n) for n, one in enumerate(sources, 1)], hits)
+        return Result(
+            done_call(item, output),
+            sources=sources,
+            told=lambda numbered: _told(numbered, hits),
+            degraded=found.degraded,
+        )
+
+
+class MemoryWrite(MemoryTool):
+    """Keeps a text as a memory."""
+
+    description = (
+        "Store something in memory that will be useful later: a preference, a decision, a fact about the user. "
+        "What is stored already is not stored again."
+    )
+    parameters = WRITE
+
+    async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
+        """Writes; the same text in the same scope is one memory."""
+        asked = _arguments(arguments, WriteArguments)
+        scope = asked.scope or ("user" if "user" in places(turn) else "session")
+        new = NewMemory(
+            content=asked.content,
+            kind=asked.kind or "note",
+            role="assistant",
+            source="memory_write",
+            tags=asked.tags or [],
+            importance=asked.importance or 0,
+            source_refs=[item["id"]],
+            **_ids(scope, turn),
+        )
+        added = await Memories(turn.core, acting(turn)).add(new)
+        verb = "Stored" if added.created else "Known already"
+        output = f"{verb} {KEPT_FOR[scope]}: {shortened(added.memory.content, SHOWN)}"
+        return Result(done_call(item, output), output)
+
+
+def acting(turn: Turn) -> Subject:
+    """Whom the tool acts for. Where a user is named, it sees that user's rows and nobody's, also with a key that sees
+    all.
+
+    Raises:
+        Forbidden: the key acts for another user alone.
+    """
+    subject, user = turn.subject, turn.memory.user_id or turn.subject.user_id
+    if user is None:
+        return subject
+    if not sees_all(subject):
+        if user != subject.user_id:
+            raise Forbidden(f"memory.user_id: this key acts for {subject.user_id!r} alone")
+        return subject
+    return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
+
+
+def places(turn: Turn) -> dict[str, str]:
+    """The ids of the scopes that this conversation is in, by scope; `global`, which has none, is left out."""
+    ids = {
+        "session": turn.memory.session_id or turn.session_id,
+        "user": turn.memory.user_id or turn.subject.user_id,
+        "agent": turn.agent_id,
+        "channel": turn.memory.channel_id,
+    }
+    return {scope: id_ for scope, id_ in ids.items() if id_}
+
+
+def _scope(scope: str, turn: Turn) -> str:
+    return scope if scope == "global" else f"{scope}:{_place(scope, turn)}"
+
+
+def _ids(scope: str, turn: Turn) -> dict[str, Any]:
+    """The ids of a memory in this scope. It is its user's, but for a global one, which is nobody's."""
+    return {"user_id": None} if scope == "global" else {f"{scope}_id": _place(scope, turn)}
+
+
+def _place(scope: str, turn: Turn) -> str:
+    held = places(turn)
+    if scope not in held:
+        raise InvalidInput("scope", f"no {scope} is known here; use one of {', '.join([*held, 'global'])}")
+    return held[scope]
+
+
+def _arguments(arguments: dict[str, Any], type_: type[T]) -> T:
+    try:
+        return msgspec.convert(arguments, type_, strict=False)
+    except msgspec.ValidationError as exc:
+        raise invalid(exc, type_, "") from exc
+
+
+def _source(hit: Hit) -> Source:
+    memory = hit.memory
+    return Source(
+        number=0,
+        text=shortened(memory.content, SHOWN),
+        title=memory.source or memory.kind,
+        kind="memory",
+        id=memory.id,
+        score=hit.score if hit.similarity is None else hit.similarity,
+    )
+
+
+def _told(numbered: Sequence[Source], hits: Sequence[Hit]) -> str:
+    return prompts.found_memories(
+        [
+            prompts.found_memory(one.number, one.score, one.text, one.title, _time(hit.memory.created_at))
+            for one, hit in zip(numbered, hits, strict=True)
+        ]
+    )
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,46 @@
+"""`/v1/admin`: what a tenant may hold, and what it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from memoranda.config.sections import Quotas
+from memoranda.server import wire_knowledge as wire
+from memoranda.server.memories import given
+from memoranda.server.route import Call, Route
+
+
+async def quotas(call: Call[None, wire.TenantQuery]) -> wire.QuotasObject:
+    return _quotas(call, await call.knowledge.admin.quotas(call.query.tenant))
+
+
+async def set_quotas(call: Call[wire.QuotasBody, wire.TenantQuery]) -> wire.QuotasObject:
+    changes = given(call.body)
+    return _quotas(call, await call.knowledge.admin.set_quotas(changes, tenant=call.query.tenant))
+
+
+async def usage(call: Call[None, wire.TenantQuery]) -> wire.UsageObject:
+    held = await call.knowledge.admin.usage(call.query.tenant)
+    return wire.UsageObject(tenant=_tenant(call), **msgspec.structs.asdict(held))
+
+
+def _quotas(call: Call[Any, wire.TenantQuery], held: Quotas) -> wire.QuotasObject:
+    return wire.QuotasObject(tenant=_tenant(call), **msgspec.structs.asdict(held))
+
+
+def _tenant(call: Call[Any, wire.TenantQuery]) -> str:
+    return call.query.tenant or call.memories.subject.tenant_id
+
+
+AT = "/v1/admin"
+TENANT = wire.TenantQuery
+ROUTES = (
+    Route("GET", f"{AT}/quotas", "What a tenant may hold", quotas, "admin", wire.QuotasObject, query=TENANT),
+    Route(
+        "POST", f"{AT}/quotas", "Change what a tenant may hold", set_quotas, "operator", wire.QuotasObject,
+        wire.QuotasBody, TENANT,
+    ),
+    Route("GET", f"{AT}/usage", "What a tenant holds", usage, "admin", wire.UsageObject, query=TENANT),
+)  # fmt: skip

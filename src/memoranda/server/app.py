@@ -1,0 +1,188 @@
+"""The server: on a request's way lie observing it, knowing who asks, reading it, answering in time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Coroutine
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+from starlette.routing import WebSocketRoute
+from starlette.types import Receive, Scope, Send
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.server.auth import Guard
+from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
+from memoranda.server.inputs import from_json, from_query
+from memoranda.server.limits import read_body
+from memoranda.server.observe import Observed
+from memoranda.server.openapi import document
+from memoranda.server.route import MULTIPART, Call, Route
+from memoranda.server.routes import ROUTES
+from memoranda.server.sockets import PATH as SOCKET
+from memoranda.server.sockets import Sockets
+from memoranda.server.sse import Live
+from memoranda.server.state import House
+from memoranda.server.telemetry import Telemetry
+
+log = logging.getLogger("memoranda.http")
+OWN_NAMES = ("{id}", "{model}")
+"""The parameters of paths that are not made here."""
+_encoder = msgspec.json.Encoder()
+
+
+class Answers:
+    """Answers requests over one open library, and keeps the writes that outlive the request they came with."""
+
+    def __init__(self, memoranda: Memoranda) -> None:
+        self.memoranda = memoranda
+        self.server = memoranda.config.server
+        self.guard = Guard(memoranda.config)
+        telemetry = Telemetry(memoranda.core, memoranda.engine.model)
+        self.house = House(memoranda, telemetry, document(ROUTES, self.server.public_url), Live())
+        self._writes: set[asyncio.Task[Any]] = set()
+
+    async def answer(self, route: Route, request: Request) -> Response:
+        """The answer to a request, its error envelope included."""
+        state = request.scope["memoranda"]
+        state.route = route.path
+        try:
+            subject = self.guard.subject(request, route.needs)
+            state.tenant = subject.tenant_id if route.needs != "open" else None
+            began = time.perf_counter()
+            call = await self._read(route, request, self.memoranda.acting_as(subject))
+            read = time.perf_counter()
+            made = await self._in_time(route, call)
+            handled = time.perf_counter()
+            response = made if isinstance(made, Response) else _encoded(route, made)
+            self._stages(began, read, handled)
+        except ClientGone:
+            return Response(status_code=499)
+        except Exception as exc:  # whatever it is, the caller gets an envelope and the log the rest
+            return error_response(exc)
+        return response
+
+    async def _read(self, route: Route, request: Request, memories: Any) -> Call[Any, Any]:
+        body = await self._body(route, request)
+        query = None if route.query is None else from_query(request.query_params, route.query)
+        return Call(self.house, memories, body, query, request.path_params, request)
+
+    async def _body(self, route: Route, request: Request) -> Any:
+        """The body as the route wants it; None where there is none, or where the handler reads a form itself."""
+        if route.form is not None:
+            if is_form(request):
+                return None
+            if route.body is None:
+                says = f"send {MULTIPART} with the file in `{route.form.file}`"
+                raise Refused(415, "unsupported_media_type", says)
+        if route.body is None:
+            return None
+        server = self.server
+        body = await read_body(
+            request.receive, request.headers, server.max_body_bytes, server.request_timeout, long=route.long
+        )
+        return body if route.body is bytes else from_json(body, route.body)
+
+    async def _in_time(self, route: Route, call: Call[Any, Any]) -> Any:
+        """A read that takes too long is given up. A write never is: it goes on, and the caller hears so."""
+        limit = None if route.long else self.server.request_timeout
+        if route.writes:
+            return await self._write(route.handler(call), limit)
+        try:
+            async with asyncio.timeout(limit):
+                return await route.handler(call)
+        except TimeoutError as exc:
+            raise Refused(504, "timeout", f"no answer within {limit:g} seconds; ask for less") from exc
+
+    async def _write(self, work: Awaitable[Any], limit: float | None) -> Any:
+        assert isinstance(work, Coroutine)
+        task = asyncio.create_task(work)
+        self._writes.add(task)
+        task.add_done_callback(self._ended)
+        done, _ = await asyncio.wait({task}, timeout=limit)
+        if not done:
+            says = f"still at work after {limit:g} seconds; it goes on, and sending it again changes nothing"
+            raise Refused(504, "timeout", says)
+        return task.result()
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._writes.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.debug("a write ended with %s", type(task.exception()).__name__)
+
+    async def drain(self) -> None:
+        """Waits for the writes that are still at work."""
+        while self._writes:
+            await asyncio.wait(set(self._writes))
+
+    def _stages(self, began: float, read: float, handled: float) -> None:
+        seconds = self.house.telemetry.stage_seconds
+        seconds.labels("receive").observe(read - began)
+        seconds.labels("handle").observe(handled - read)
+        seconds.labels("encode").observe(time.perf_counter() - handled)
+
+
+def is_form(request: Request) -> bool:
+    """Whether the body is multipart."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART
+
+
+def _encoded(route: Route, made: Any) -> Response:
+    return Response(_encoder.encode(made), media_type=route.media)
+
+
+class Endpoint:
+    """One path: the routes on it by method, as an ASGI application."""
+
+    def __init__(self, answers: Answers, routes: dict[str, Route]) -> None:
+        self.answers = answers
+        self.routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        route = self.routes.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            allowed = ", ".join(self.routes)
+            says = f"{scope['method']} is not for this path; use {allowed}"
+            response = error_response(Refused(405, "method_not_allowed", says))
+            response.headers["allow"] = allowed
+        else:
+            response = await self.answers.answer(route, request)
+        await response(scope, receive, send)
+
+
+def create_app(memoranda: Memoranda) -> Starlette:
+    """The HTTP server over an open library; `app.state.answers.drain()` waits for what it still writes.
+
+    Raises:
+        ConfigError: the server would be open to other machines without a key.
+    """
+    answers = Answers(memoranda)
+    by_path: dict[str, dict[str, Route]] = {}
+    for route in sorted(ROUTES, key=lambda route: route.path.endswith("}")):
+        by_path.setdefault(route.path, {})[route.method] = route
+    app = Starlette(
+        routes=[
+            *(StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()),
+            WebSocketRoute(SOCKET, Sockets(answers.house, answers.guard)),
+        ],
+        middleware=[Middleware(Observed, telemetry=answers.house.telemetry)],
+        exception_handlers={404: unknown_route},
+    )
+    app.router.redirect_slashes = False
+    app.state.answers = answers
+    return app
+
+
+def _pattern(path: str) -> str:
+    """Starlette's pattern for a path; an id that its owner chose may hold slashes."""
+    for name in OWN_NAMES:
+        path = path.replace(name, f"{name[:-1]}:path}}")
+    return path

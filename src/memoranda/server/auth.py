@@ -1,0 +1,135 @@
+"""Who asks: a bearer key's subject; without keys, the local machine as admin of tenant `default`."""
+
+from __future__ import annotations
+
+import hmac
+from functools import lru_cache
+from hashlib import sha256
+from ipaddress import IPv6Address, ip_address
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from memoranda.config.sections import Config, ServerKey
+from memoranda.errors import ConfigError, Forbidden, InvalidInput, Unauthorized
+from memoranda.server.errors import Refused
+from memoranda.server.route import Need
+from memoranda.store.core import HOUSE
+from memoranda.types import Subject
+
+ACT_FOR = "x-memoranda-user"
+FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
+MAX_USER_CHARS = 256
+
+
+class Guard:
+    """Turns a request into a subject, or refuses it."""
+
+    def __init__(self, config: Config) -> None:
+        """Raises:
+        ConfigError: there are no keys, and the server listens beyond this machine.
+        """
+        if not config.keys and not is_loopback(config.server.host):
+            raise ConfigError(
+                "keys",
+                f"is empty while server.host is {config.server.host}: anyone who reaches it would be admin; "
+                "add a key, or listen on 127.0.0.1",
+            )
+        self._keys = [(_digest(key.key), key) for key in config.keys]
+
+    def subject(self, request: HTTPConnection, needs: Need) -> Subject:
+        """Who asks.
+
+        Raises:
+            Unauthorized: no key, or an unknown one.
+            Forbidden: the key's role is too small for what the route needs, or may not act for others.
+            Refused: a browser of another site, or another machine, speaks to a server without keys.
+        """
+        if needs == "open":
+            return Subject(role="reader")
+        subject = self._known(request)
+        if needs in ("admin", "operator") and subject.role != "admin":
+            raise Forbidden("this needs a key with the admin role")
+        if needs == "operator" and not is_operator(subject):
+            raise Forbidden(f"this tells of every tenant and needs an admin key of tenant {HOUSE!r}")
+        if needs == "write" and subject.role == "reader":
+            raise Forbidden("a reader writes nothing; use a key with the member role or above")
+        return subject
+
+    def _known(self, request: HTTPConnection) -> Subject:
+        if not self._keys:
+            _check_local(request)
+            subject = Subject()
+        else:
+            key = self._key(request.headers.get("authorization", ""))
+            subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role)
+        asked = request.headers.get(ACT_FOR)
+        return subject if asked is None else _acting(subject, asked)
+
+    def _key(self, header: str) -> ServerKey:
+        scheme, _, secret = header.partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise Unauthorized("send a key: `Authorization: Bearer KEY`")
+        offered = _digest(secret.strip())
+        found = [key for digest, key in self._keys if hmac.compare_digest(digest, offered)]
+        if not found:
+            raise Unauthorized("this key is not known here")
+        return found[0]
+
+
+def is_operator(subject: Subject) -> bool:
+    """Whether this is an admin of the house's own tenant, who may see sizes and counts of the whole folder."""
+    return subject.role == "admin" and subject.tenant_id == HOUSE
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+def _acting(subject: Subject, header: str) -> Subject:
+    """A service for the user it names. A service that is bound to one user stays with that one."""
+    try:
+        user = header.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise InvalidInput("X-Memoranda-User", "must be UTF-8") from exc
+    if not user or len(user) > MAX_USER_CHARS:
+        raise InvalidInput("X-Memoranda-User", f"must hold 1 to {MAX_USER_CHARS} characters")
+    if subject.role != "service" or subject.user_id not in (None, user):
+        raise Forbidden("X-Memoranda-User: only a service key that is bound to no other user acts for a user")
+    return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
+
+
+def _check_local(request: HTTPConnection) -> None:
+    """Without keys the machine itself is the key, so nothing may speak through it: no other machine, no proxy,
+    and no web page (a page of another site sends its Origin; a rebound DNS name shows in Host)."""
+    headers = request.headers
+    if request.client is None or not is_loopback(request.client.host) or any(h in headers for h in FORWARDED):
+        raise Unauthorized("this server has no keys and answers its own machine only; configure `keys`")
+    host = headers.get("host", "")
+    if not is_loopback(_name(f"//{host}")):
+        raise Refused(403, "host_not_allowed", "without keys, call this server as localhost or 127.0.0.1")
+    origin = headers.get("origin")
+    foreign = origin is not None and (not origin.startswith("http") or urlsplit(origin).netloc != host)
+    if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise Refused(403, "origin_not_allowed", "without keys, pages of other sites are refused; use a key")
+
+
+def _name(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+@lru_cache(maxsize=1_024)
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped.is_loopback
+    return address.is_loopback

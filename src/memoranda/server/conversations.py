@@ -1,0 +1,91 @@
+"""`/v1/conversations`: what was said, kept beyond a request."""
+
+from __future__ import annotations
+
+from memoranda.responses.conversations import Conversation
+from memoranda.responses.values import Item
+from memoranda.server import wire_conversations as wire
+from memoranda.server.route import Call, Route
+from memoranda.store.paging import Listed
+
+
+def _shown(held: Conversation) -> wire.ConversationObject:
+    return wire.ConversationObject(
+        id=held.id,
+        created_at=int(held.created_at.timestamp()),
+        metadata=held.metadata,
+        extensions={} if held.summary is None else {"conversation_summary": held.summary},
+    )
+
+
+def _page(held: Listed[Item]) -> wire.ConversationItemPage:
+    return wire.ConversationItemPage(
+        data=held.data,
+        first_id=held.first_id or "",
+        last_id=held.last_id or "",
+        has_more=held.has_more,
+    )
+
+
+async def create(call: Call[wire.ConversationBody, None]) -> wire.ConversationObject:
+    body = call.body
+    return _shown(await call.conversations.create(body.items, metadata=body.metadata))
+
+
+async def get(call: Call[None, None]) -> wire.ConversationObject:
+    return _shown(await call.conversations.get(call.id))
+
+
+async def update(call: Call[wire.ConversationChangeBody, None]) -> wire.ConversationObject:
+    return _shown(await call.conversations.update(call.id, metadata=call.body.metadata))
+
+
+async def delete(call: Call[None, None]) -> wire.DeletedConversation:
+    await call.conversations.delete(call.id)
+    return wire.DeletedConversation(id=call.id)
+
+
+async def add_items(call: Call[wire.ItemsBody, wire.IncludeQuery]) -> wire.ConversationItemPage:
+    include = call.query.include or ()
+    return _page(await call.conversations.add_items(call.id, call.body.items, include=include))
+
+
+async def items(call: Call[None, wire.ConversationItemsQuery]) -> wire.ConversationItemPage:
+    query = call.query
+    held = await call.conversations.items(
+        call.id, limit=query.limit, after=query.after, order=query.order, include=query.include or ()
+    )
+    return _page(held)
+
+
+async def get_item(call: Call[None, wire.IncludeQuery]) -> Item:
+    ids = call.parameters
+    include = call.query.include or ()
+    return await call.conversations.get_item(ids["conversation_id"], ids["item_id"], include=include)
+
+
+async def delete_item(call: Call[None, None]) -> wire.ConversationObject:
+    ids = call.parameters
+    return _shown(await call.conversations.delete_item(ids["conversation_id"], ids["item_id"]))
+
+
+AT = "/v1/conversations"
+ONE = f"{AT}/{{conversation_id}}"
+ITEM = f"{ONE}/items/{{item_id}}"
+SHOWN = wire.ConversationObject
+ROUTES = (
+    Route("POST", AT, "Make a conversation", create, "write", SHOWN, wire.ConversationBody),
+    Route("GET", ONE, "One conversation", get, "read", SHOWN),
+    Route("POST", ONE, "Change a conversation", update, "write", SHOWN, wire.ConversationChangeBody),
+    Route("DELETE", ONE, "Delete a conversation", delete, "write", wire.DeletedConversation),
+    Route(
+        "POST", f"{ONE}/items", "Add items to a conversation", add_items, "write", wire.ConversationItemPage,
+        wire.ItemsBody, wire.IncludeQuery,
+    ),
+    Route(
+        "GET", f"{ONE}/items", "A page of a conversation", items, "read", wire.ConversationItemPage,
+        query=wire.ConversationItemsQuery,
+    ),
+    Route("GET", ITEM, "One item of a conversation", get_item, "read", Item, query=wire.IncludeQuery),
+    Route("DELETE", ITEM, "Take an item out of a conversation", delete_item, "write", SHOWN),
+)  # fmt: skip

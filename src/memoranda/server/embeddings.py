@@ -1,0 +1,81 @@
+"""`/v1/embeddings` in OpenAI's shape, answered by the configured embedder."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import numpy as np
+
+from memoranda.errors import DimensionMismatch, InvalidInput
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.server import wire
+from memoranda.server.models import named
+from memoranda.server.route import Call, Route
+from memoranda.text import tokens
+
+MAX_INPUTS = 2_048
+TOKENS = "cl100k_base"
+"""What the OpenAI clients count with when they send tokens for text."""
+
+
+async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
+    body, embedder = call.body, call.house.memoranda.core.embedder
+    model = named(call.house.memoranda, body.model)
+    if body.dimensions is not None and body.dimensions != embedder.dim:
+        raise DimensionMismatch(
+            "dimensions", f"is {body.dimensions}; {model.id} has {embedder.dim} and cannot be shortened"
+        )
+    texts = await call.house.memoranda.core.threads.run(_texts, body.input, embedder)
+    made = await call.house.memoranda.core.ledger.embed(
+        embedder,
+        texts,
+        body.input_type,
+        tenant=call.memories.subject.tenant_id,
+        purpose="embeddings",
+        operations=1,
+    )
+    vectors = np.ascontiguousarray(made.vectors, dtype="<f4")
+    if body.encoding_format == "base64":
+        shown: Sequence[list[float] | str] = [
+            base64.b64encode(row.tobytes()).decode("ascii") for row in vectors
+        ]
+    else:
+        shown = vectors.tolist()
+    return wire.EmbeddingList(
+        data=[wire.EmbeddingObject(index=i, embedding=one) for i, one in enumerate(shown)],
+        model=model.id,
+        usage=wire.Usage(prompt_tokens=made.tokens, total_tokens=made.tokens),
+    )
+
+
+def _texts(given: str | list[str | int | list[int]], embedder: Embedder) -> list[str]:
+    """What to embed, as texts that fit the model: cutting one quietly would answer another question."""
+    items = [given] if isinstance(given, str) or _tokens(given) else given
+    if not 1 <= len(items) <= MAX_INPUTS:
+        raise InvalidInput("input", f"holds {len(items)} texts; send 1 to {MAX_INPUTS}")
+    texts = []
+    for i, item in enumerate(items):
+        where = f"input[{i}]" if len(items) > 1 else "input"
+        text = item if isinstance(item, str) else _decoded(item, where)
+        if not text:
+            raise InvalidInput(where, "must hold some text")
+        if len(embedder.split(text)) > 1:
+            raise InvalidInput(where, f"is longer than the model's {embedder.max_tokens} tokens; split it")
+        texts.append(text)
+    return texts
+
+
+def _tokens(given: object) -> bool:
+    return isinstance(given, list) and bool(given) and all(isinstance(item, int) for item in given)
+
+
+def _decoded(item: object, where: str) -> str:
+    if not isinstance(item, list) or not _tokens(item):
+        raise InvalidInput(where, "mixes texts and tokens; send strings, or lists of token ids")
+    return tokens.decode(item, TOKENS, where)
+
+
+ROUTES = (
+    Route("POST", "/v1/embeddings", "Embed texts", create, "read", wire.EmbeddingList, wire.EmbeddingsBody),
+)

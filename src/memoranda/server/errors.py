@@ -1,0 +1,162 @@
+"""Errors as the OpenAI clients read them: one envelope, always message, type, param and code."""
+
+from __future__ import annotations
+
+import errno
+import logging
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memoranda.errors import (
+    Conflict,
+    DimensionMismatch,
+    EmbedderUnavailable,
+    FolderInUse,
+    Forbidden,
+    IndexUnavailable,
+    InvalidInput,
+    MemorandaError,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    NotFound,
+    QuotaExceeded,
+    SpendingLimit,
+    StorageError,
+    Unauthorized,
+)
+from memoranda.responses.history import ContextTooLong, UnknownResponse
+
+log = logging.getLogger("memoranda.http")
+JSON = "application/json"
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """What went wrong. `param` is the path of the field that is wrong, where it is one."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorEnvelope(msgspec.Struct):
+    """How every error of this server looks."""
+
+    error: Problem
+
+
+class Refused(MemorandaError):
+    """A request that HTTP itself refuses, before or beside what the library says."""
+
+    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete; there is nobody to answer."""
+
+
+SPENT = "insufficient_quota"
+PARAMS: dict[type[MemorandaError], str] = {UnknownResponse: "previous_response_id"}
+"""The field that is wrong, where the error itself does not name it."""
+STATUSES: dict[type[MemorandaError], tuple[int, str]] = {
+    DimensionMismatch: (400, "dimension_mismatch"),
+    QuotaExceeded: (400, "quota_exceeded"),
+    InvalidInput: (400, "invalid_value"),
+    Unauthorized: (401, "invalid_api_key"),
+    Forbidden: (403, "forbidden"),
+    UnknownResponse: (400, "previous_response_not_found"),
+    ContextTooLong: (400, "context_length_exceeded"),
+    NotFound: (404, "not_found"),
+    Conflict: (409, "conflict"),
+    StorageError: (503, "storage_unavailable"),
+    FolderInUse: (503, "storage_unavailable"),
+    IndexUnavailable: (503, "index_unavailable"),
+    SpendingLimit: (429, SPENT),
+    EmbedderUnavailable: (503, "embedder_unavailable"),
+    ModelUnavailable: (503, "model_unavailable"),
+    ModelRefused: (400, "model_refused"),
+    ModelError: (502, "model_error"),
+}
+"""Status and code by the nearest class of the tree."""
+
+RETRY_AFTER = "1"
+"""Seconds after which a client should ask again what could not be answered just now."""
+UNEXPECTED = "The server made a mistake and wrote it to its log; quote the x-request-id of this answer."
+NOT_STORED = "The rows could not be read or written just now; nothing was half done. Try again."
+NO_INDEX = "The index does not answer just now. Rows are safe; try again."
+DISK_FULL = "The disk is full; nothing was stored. Free some space and try again."
+
+
+def type_of(status: int) -> str:
+    """OpenAI's `type` for a status."""
+    named = {401: "authentication_error", 403: "permission_error"}
+    return named.get(status, "invalid_request_error" if status < 500 else "server_error")
+
+
+def problem(exc: Exception) -> tuple[int, Problem]:
+    """The status and the body for an error. What is not meant for callers is logged, and said in general."""
+    param: str | None = None
+    if isinstance(exc, Refused):
+        status, code, message, param = exc.status, exc.code, str(exc), exc.param
+    elif isinstance(exc, HTTPException):
+        status, code, message = exc.status_code, "http_error", exc.detail
+    else:
+        status, code, message = _known(exc)
+        param = exc.field or None if isinstance(exc, InvalidInput) else PARAMS.get(type(exc))  # type: ignore[arg-type]
+    if status >= 500:
+        log.error("%s: %s", code, type(exc).__name__, exc_info=exc)
+    type_ = SPENT if code == SPENT else type_of(status)
+    return status, Problem(message=message, type=type_, param=param, code=code)
+
+
+def _known(exc: Exception) -> tuple[int, str, str]:
+    for kind in type(exc).__mro__:
+        if kind in STATUSES:
+            status, code = STATUSES[kind]
+            break
+    else:
+        return 500, "internal_error", UNEXPECTED
+    if isinstance(exc, QuotaExceeded) and exc.quota == "max_file_bytes":
+        return 413, "file_too_large", str(exc)
+    if isinstance(exc, StorageError | FolderInUse):
+        return (507, "disk_full", DISK_FULL) if disk_full(exc) else (status, code, NOT_STORED)
+    if isinstance(exc, IndexUnavailable):  # its own words may name a server
+        return status, code, NO_INDEX
+    return status, code, str(exc)
+
+
+def disk_full(exc: BaseException) -> bool:
+    """Whether a full disk is at the root of this error."""
+    at: BaseException | None = exc
+    while at is not None:
+        if isinstance(at, OSError) and at.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "disk is full" in str(at):
+            return True
+        at = at.__cause__
+    return False
+
+
+def error_response(exc: Exception) -> Response:
+    """The answer to a request that failed."""
+    status, found = problem(exc)
+    headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
+    if isinstance(exc, SpendingLimit):  # clients that would try again at once need not
+        headers = {"retry-after": f"{exc.seconds:.0f}", "x-should-retry": "false"}
+    if isinstance(exc, HTTPException) and exc.headers:
+        headers.update(exc.headers)
+    return Response(msgspec.json.encode(ErrorEnvelope(found)), status, headers, JSON)
+
+
+async def unknown_route(request: Request, exc: Exception) -> Response:
+    """404 for a path that is no route of this server."""
+    says = f"no route {request.url.path!r}; /openapi.json lists them"
+    return error_response(Refused(404, "unknown_route", says))

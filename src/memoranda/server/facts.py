@@ -1,0 +1,32 @@
+"""Facts among their versions: `/v1/memories/consolidate`, and the history of a memory and its undoing."""
+
+from __future__ import annotations
+
+from memoranda.server import wire_facts as wire
+from memoranda.server.memories import as_wire, selected
+from memoranda.server.route import Call, Route
+
+
+async def consolidate(call: Call[wire.ConsolidateBody, None]) -> wire.Consolidation:
+    done = await call.facts.consolidate(**selected(call.body))
+    return wire.Consolidation(merged=[as_wire(one, wire.MergedFact) for one in done.merged], left=done.left)
+
+
+async def history(call: Call[None, None]) -> wire.FactVersions:
+    held = await call.facts.history(call.id)
+    return wire.FactVersions(id=held.id, data=[as_wire(one, wire.VersionOfFact) for one in held.data])
+
+
+async def undo(call: Call[None, None]) -> wire.UndoneFact:
+    return as_wire(await call.facts.undo(call.id), wire.UndoneFact)
+
+
+AT = "/v1/memories"
+ROUTES = (
+    Route(
+        "POST", f"{AT}/consolidate", "Make related facts one", consolidate, "write", wire.Consolidation,
+        wire.ConsolidateBody, long=True,
+    ),
+    Route("GET", f"{AT}/{{id}}/history", "The versions of a fact", history, "read", wire.FactVersions),
+    Route("POST", f"{AT}/{{id}}/undo", "Take the last change of a fact back", undo, "write", wire.UndoneFact),
+)  # fmt: skip

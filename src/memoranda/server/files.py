@@ -1,0 +1,67 @@
+"""`/v1/files`: files that were uploaded."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.responses import Response, StreamingResponse
+
+from memoranda.knowledge.values import StoredFile
+from memoranda.server import serializers
+from memoranda.server import wire_knowledge as wire
+from memoranda.server.form_uploads import arrived
+from memoranda.server.route import BINARY, Call, Form, Route
+
+
+async def create(call: Call[None, None]) -> wire.FileObject:
+    async with arrived(call, FORM) as form:
+        expires = form.fields.expires_after
+        file = await form.adopt(form.fields.purpose, None if expires is None else expires.seconds)
+    return serializers.stored_file(file)
+
+
+async def page(call: Call[None, wire.FilesQuery]) -> wire.FilePage:
+    query = call.query
+    held = await call.knowledge.files.list(
+        limit=query.limit, after=query.after, order=query.order, purpose=query.purpose
+    )
+    data = [serializers.stored_file(one) for one in held.data]
+    return wire.FilePage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+
+
+async def get(call: Call[None, None]) -> wire.FileObject:
+    return serializers.stored_file(await call.knowledge.files.get(call.id))
+
+
+async def content(call: Call[None, None]) -> Response:
+    """The bytes, streamed; for HEAD only what they are."""
+    if call.request.method == "HEAD":
+        return Response(headers=_headers(await call.knowledge.files.get(call.id)), media_type=BINARY)
+    file, pieces = await call.knowledge.files.content(call.id)
+    return StreamingResponse(pieces, headers=_headers(file), media_type=BINARY)
+
+
+def _headers(file: StoredFile) -> dict[str, str]:
+    """To be saved, never shown: what was uploaded is nobody's page."""
+    return {
+        "content-length": str(file.bytes),
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}",
+        "x-content-type-options": "nosniff",
+    }
+
+
+async def delete(call: Call[None, None]) -> wire.DeletedFile:
+    await call.knowledge.files.delete(call.id)
+    return wire.DeletedFile(id=call.id)
+
+
+FORM = Form("file", wire.FileFields)
+AT = "/v1/files"
+ONE = f"{AT}/{{file_id}}"
+ROUTES = (
+    Route("POST", AT, "Upload a file", create, "write", wire.FileObject, long=True, form=FORM),
+    Route("GET", AT, "A page of files", page, "read", wire.FilePage, query=wire.FilesQuery),
+    Route("GET", ONE, "One file", get, "read", wire.FileObject),
+    Route("GET", f"{ONE}/content", "A file's bytes", content, "read", media=BINARY, long=True),
+    Route("DELETE", ONE, "Delete a file, in every store too", delete, "write", wire.DeletedFile),
+)  # fmt: skip

@@ -1,0 +1,62 @@
+"""`/healthz`, `/readyz` and `/metrics`: for whoever watches the server."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import msgspec
+from starlette.responses import Response
+
+from memoranda.errors import MemorandaError
+from memoranda.server import wire
+from memoranda.server.errors import JSON, Problem
+from memoranda.server.route import TEXT, Call, Route
+from memoranda.store.store import Store
+
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Readiness(msgspec.Struct, kw_only=True, tag_field="object", tag="readiness", omit_defaults=True):
+    """Whether the server can answer in full; `checks` says `ok` or what is wrong for rows, index and words."""
+
+    ready: bool
+    checks: dict[str, str]
+    error: Problem | None = None
+
+
+async def alive(call: Call[None, None]) -> wire.Health:
+    return wire.Health(version=version("memoranda"))
+
+
+async def ready(call: Call[None, None]) -> Response:
+    core = call.house.memoranda.core
+    checks = await core.threads.run(check, core.store)
+    wrong = [f"{side} is {state}" for side, state in checks.items() if state != "ok"]
+    answer = Readiness(ready=not wrong, checks=checks)
+    if wrong:
+        answer.error = Problem(message="; ".join(wrong), type="server_error", param=None, code="not_ready")
+    return Response(msgspec.json.encode(answer), 503 if wrong else 200, media_type=JSON)
+
+
+def check(store: Store) -> dict[str, str]:
+    """The state of rows, index and words: `ok`, `behind`, or `unavailable`."""
+    states = {}
+    for side, door in (("rows", store.db), ("index", store.index), ("words", store.words)):
+        try:
+            door.health()
+            states[side] = "behind" if side in store.behind else "ok"
+        except MemorandaError:
+            states[side] = "unavailable"
+    return states
+
+
+async def metrics(call: Call[None, None]) -> Response:
+    text = await call.house.memoranda.core.threads.run(call.house.telemetry.exposition)
+    return Response(text, headers={"content-type": METRICS})
+
+
+ROUTES = (
+    Route("GET", "/healthz", "The process lives", alive, "open", wire.Health),
+    Route("GET", "/readyz", "Rows and both indexes answer", ready, "open", Readiness),
+    Route("GET", "/metrics", "Prometheus metrics", metrics, "operator", media=TEXT),
+)

@@ -1,0 +1,136 @@
+"""Bodies and query strings as values, with errors that name the field and what is wrong with it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from starlette.datastructures import QueryParams
+
+from memoranda.errors import InvalidInput
+from memoranda.validation import decode, invalid
+
+T = TypeVar("T", bound=msgspec.Struct)
+DIAGNOSED = 8 << 20
+"""Bodies up to this size are read a second time, leniently, to say what was wrong with them."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@lru_cache
+def _decoder(type_: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(type_)
+
+
+def from_json(body: bytes, type_: type[T]) -> T:
+    """The body as a `type_`; no body at all is an empty object.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
+    decoder: msgspec.json.Decoder[T] = _decoder(type_)
+    try:
+        return decode(body or b"{}", decoder)
+    except InvalidInput as exc:
+        if exc.field == "body" and len(body) <= DIAGNOSED:
+            _diagnose(body)
+        raise
+
+
+def _diagnose(body: bytes) -> None:
+    """Raises a better error where JSON was not the problem but what it holds: NaN, or half a character."""
+    try:
+        held = json.loads(body)
+    except (ValueError, RecursionError):
+        return
+    todo: list[tuple[str, Any]] = [("", held)]
+    while todo:
+        path, value = todo.pop()
+        if isinstance(value, dict):
+            todo += [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            todo += [(f"{path}[{i}]", item) for i, item in enumerate(value)]
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInput(_shown(path), "is NaN or infinite; send finite numbers")
+        elif isinstance(value, str) and (half := _SURROGATE.search(value)):
+            raise InvalidInput(
+                _shown(path), f"holds a lone surrogate at character {half.start()}; send valid unicode"
+            )
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "replace").decode("utf-8") or "body"
+
+
+def from_query(given: QueryParams, type_: type[T]) -> T:
+    """The query string as a `type_`: a list is a parameter that is repeated (`tags` or `tags[]`), `filters` is JSON.
+    What the type does not know is refused or ignored, as the type says.
+
+    Raises:
+        InvalidInput: names the parameter and the fix.
+    """
+    lists, known = _lists(type_), _known(type_)
+    raw: dict[str, Any] = {}
+    for written in given:
+        name = written.removesuffix("[]") if written.removesuffix("[]") in lists else written
+        if known is not None and name not in known:
+            continue
+        values = given.getlist(written)
+        if name in lists:
+            raw[name] = [*raw.get(name, ()), *values]
+        elif len(values) > 1:
+            raise InvalidInput(name, "is there twice; it takes one value")
+        elif name == "filters":
+            raw[name] = _filters(values[0])
+        else:
+            raw[name] = values[0]
+    try:
+        return msgspec.convert(raw, type_, strict=False)
+    except msgspec.ValidationError as exc:
+        raise invalid(exc, type_, "") from exc
+
+
+@lru_cache
+def _lists(type_: Any) -> frozenset[str]:
+    """The fields that hold lists."""
+    fields = msgspec.structs.fields(type_)
+    return frozenset(field.name for field in fields if "list[" in str(field.type))
+
+
+@lru_cache
+def _known(type_: Any) -> frozenset[str] | None:
+    """The names that are read where others are ignored; None where others are refused."""
+    if type_.__struct_config__.forbid_unknown_fields:
+        return None
+    return frozenset(field.encode_name for field in msgspec.structs.fields(type_))
+
+
+def _filters(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise InvalidInput("filters", f"is not valid JSON: {exc}") from exc
+
+
+def floats(value: list[float] | str | None, where: str) -> NDArray[np.float32] | list[float] | None:
+    """A vector as it was sent, a string taken as float32 little-endian in base64.
+
+    Raises:
+        InvalidInput: the string is not that.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise InvalidInput(where, "must be a list of floats, or float32 little-endian in base64") from exc
+    if len(raw) % 4:
+        raise InvalidInput(where, f"holds {len(raw)} bytes, which is no whole number of float32")
+    return np.frombuffer(raw, dtype="<f4")

@@ -1,0 +1,237 @@
+"""`/v1/memories`: the verbs of memory over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from memoranda.errors import InvalidInput
+from memoranda.server import wire
+from memoranda.server.auth import is_operator
+from memoranda.server.inputs import floats
+from memoranda.server.route import JSONL, Call, Route
+from memoranda.types import Added, Query, Selection
+
+T = TypeVar("T")
+PIECE = 64 << 10
+"""Bytes of an export sent at once."""
+
+
+def as_wire(value: Any, type_: type[T]) -> T:
+    """A value of the house as it goes over the wire."""
+    return msgspec.convert(value, type_, from_attributes=True)
+
+
+def given(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a body that were sent."""
+    fields = {name: getattr(body, name) for name in body.__struct_fields__}
+    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
+
+
+def selected(asked: wire.SelectionBody) -> dict[str, Any]:
+    """The fields of a selection that were given; `scope` and `scope_id` as `scopes`."""
+    scopes = named_scopes(asked.scopes, asked.scope, asked.scope_id)
+    default = Selection(scopes=None)
+    fields = {name: getattr(asked, name) for name in Selection.__struct_fields__}
+    fields["scopes"] = scopes
+    return {name: value for name, value in fields.items() if value != getattr(default, name)}
+
+
+def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:
+    """The scopes that are meant, whichever way they were written.
+
+    Raises:
+        InvalidInput: both ways were used, or half of one.
+    """
+    if scope is None:
+        if scope_id is not None:
+            raise InvalidInput("scope_id", "goes with `scope`, as in scope=session, scope_id=ID")
+        return scopes
+    if scopes is not None:
+        raise InvalidInput("scope", "goes without `scopes`; write every scope there")
+    return [scope if scope_id is None else f"{scope}:{scope_id}"]
+
+
+async def create(call: Call[wire.NewMemoryBody, None]) -> wire.AddedMemory:
+    call.body.embedding = floats(call.body.embedding, "embedding")  # type: ignore[assignment]
+    with call.house.telemetry.upserting():
+        added = await call.memories.add(call.body)
+    call.house.telemetry.added([added])
+    return _added(added)
+
+
+def _added(one: Added) -> wire.AddedMemory:
+    fields = {name: getattr(one.memory, name) for name in one.memory.__struct_fields__}
+    return wire.AddedMemory(**fields, created=one.created, embedded=one.embedded)
+
+
+async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
+    for i, one in enumerate(call.body.memories):
+        one.embedding = floats(one.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
+    with call.house.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
+        outcomes = await call.memories.add_many(call.body.memories)
+    call.house.telemetry.added(outcomes)
+    created = sum(one.created for one in outcomes)
+    return wire.AddedList(
+        data=[_added(one) for one in outcomes],
+        first_id=outcomes[0].memory.id,
+        last_id=outcomes[-1].memory.id,
+        created=created,
+        present=len(outcomes) - created,
+    )
+
+
+@contextmanager
+def in_batch(name: str, size: int, beside: Sequence[str] = ()) -> Iterator[None]:
+    """Errors about one of a list name it as the body does: `memories[3].tags`. Fields `beside` it are named already."""
+    try:
+        yield
+    except InvalidInput as exc:
+        if exc.field in (name, *beside):
+            raise
+        at = f"{name}{exc.field}" if exc.field.startswith("[") else f"{name}[0].{exc.field}"
+        says = str(exc).removeprefix(f"{exc.field}: ")
+        raise type(exc)(at if size else name, says) from exc
+
+
+async def page(call: Call[None, wire.ListingQuery]) -> wire.MemoryList:
+    asked = call.query
+    held = await call.memories.list(
+        limit=asked.limit, after=asked.after, before=asked.before, order=asked.order, **selected(asked)
+    )
+    return as_wire(held, wire.MemoryList)
+
+
+async def get(call: Call[None, None]) -> wire.MemoryObject:
+    return as_wire(await call.memories.get(call.id), wire.MemoryObject)
+
+
+async def update(call: Call[wire.ChangeBody, None]) -> wire.MemoryObject:
+    with call.house.telemetry.upserting():
+        memory = await call.memories.update(call.id, **given(call.body))
+    call.house.telemetry.wrote("updated", 1)
+    return as_wire(memory, wire.MemoryObject)
+
+
+async def delete(call: Call[None, None]) -> wire.DeletedMemory:
+    await call.memories.delete(call.id)
+    return wire.DeletedMemory(id=call.id)
+
+
+async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
+    body = call.body
+    fields = {name: getattr(body, name) for name in Query.__struct_fields__}
+    fields["scopes"] = named_scopes(body.scopes, body.scope, body.scope_id)
+    fields["embedding"] = floats(body.embedding, "embedding")
+    if body.limit is msgspec.UNSET:
+        fields["limit"] = call.house.memoranda.config.search.default_limit
+    result = await call.memories.search(Query(**fields))
+    call.house.telemetry.searched(len(result.results), result.query_time, result.degraded)
+    return as_wire(result, wire.SearchAnswer)
+
+
+async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
+    chosen = selected(call.body)
+    if call.body.text is not None:
+        chosen["text"] = call.body.text
+    if call.body.ids is not None and chosen:
+        raise InvalidInput("ids", "goes without a selection: name ids, or say which memories are meant")
+    meant = {name for name, value in chosen.items() if name != "include_archived" and value not in ([], {})}
+    if call.body.ids is None and not meant:
+        raise InvalidInput("scopes", 'name what to forget: ids, scopes, a source, ...; everything is ["all"]')
+    return as_wire(await call.memories.forget(call.body.ids, **chosen), wire.Forgotten)
+
+
+async def count(call: Call[wire.SelectionBody, None]) -> wire.MemoryCount:
+    return wire.MemoryCount(count=await call.memories.count(**selected(call.body)))
+
+
+async def stats(call: Call[None, None]) -> wire.MemoryStats:
+    held = as_wire(await call.memories.stats(), wire.MemoryStats)
+    if not is_operator(call.memories.subject):
+        held.jobs = held.database = held.index = held.words = None  # they tell of other tenants
+    return held
+
+
+async def compact(call: Call[wire.CompactBody, None]) -> wire.JobObject:
+    return as_wire(await call.memories.compact(), wire.JobObject)
+
+
+async def reembed(call: Call[wire.ReembedBody, None]) -> wire.JobObject:
+    body = call.body
+    job = await call.memories.reembed(everything=body.everything, rows_per_second=body.rows_per_second)
+    return as_wire(job, wire.JobObject)
+
+
+async def move_index(call: Call[wire.MoveBody, None]) -> wire.JobObject:
+    return as_wire(await call.memories.move_index(call.body.to), wire.JobObject)
+
+
+async def export(call: Call[wire.ExportBody | None, wire.ExportBody | None]) -> Response:
+    """The stream begins once its first line is there, so that what is wrong is still an error."""
+    asked = call.body or call.query or wire.ExportBody()
+    lines = call.memories.export(vectors=asked.vectors, **selected(asked))
+    return StreamingResponse(_pieces(await anext(lines), lines), media_type=JSONL)
+
+
+async def _pieces(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    held = [first]
+    size = len(first)
+    async for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
+    telemetry = call.house.telemetry
+    with telemetry.upserting():
+        done = await call.memories.import_from(call.body.splitlines(), scope=call.query.scope)
+    telemetry.wrote("created", done.created)
+    telemetry.wrote("present", done.present)
+    return as_wire(done, wire.ImportedMemories)
+
+
+async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.NearDuplicateList:
+    pairs = await call.memories.near_duplicates(limit=call.body.limit, **selected(call.body))
+    return wire.NearDuplicateList(data=[as_wire(pair, wire.NearDuplicatePair) for pair in pairs])
+
+
+AT = "/v1/memories"
+ROUTES = (
+    Route("POST", AT, "Remember one text", create, "write", wire.AddedMemory, wire.NewMemoryBody),
+    Route("POST", f"{AT}/batch", "Remember many", create_batch, "write", wire.AddedList, wire.BatchBody, long=True),
+    Route("GET", AT, "A page of memories", page, "read", wire.MemoryList, query=wire.ListingQuery),
+    Route("POST", f"{AT}/search", "Search", search, "read", wire.SearchAnswer, wire.SearchBody),
+    Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
+    Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
+    Route("GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats),
+    Route("POST", f"{AT}/compact", "Start giving back room", compact, "admin", wire.JobObject, wire.CompactBody),
+    Route("POST", f"{AT}/reembed", "Start making vectors", reembed, "admin", wire.JobObject, wire.ReembedBody),
+    Route(
+        "POST", f"{AT}/move_index", "Start moving to another vector index", move_index, "operator", wire.JobObject,
+        wire.MoveBody,
+    ),
+    Route("GET", f"{AT}/export", "Carry out as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
+    Route("POST", f"{AT}/export", "Carry out as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
+    Route(
+        "POST", f"{AT}/import", "Take an export in", import_, "write", wire.ImportedMemories, bytes,
+        wire.ImportQuery, long=True,
+    ),
+    Route(
+        "POST", f"{AT}/near_duplicates", "Memories that say nearly the same", near_duplicates, "read",
+        wire.NearDuplicateList, wire.NearDuplicatesBody, long=True,
+    ),
+    Route("GET", f"{AT}/{{id}}", "One memory", get, "read", wire.MemoryObject),
+    Route("PATCH", f"{AT}/{{id}}", "Change fields", update, "write", wire.MemoryObject, wire.ChangeBody),
+    Route("POST", f"{AT}/{{id}}", "Change fields", update, "write", wire.MemoryObject, wire.ChangeBody),
+    Route("DELETE", f"{AT}/{{id}}", "Delete one memory", delete, "write", wire.DeletedMemory),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""Every request is given an id, timed, counted, traced and logged, whichever part of the server answers it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memoranda.server.logs import request_line
+from memoranda.server.telemetry import Telemetry
+
+log = logging.getLogger("memoranda.http")
+REQUEST_ID = "x-request-id"
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+BEGINNINGS = frozenset(("http.response.start", "websocket.accept", "websocket.http.response.start"))
+_PLAIN = re.compile(r"[\w.-]{1,64}")
+
+
+class Seen:
+    """What the parts of the server tell about a request as they learn it."""
+
+    __slots__ = ("request_id", "route", "status", "tenant")
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+        self.route = "unknown"
+        self.tenant: str | None = None
+        self.status = 500
+
+
+class Observed:
+    """Wraps the server. `scope["memoranda"]` is the request's `Seen`."""
+
+    def __init__(self, app: ASGIApp, telemetry: Telemetry) -> None:
+        self.app = app
+        self.telemetry = telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        seen = Seen(_request_id(headers.get(REQUEST_ID, "")))
+        scope["memoranda"] = seen
+
+        async def sending(message: Message) -> None:
+            if message["type"] in BEGINNINGS:
+                seen.status = message.get("status", 101)
+                message.setdefault("headers", [])
+                MutableHeaders(scope=message)[REQUEST_ID] = seen.request_id
+            await send(message)
+
+        began = time.perf_counter()
+        method = method_of(scope)
+        with self.telemetry.span(method, _carrier(headers)) as span:
+            try:
+                await self.app(scope, receive, sending)
+            finally:
+                seconds = time.perf_counter() - began
+                self.telemetry.answered(method, seen.route, seen.status, seconds)
+                if span.is_recording():
+                    span.update_name(f"{method} {seen.route}")
+                    span.set_attribute("http.route", seen.route)
+                    span.set_attribute("http.response.status_code", seen.status)
+                request_line(log, scope, seen.status, seconds)
+
+
+def method_of(scope: Scope) -> str:
+    """The request's method as it is counted; a connection's that stays open is `websocket`."""
+    if scope["type"] == "websocket":
+        return "websocket"
+    return scope["method"] if scope["method"] in METHODS else "other"
+
+
+def _request_id(given: str) -> str:
+    """The caller's id when it is a plain one, else a new one."""
+    return given if _PLAIN.fullmatch(given) else f"req_{secrets.token_hex(12)}"
+
+
+def _carrier(headers: Headers) -> dict[str, str]:
+    return {name: headers[name] for name in ("traceparent", "tracestate", "baggage") if name in headers}

@@ -1,0 +1,136 @@
+"""`/openapi.json`: the route table as an OpenAPI 3.1 document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from memoranda.server.errors import JSON, ErrorEnvelope
+from memoranda.server.route import MULTIPART, Call, Form, Route
+from memoranda.server.sse import EVENTS
+
+REF = "#/components/schemas/{name}"
+Schema = dict[str, Any]
+
+
+async def document_of(call: Call[None, None]) -> Schema:
+    return call.house.document
+
+
+ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", dict[str, Any]),)
+
+
+def document(routes: Sequence[Route], server: str | None) -> Schema:
+    """The document for these routes; `server` is the URL the server is known by."""
+    bodies = [route.body for route in routes if route.body not in (None, bytes)]
+    bodies += [route.form.fields for route in routes if route.form is not None]
+    answers = [route.answer for route in routes if route.answer is not None]
+    used = list(dict.fromkeys([*bodies, *answers, ErrorEnvelope]))
+    schemas, components = msgspec.json.schema_components(used, ref_template=REF)
+    shown = dict(zip(used, schemas, strict=True))
+    paths: dict[str, Schema] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, shown)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Memoranda",
+            "version": version("memoranda"),
+            "description": "Memory and knowledge for AI agents.",
+        },
+        "servers": [{"url": server or "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:
+    operation: Schema = {
+        "operationId": _operation_id(route),
+        "summary": route.summary,
+        "security": [] if route.needs == "open" else [{"key": []}, {}],
+        "responses": {
+            "200": {"description": "The answer.", "content": _answer(route, shown)},
+            "default": {
+                "description": "What went wrong.",
+                "content": {JSON: {"schema": shown[ErrorEnvelope]}},
+            },
+        },
+    }
+    parameters = [*_path_parameters(route), *_query_parameters(route)]
+    if parameters:
+        operation["parameters"] = parameters
+    body = _body(route, shown)
+    if body is not None:
+        operation["requestBody"] = body
+    return operation
+
+
+def _body(route: Route, shown: dict[Any, Schema]) -> Schema | None:
+    content: Schema = {}
+    required = True
+    if route.body is bytes:
+        schema: Schema = {"type": "string", "description": "A header line, then a memory a line."}
+        content["application/x-ndjson"] = {"schema": schema}
+    elif route.body is not None:
+        required = any(field.required for field in msgspec.structs.fields(route.body))
+        content[JSON] = {"schema": shown[route.body]}
+    if route.form is not None:
+        content[MULTIPART] = {"schema": _form(route.form)}
+    return {"required": required, "content": content} if content else None
+
+
+def _form(form: Form) -> Schema:
+    """The file, and the fields beside it."""
+    _, components = msgspec.json.schema_components([form.fields], ref_template=REF)
+    fields = components[form.fields.__name__]
+    file = {form.file: {"type": "string", "format": "binary"}}
+    return {
+        "type": "object",
+        "properties": {**file, **fields["properties"]},
+        "required": [form.file, *fields.get("required", [])],
+    }
+
+
+def _operation_id(route: Route) -> str:
+    pieces = [
+        piece.strip("{}").replace(".", "_") for piece in route.path.split("/") if piece and piece != "v1"
+    ]
+    return "_".join([route.method.lower(), *pieces])
+
+
+def _answer(route: Route, shown: dict[Any, Schema]) -> Schema:
+    schema = shown[route.answer] if route.answer is not None else {"type": "string"}
+    events: Schema = {EVENTS: {"schema": {"type": "string"}}} if route.streams else {}
+    return {route.media: {"schema": schema}, **events}
+
+
+def _path_parameters(route: Route) -> list[Schema]:
+    schema: Schema = {"type": "string", "minLength": 1}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in route.parameters]
+
+
+def _query_parameters(route: Route) -> list[Schema]:
+    if route.query is None:
+        return []
+    (_,), components = msgspec.json.schema_components([route.query], ref_template=REF)
+    properties = components[route.query.__name__]["properties"]
+    return [_query_parameter(name, schema) for name, schema in properties.items()]
+
+
+def _query_parameter(name: str, schema: Schema) -> Schema:
+    """A query string has no null: a field that may be null is one that may be left out."""
+    plain = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    kinds = [kind for kind in schema.get("anyOf", []) if kind.get("type") != "null"]
+    plain |= kinds[0] if kinds else {}
+    if schema.get("default") is not None:
+        plain["default"] = schema["default"]
+    if name == "filters":
+        plain = {"type": "string", "description": "Metadata conditions, as JSON."}
+    return {"name": name, "in": "query", "required": False, "schema": plain}

@@ -1,0 +1,109 @@
+"""What callers of the knowledge routes send, as the library's values, with errors that name the field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoranda.errors import InvalidInput
+from memoranda.knowledge import checks
+from memoranda.knowledge.values import NewStoreFile, PassageQuery
+from memoranda.server import wire_knowledge as wire
+from memoranda.text.splitting import Chunking, Strategy
+
+OVERLAP = 50
+"""Tokens that the next chunk repeats when nobody said."""
+STRATEGIES: dict[type[wire.OwnStrategy], Strategy] = {
+    wire.FixedStrategy: "fixed",
+    wire.RecursiveStrategy: "recursive",
+    wire.SemanticStrategy: "semantic",
+}
+
+
+def chunking(asked: wire.Strategy | None, where: str = "chunking_strategy") -> Chunking | None:
+    """How to split; None is the store's own way.
+
+    Raises:
+        InvalidInput: the overlap is more than half.
+    """
+    if asked is None or isinstance(asked, wire.AutoStrategy):
+        return None
+    if isinstance(asked, wire.StaticStrategy):
+        size, overlap = asked.static.max_chunk_size_tokens, asked.static.chunk_overlap_tokens
+        if overlap > size // 2:
+            says = f"is {overlap}; at most half of the chunk's {size} tokens, {size // 2}"
+            raise InvalidInput(f"{where}.static.chunk_overlap_tokens", says)
+        return Chunking(size=size, overlap=overlap)
+    size = asked.chunk_size
+    made = Chunking(
+        strategy=STRATEGIES[type(asked)],
+        size=size,
+        overlap=min(OVERLAP, size // 2) if asked.chunk_overlap is None else asked.chunk_overlap,
+        header=asked.contextual_header,
+    )
+    return checks.chunking_checked(made, where)
+
+
+def new_file(asked: wire.AttachBody, where: str = "") -> NewStoreFile:
+    """A file to add; `where` is its path in the body, with a dot behind."""
+    checks.attributes_of(asked.attributes, f"{where}attributes")
+    return NewStoreFile(
+        file_id=asked.file_id,
+        attributes=asked.attributes,
+        chunking=chunking(asked.chunking_strategy, f"{where}chunking_strategy"),
+    )
+
+
+def new_files(asked: wire.FileBatchBody) -> list[NewStoreFile]:
+    """The files of a batch, however they were written.
+
+    Raises:
+        InvalidInput: neither way was used, or both.
+    """
+    if asked.files is not None:
+        if asked.file_ids is not None:
+            raise InvalidInput("files", "goes without `file_ids`; send one of the two")
+        return [new_file(one, f"files[{i}].") for i, one in enumerate(asked.files)]
+    if asked.file_ids is None:
+        raise InvalidInput("file_ids", "is required, or `files`")
+    held, split = asked.attributes, chunking(asked.chunking_strategy)
+    return [NewStoreFile(file_id=id_, attributes=held, chunking=split) for id_ in asked.file_ids]
+
+
+def query(asked: wire.PassagesBody) -> PassageQuery:
+    """The search that is meant, whichever names it was written with."""
+    ranking = asked.ranking_options or wire.RankingOptions()
+    expand = asked.expand or wire.Expand()
+    limit = _either(asked, "max_num_results", "max_results")
+    return PassageQuery(
+        queries=[asked.query] if isinstance(asked.query, str) else asked.query,
+        limit=10 if limit is None else limit,
+        filters=_either(asked, "filters", "filter"),
+        threshold=ranking.score_threshold,
+        weights=_weights(asked),
+        mode=asked.mode,
+        rewrite=bool(asked.rewrite_query),
+        diversity=asked.diversity,
+        neighbours=expand.neighbours,
+        section=expand.section,
+        explain=asked.explain,
+    )
+
+
+def _either(asked: wire.PassagesBody, name: str, other: str) -> Any:
+    first, second = getattr(asked, name), getattr(asked, other)
+    if first is not None and second is not None and first != second:
+        raise InvalidInput(other, f"is another name of `{name}`; send one of the two")
+    return second if first is None else first
+
+
+def _weights(asked: wire.PassagesBody) -> dict[str, float] | None:
+    ranking = asked.ranking_options
+    inner = None if ranking is None else ranking.hybrid_search
+    hybrid, where = (
+        (inner, "ranking_options.hybrid_search") if inner else (asked.hybrid_search, "hybrid_search")
+    )
+    if hybrid is None:
+        return None
+    if not hybrid.embedding_weight + hybrid.text_weight > 0:
+        raise InvalidInput(where, "one of the two weights must be more than 0")
+    return {"dense": hybrid.embedding_weight, "words": hybrid.text_weight}

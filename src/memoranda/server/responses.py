@@ -1,0 +1,128 @@
+"""`/v1/responses`: what a model answers with what this server knows, streamed or not."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from starlette.types import Receive
+
+from memoranda.responses.runs import ENDING, Run
+from memoranda.responses.values import Item, Response
+from memoranda.server import wire_responses as wire
+from memoranda.server.errors import ClientGone
+from memoranda.server.route import Call, Route
+from memoranda.server.sse import EventStream, Live, hung_up, stopped
+from memoranda.store.paging import Listed
+
+
+async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
+    body, live = call.body, call.house.live
+    run = await call.responses.start(body)
+    if body.background:
+        return await _followed(call, run.response.id, -1) if body.stream else run.shown()
+    if body.stream:
+        ended = partial(run.abandon, ENDING)
+        return EventStream(run, live, _keepalive(call), left=run.abandon, stop=ended)
+    run.mute()
+    return await _finished(run, call.request.receive, live)
+
+
+async def _finished(run: Run, receive: Receive, live: Live) -> Response:
+    """The response when it has ended.
+
+    Raises:
+        ClientGone: the client did not wait for it; it was stopped, and what had been said is stored.
+        MemorandaError: it failed before anything was said.
+    """
+    done = asyncio.create_task(run.done())
+    gone = asyncio.create_task(hung_up(receive))
+    with live.holding(partial(run.abandon, ENDING)):
+        try:
+            await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if done.done():
+                return _said(run)
+            run.abandon()
+            await done
+        finally:
+            await stopped(done, gone)
+    raise ClientGone
+
+
+def _said(run: Run) -> Response:
+    if run.failure is not None and not run.response.output:
+        raise run.failure
+    return run.shown()
+
+
+async def get(call: Call[None, wire.ResponseQuery]) -> Response | EventStream:
+    query = call.query
+    if not query.stream:
+        return await call.responses.get(call.id, query.include or ())
+    return await _followed(call, call.id, -1 if query.starting_after is None else query.starting_after)
+
+
+async def _followed(call: Call[Any, Any], id_: str, after: int) -> EventStream:
+    """The events of a background response; who follows it does not stop it by going away."""
+    return EventStream(await call.responses.events(id_, after), call.house.live, _keepalive(call))
+
+
+def _keepalive(call: Call[Any, Any]) -> float:
+    return call.house.memoranda.config.responses.keepalive
+
+
+async def delete(call: Call[None, None]) -> wire.DeletedResponse:
+    await call.responses.delete(call.id)
+    return wire.DeletedResponse(id=call.id)
+
+
+async def cancel(call: Call[None, None]) -> Response:
+    return await call.responses.cancel(call.id)
+
+
+async def input_items(call: Call[None, wire.InputItemsQuery]) -> wire.ItemPage:
+    query = call.query
+    return item_page(
+        await call.responses.input_items(
+            call.id, limit=query.limit, after=query.after, order=query.order, include=query.include or ()
+        )
+    )
+
+
+def item_page(held: Listed[Item]) -> wire.ItemPage:
+    """A page of items as it goes over the wire."""
+    return wire.ItemPage(data=held.data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+
+
+async def input_tokens(call: Call[wire.InputTokensBody, None]) -> wire.InputTokens:
+    return wire.InputTokens(input_tokens=await call.responses.input_tokens(call.body))
+
+
+async def compact(call: Call[wire.CompactBody, None]) -> wire.CompactionObject:
+    made = await call.responses.compact(call.body)
+    return wire.CompactionObject(id=made.id, created_at=made.created_at, output=made.output, usage=made.usage)
+
+
+AT = "/v1/responses"
+ONE = f"{AT}/{{response_id}}"
+ROUTES = (
+    Route(
+        "POST", AT, "Make a response", create, "write", Response, wire.ResponseBody, long=True, streams=True
+    ),
+    Route(
+        "POST", f"{AT}/input_tokens", "Count the tokens of an input", input_tokens, "read", wire.InputTokens,
+        wire.InputTokensBody,
+    ),
+    Route(
+        "POST", f"{AT}/compact", "Make a long conversation short", compact, "write", wire.CompactionObject,
+        wire.CompactBody, long=True,
+    ),
+    Route("GET", ONE, "One response", get, "read", Response, query=wire.ResponseQuery, streams=True),
+    Route("DELETE", ONE, "Delete a response", delete, "write", wire.DeletedResponse),
+    Route("POST", f"{ONE}/cancel", "Stop a background response", cancel, "write", Response),
+    Route(
+        "GET", f"{ONE}/input_items", "What the model was told", input_items, "read", wire.ItemPage,
+        query=wire.InputItemsQuery,
+    ),
+)  # fmt: skip

@@ -1,0 +1,147 @@
+"""A route as data, and what its handler is called with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from starlette.requests import Request
+
+from memoranda.app.costs import Costs
+from memoranda.contexts.contexts import Contexts
+from memoranda.document_qa.asking import UploadAsk
+from memoranda.facts.facts import Facts
+from memoranda.knowledge import Knowledge
+from memoranda.memories.memories import Memories
+from memoranda.responses.conversations import Conversations
+from memoranda.responses.profiles import Agents
+from memoranda.responses.responses import Responses
+from memoranda.server.errors import JSON
+from memoranda.server.state import House
+from memoranda.sessions.sessions import Sessions
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+Need = Literal["open", "read", "write", "admin", "operator"]
+JSONL = "application/x-ndjson"
+TEXT = "text/plain"
+BINARY = "application/octet-stream"
+MULTIPART = "multipart/form-data"
+_PARAMETER = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[B, Q]):
+    """One request, understood: who asks (`memories` and `knowledge` act for them), the body, the query string, and
+    the `parameters` in the path. `request` is for what reads its body itself."""
+
+    house: House
+    memories: Memories
+    body: B
+    query: Q
+    parameters: dict[str, str]
+    request: Request
+
+    @property
+    def id(self) -> str:
+        """The path's only parameter."""
+        return next(iter(self.parameters.values()), "")
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Files and vector stores, for who asks."""
+        return self.house.memoranda.knowing_as(self.memories.subject)
+
+    @property
+    def responses(self) -> Responses:
+        """Responses, for who asks."""
+        return self.house.memoranda.responding_as(self.memories.subject)
+
+    @property
+    def conversations(self) -> Conversations:
+        """Conversations, for who asks."""
+        return self.house.memoranda.conversing_as(self.memories.subject)
+
+    @property
+    def costs(self) -> Costs:
+        """What was spent, for who asks."""
+        return self.house.memoranda.costs_as(self.memories.subject)
+
+    @property
+    def contexts(self) -> Contexts:
+        """Prompts of what is remembered and known, for who asks."""
+        return self.house.memoranda.contexts_as(self.memories.subject)
+
+    @property
+    def facts(self) -> Facts:
+        """Facts and their versions, for who asks."""
+        return self.house.memoranda.facts_as(self.memories.subject)
+
+    @property
+    def upload_ask(self) -> UploadAsk:
+        """Documents, and questions to them, for who asks."""
+        return self.house.memoranda.asking_as(self.memories.subject)
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions and what is said in them, for who asks."""
+        return self.house.memoranda.sessions_as(self.memories.subject)
+
+    @property
+    def agents(self) -> Agents:
+        """Agent profiles, for who asks."""
+        return self.house.memoranda.agents_as(self.memories.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A multipart body: the name of the one field that is a file, and the type of all others."""
+
+    file: str
+    fields: Any
+
+
+Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method on one path.
+
+    `body` is the type of a JSON body, `bytes` for a raw one, None for none; `form` is a body as multipart, which the
+    handler reads itself; a route with both takes either. `query` is the type of the query string.
+    `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
+    `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with
+    what was sent or selected: it has no total time limit, its body only has to keep arriving. `streams` says that
+    it answers with events, too.
+    """
+
+    method: str
+    path: str
+    summary: str
+    handler: Handler
+    needs: Need
+    answer: Any = None
+    body: Any = None
+    query: Any = None
+    media: str = JSON
+    long: bool = False
+    form: Form | None = None
+    streams: bool = False
+
+    @property
+    def name(self) -> str:
+        """`POST /v1/memories/search`: what logs, metrics and tests call the route."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def writes(self) -> bool:
+        """Whether the handler may change something, so that it must not be given up half way."""
+        return self.method != "GET" and self.needs != "read"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the path's parameters."""
+        return tuple(_PARAMETER.findall(self.path))

@@ -1,0 +1,160 @@
+"""`serve`: the library opened, listened for, and closed in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from memoranda.app.bootstrap import rows_url
+from memoranda.app.memoranda import Memoranda
+from memoranda.config.sections import Config
+from memoranda.errors import ConfigError
+from memoranda.server import logs
+from memoranda.server.app import Answers, create_app
+from memoranda.server.auth import Guard
+
+KEEP_ALIVE = 65
+"""Seconds an idle connection stays: longer than the clients and balancers that reuse it."""
+BACKLOG = 512
+
+
+def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> None:
+    """Serves until the process is told to end (SIGINT, SIGTERM), then answers what it has begun, finishes its
+    writes, and lets go of the folder. `started` is called with the URL once connections are taken.
+
+    Raises:
+        ConfigError: the address cannot be listened on, or would be open to other machines without a key.
+        FolderInUse: another process has the folder.
+    """
+    Guard(config)
+    logs.configure(config.server.log_level)
+    with (
+        listening(config.server.host, config.server.port) as door,
+        asyncio.Runner(loop_factory=_loop()) as runner,
+    ):
+        runner.run(_serve(config, door, started))
+
+
+def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The event loop of the server: a streamed token costs a third less on uvloop, which is not for every platform."""
+    try:
+        import uvloop  # a library that is imported, not served, has no use for it
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+async def _serve(config: Config, door: socket.socket, started: Callable[[str], None]) -> None:
+    async with await Memoranda.open(config=config) as memoranda:
+        app = create_app(memoranda)
+        settings = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=int(config.server.request_timeout) + 1,
+            ws_max_size=config.server.max_body_bytes,
+            ws_per_message_deflate=False,
+        )
+        url = url_of(door)
+        ready = asyncio.create_task(memoranda.engine.planning.ready()) if config.model.url else None
+        memoranda.announce(url)
+        started(url)
+        try:
+            await Server(settings, app.state.answers).serve(sockets=[door])
+        finally:
+            await app.state.answers.drain()
+            if ready is not None:
+                await ready
+
+
+def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
+    """Does background work until the process is told to end; what it has begun goes back to the queue.
+
+    Raises:
+        ConfigError: the rows are in a folder, which has one process and needs no other, or there are no workers.
+    """
+    if rows_url(config).startswith("sqlite"):
+        raise ConfigError(
+            "database.url",
+            "a folder has one process: `memoranda serve` does its own work; workers go with PostgreSQL",
+        )
+    if not config.jobs.workers:
+        raise ConfigError("jobs.workers", "is 0; give a worker 1 or more")
+    logs.configure(config.server.log_level)
+    asyncio.run(_work(config, started))
+
+
+async def _work(config: Config, started: Callable[[], None]) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with await Memoranda.open(config=config):
+        started()
+        await ended.wait()
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it. Streams that are
+    under way may end before connections do."""
+
+    def __init__(self, settings: uvicorn.Config, answers: Answers) -> None:
+        super().__init__(settings)
+        self._answers = answers
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await self._answers.house.live.end(self._answers.server.request_timeout)
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        told = (signal.SIGINT, signal.SIGTERM)
+        for number in told:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in told:
+                loop.remove_signal_handler(number)
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that takes connections already; port 0 takes a free one.
+
+    Raises:
+        ConfigError: the address is taken, or is not one of this machine.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # asyncio sets TCP_NODELAY only where the protocol is named; without it an answer waits 40 ms
+        door = socket.socket(family, kind, protocol)
+    except OSError as exc:
+        raise ConfigError("server.host", f"{host} cannot be listened on: {exc.strerror}") from exc
+    with door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            door.bind(address)
+            door.listen(BACKLOG)
+        except OSError as exc:
+            says = f"{host}:{port} cannot be listened on ({exc.strerror}); choose another port, or stop what is there"
+            raise ConfigError("server.port", says) from exc
+        yield door
+
+
+def url_of(door: socket.socket) -> str:
+    """Where this machine reaches the socket."""
+    host, port = door.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,95 @@
+"""`/v1/vector_stores/{id}/files`: the files in a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda.server import parsers, serializers
+from memoranda.server import wire_knowledge as wire
+from memoranda.server.form_uploads import arrived
+from memoranda.server.route import Call, Form, Route
+
+
+async def attach(call: Call[wire.AttachBody | None, None]) -> wire.StoreFileObject:
+    """An uploaded file by its id, or a file in the body: uploaded and added in one step, or neither."""
+    store_id, stores = call.parameters["store_id"], call.knowledge.stores
+    if call.body is not None:
+        (file,) = await stores.attach(store_id, [parsers.new_file(call.body)])
+        return serializers.store_file(file)
+    async with arrived(call, FORM) as form:
+        fields, split = form.fields, parsers.chunking(form.fields.chunking_strategy)
+        form.adopted = True
+        file = await stores.adopt(
+            store_id,
+            form.staged,
+            filename=form.part.filename,
+            attributes=fields.attributes,
+            chunking=split,
+            purpose=fields.purpose,
+            media_type=form.part.media_type,
+        )
+    return serializers.store_file(file)
+
+
+async def page(call: Call[None, wire.StoreFilesQuery]) -> wire.StoreFilePage:
+    return await shown_page(call, call.parameters["store_id"])
+
+
+async def shown_page(
+    call: Call[Any, wire.StoreFilesQuery], store_id: str, batch_id: str | None = None
+) -> wire.StoreFilePage:
+    """A page of the files in a store, or of those that came in one batch."""
+    query = call.query
+    held = await call.knowledge.stores.files(
+        store_id,
+        limit=query.limit,
+        after=query.after,
+        before=query.before,
+        order=query.order,
+        state=query.filter,
+        batch_id=batch_id,
+    )
+    data = [serializers.store_file(one) for one in held.data]
+    return wire.StoreFilePage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+
+
+async def get(call: Call[None, None]) -> Response:
+    return serializers.polled_file(await call.knowledge.stores.file(*_ids(call)))
+
+
+async def update(call: Call[wire.AttributesBody, None]) -> wire.StoreFileObject:
+    held = await call.knowledge.stores.set_attributes(*_ids(call), call.body.attributes or {})
+    return serializers.store_file(held)
+
+
+async def content(call: Call[None, None]) -> wire.ContentPage:
+    text = await call.knowledge.stores.text(*_ids(call))
+    return wire.ContentPage(data=[wire.TextContent(text=text)])
+
+
+async def detach(call: Call[None, None]) -> wire.DetachedFile:
+    store_id, file_id = _ids(call)
+    await call.knowledge.stores.detach(store_id, file_id)
+    return wire.DetachedFile(id=file_id)
+
+
+def _ids(call: Call[Any, None]) -> tuple[str, str]:
+    return call.parameters["store_id"], call.parameters["file_id"]
+
+
+FORM = Form("file", wire.AttachFields)
+AT = "/v1/vector_stores/{store_id}/files"
+ONE = f"{AT}/{{file_id}}"
+ROUTES = (
+    Route(
+        "POST", AT, "Add a file: an uploaded one, or one in the body", attach, "write", wire.StoreFileObject,
+        wire.AttachBody, long=True, form=FORM,
+    ),
+    Route("GET", AT, "A page of files", page, "read", wire.StoreFilePage, query=wire.StoreFilesQuery),
+    Route("GET", ONE, "One file", get, "read", wire.StoreFileObject),
+    Route("POST", ONE, "Change a file's attributes", update, "write", wire.StoreFileObject, wire.AttributesBody),
+    Route("GET", f"{ONE}/content", "The text read out of a file", content, "read", wire.ContentPage),
+    Route("DELETE", ONE, "Take a file out of the store", detach, "write", wire.DetachedFile),
+)  # fmt: skip

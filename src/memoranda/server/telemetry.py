@@ -1,0 +1,258 @@
+"""What the server counts and traces. Labels are route templates, stages, sides and codes: never an id or a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from memoranda.contexts.assembly import PARTS
+from memoranda.providers.chat.base import Model
+from memoranda.providers.embeddings.cache import CachedEmbedder
+from memoranda.store.core import Core
+from memoranda.store.jobs import FILES_LANE
+from memoranda.types import Added
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+STATUSES = ("completed", "incomplete", "failed", "cancelled")
+FACTS = ("kept", "joined", "superseded", "failed", "archived", "consolidated")
+ASKS = ("answered", "quoted", "fallback", "empty")
+ASK_MEMORIES = ("qa_turn", "summary", "manual", "pruned")
+JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
+
+
+class Telemetry:
+    """The metrics of one server, in a registry of their own, and the spans of its requests."""
+
+    def __init__(self, core: Core, model: Model | None = None) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = self._counter("http_requests", "Requests answered.", ("method", "route", "status"))
+        self.request_seconds = self._histogram("http_request_seconds", "Seconds per request.", ("route",))
+        self.stage_seconds = self._histogram(
+            "stage_seconds",
+            "Seconds per stage: receive, handle, recall (searches only), memory_search (asking), encode.",
+            ("stage",),
+        )
+        self.searches = self._counter("searches", "Searches answered.")
+        self.hits = self._counter("search_hits", "Memories found by searches.")
+        self.degraded = self._counter(
+            "searches_degraded", "Searches that a side could not answer.", ("side",)
+        )
+        self.upserts = self._counter("upserts", "Memories written, by what came of it.", ("outcome",))
+        self.upsert_failures = self._counter(
+            "upsert_failures", "Writes that were refused or failed.", ("code",)
+        )
+        self.registry.register(_State(core, model))
+        self._tracer = trace.get_tracer("memoranda")
+
+    def _counter(self, name: str, says: str, labels: Iterable[str] = ()) -> Counter:
+        return Counter(f"memoranda_{name}", says, tuple(labels), registry=self.registry)
+
+    def _histogram(self, name: str, says: str, labels: Iterable[str]) -> Histogram:
+        return Histogram(f"memoranda_{name}", says, tuple(labels), registry=self.registry, buckets=BUCKETS)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts one request; `route` is the template, `unknown` for paths that are none."""
+        self.requests.labels(method, route, str(status)).inc()
+        self.request_seconds.labels(route).observe(seconds)
+
+    def searched(self, hits: int, seconds: float, degraded: Iterable[str]) -> None:
+        """Counts one search, its hits, and the sides that were missing."""
+        self.searches.inc()
+        self.hits.inc(hits)
+        self.stage_seconds.labels("recall").observe(seconds)
+        for side in degraded:
+            self.degraded.labels(side).inc()
+
+    def added(self, outcomes: Iterable[Added]) -> None:
+        """Counts memories that were written, and those that were there already."""
+        made = [outcome.created for outcome in outcomes]
+        self.wrote("created", sum(made))
+        self.wrote("present", len(made) - sum(made))
+
+    def wrote(self, outcome: str, count: int) -> None:
+        """Counts `count` writes that came to `outcome`: created, present or updated."""
+        if count:
+            self.upserts.labels(outcome).inc(count)
+
+    @contextmanager
+    def upserting(self) -> Iterator[None]:
+        """Counts a failure of the write inside, by the kind of error."""
+        try:
+            yield
+        except Exception as exc:
+            self.upsert_failures.labels(type(exc).__name__).inc()
+            raise
+
+    def exposition(self) -> bytes:
+        """Everything in Prometheus' text format. Reads the database: call it on a worker thread."""
+        return generate_latest(self.registry)
+
+    def span(self, method: str, headers: dict[str, str]) -> AbstractContextManager[Span]:
+        """A server span for one request; it goes on with the caller's trace when the headers carry one."""
+        context = propagate.extract(headers) if "traceparent" in headers else None
+        attributes = {"http.request.method": method}
+        return self._tracer.start_as_current_span(
+            f"HTTP {method}", context, SpanKind.SERVER, attributes=attributes, record_exception=False
+        )
+
+
+class _State(Collector):
+    """What is read off at the moment of asking: sizes, jobs by state, the embedder's work."""
+
+    def __init__(self, core: Core, model: Model | None) -> None:
+        self.core = core
+        self.model = model
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._sizes()
+        yield self._jobs()
+        yield from self._embedding()
+        yield from self._indexing()
+        yield from self._answering()
+        yield from self._sessions()
+        yield from self._asking()
+
+    def _sizes(self) -> Iterator[Metric]:
+        store = self.core.store
+        for name, says, value in (
+            ("index_vectors", "Vectors in the index.", store.index.health().get("vectors", 0)),
+            (
+                "index_documents",
+                "Committed documents in the words.",
+                store.words.health().get("documents", 0),
+            ),
+            ("database_bytes", "Bytes of the database.", store.db.health().get("bytes", 0)),
+            ("embeddings_owed", "Memories that wait for a vector.", sum(store.owed.copy().values())),
+        ):
+            yield GaugeMetricFamily(f"memoranda_{name}", says, value=float(str(value)))
+        behind = GaugeMetricFamily(
+            "memoranda_index_behind", "1 when an index missed a change.", labels=["side"]
+        )
+        for side in ("index", "words"):
+            behind.add_metric([side], float(side in store.behind))
+        yield behind
+
+    def _jobs(self) -> Metric:
+        held = dict(self.core.store.db.read(lambda c: [(str(state), n) for state, n in c.all("count_jobs")]))
+        jobs = GaugeMetricFamily("memoranda_jobs", "Jobs kept, by state.", labels=["state"])
+        for state in JOB_STATES:
+            jobs.add_metric([state], held.get(state, 0))
+        return jobs
+
+    def _indexing(self) -> Iterator[Metric]:
+        tally = self.core.tally.copy()
+        files = CounterMetricFamily(
+            "memoranda_files_indexed", "Files indexed, by outcome.", labels=["outcome"]
+        )
+        for outcome in ("completed", "failed", "skipped"):
+            files.add_metric([outcome], tally[outcome])
+        yield files
+        yield CounterMetricFamily("memoranda_chunks_indexed", "Chunks indexed.", value=tally["chunks"])
+        yield CounterMetricFamily(
+            "memoranda_reading_seconds", "Seconds spent reading files.", value=tally["reading"]
+        )
+        row = self.core.store.db.read(lambda c: c.one("count_lane", [FILES_LANE]))
+        waiting = 0 if row is None else row[0]
+        yield GaugeMetricFamily("memoranda_files_waiting", "Files waiting or being indexed.", value=waiting)
+
+    def _answering(self) -> Iterator[Metric]:
+        tally = self.core.tally.copy()
+        for name, says, label, values in (
+            ("responses", "Responses made, by how they ended.", "status", STATUSES),
+            ("response_tokens", "Tokens of language models.", "direction", ("input", "output")),
+            ("tool_calls", "Calls of tools that run here.", "outcome", ("completed", "failed")),
+            ("summaries", "Summaries of conversations.", "outcome", ("made", "failed")),
+            ("context_tokens", "Tokens of contexts, by part.", "part", PARTS),
+        ):
+            family = CounterMetricFamily(f"memoranda_{name}", says, labels=[label])
+            for value in values:
+                family.add_metric([value], tally[f"{name}.{value}"])
+            yield family
+        for name, says in (
+            ("responses_quoted", "Responses quoted from what was found, without a language model."),
+            ("memories_told", "Memories put before a language model."),
+            ("contexts", "Contexts made."),
+        ):
+            yield CounterMetricFamily(f"memoranda_{name}", says, value=tally[name])
+        if self.model is not None:
+            asked = CounterMetricFamily(
+                "memoranda_model", "What the language model was asked, by kind.", labels=["kind"]
+            )
+            for kind, count in self.model.usage().items():
+                asked.add_metric([kind], count)
+            yield asked
+
+    def _sessions(self) -> Iterator[Metric]:
+        """What was said, its sessions and their summaries."""
+        tally = self.core.tally.copy()
+        outcomes = ("created", "failed", "skipped")
+        for name, says, label, values in (
+            ("sessions", "Sessions, by what became of them.", "event", ("opened", "closed")),
+            ("session_summaries", "Summaries of sessions, by outcome.", "outcome", outcomes),
+            (
+                "session_rollups",
+                "Weeks of channels summarized, by outcome.",
+                "outcome",
+                ("created", "failed"),
+            ),
+            ("facts", "Facts taken out of what was said, by what became of them.", "outcome", FACTS),
+        ):
+            family = CounterMetricFamily(f"memoranda_{name}", says, labels=[label])
+            for value in values:
+                family.add_metric([value], tally[f"{name}.{value}"])
+            yield family
+        for name, says in (
+            ("messages_observed", "Messages that were kept."),
+            ("session_summary_seconds", "Seconds spent making summaries of sessions."),
+        ):
+            yield CounterMetricFamily(f"memoranda_{name}", says, value=tally[name])
+
+    def _asking(self) -> Iterator[Metric]:
+        """Questions to uploaded documents."""
+        tally = self.core.tally.copy()
+        for name, says, label, values in (
+            ("asks", "Questions to uploaded documents, by how they ended.", "status", ASKS),
+            ("ask_tokens", "Tokens of their prompts.", "part", ("documents", "memories", "history")),
+            ("ask_memories", "Memories made of them, and pruned.", "kind", ASK_MEMORIES),
+        ):
+            family = CounterMetricFamily(f"memoranda_{name}", says, labels=[label])
+            for value in values:
+                family.add_metric([value], tally[f"{name}.{value}"])
+            yield family
+        for name, says in (
+            ("ask_memory_searches", "Searches for memories that go with a question."),
+            ("ask_memory_hits", "Memories they found."),
+            (
+                "ask_upsert_failures",
+                "Times that nothing could be remembered of an answer; it is tried again.",
+            ),
+        ):
+            yield CounterMetricFamily(f"memoranda_{name}", says, value=tally[name])
+
+    def _embedding(self) -> Iterator[Metric]:
+        embedder = self.core.embedder
+        if not isinstance(embedder, CachedEmbedder):
+            return
+        work = embedder.work
+        for name, says, value in (
+            ("embedding_tokens", "Tokens the model read.", work.tokens),
+            ("embedding_texts", "Texts the model read.", work.texts),
+            ("embedding_seconds", "Seconds spent waiting for the model.", work.seconds),
+            ("embedding_cache_hits", "Questions answered from the cache.", work.cache_hits),
+        ):
+            yield CounterMetricFamily(f"memoranda_{name}", says, value=value)
+        provider = CounterMetricFamily(
+            "memoranda_embedding_provider", "What the provider was asked, by kind.", labels=["kind"]
+        )
+        for kind, count in embedder.usage().items():
+            provider.add_metric([kind], count)
+        yield provider

@@ -1,0 +1,225 @@
+"""`/api/v1/upload-ask`: documents, questions to them with memory, sessions, the log of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from memoranda.document_qa.asking import UploadAsk
+from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
+from memoranda.errors import InvalidInput
+from memoranda.server import wire
+from memoranda.server import wire_upload_ask as own
+from memoranda.server.form_uploads import arrived
+from memoranda.server.memories import as_wire
+from memoranda.server.route import Call, Form, Route
+from memoranda.store.paging import Listed
+from memoranda.types import Memory
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+
+def _asking(call: Call[Any, Any], user_id: str | None) -> UploadAsk:
+    return call.upload_ask.acting_for(user_id)
+
+
+def _page(type_: Callable[..., P], held: Listed[Any]) -> P:
+    return type_(data=held.data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+
+
+# --- documents -------------------------------------------------------------------------------------
+
+
+async def add(call: Call[own.DocumentBody | None, None]) -> Document:
+    """A text, or a file in the body."""
+    if call.body is not None:
+        return await _asking(call, call.body.user_id).documents.add_text(call.body.title, call.body.text)
+    async with arrived(call, FORM) as form:
+        documents = _asking(call, form.fields.user_id).documents
+        form.adopted = True
+        return await documents.adopt(form.staged, form.part.filename, form.part.media_type)
+
+
+async def documents(call: Call[None, own.DocumentsQuery]) -> own.DocumentPage:
+    query = call.query
+    held = await _asking(call, query.user_id).documents.list(
+        limit=query.limit, after=query.after, before=query.before, order=query.order
+    )
+    return _page(own.DocumentPage, held)
+
+
+async def document(call: Call[None, own.UserQuery]) -> Document:
+    return await _asking(call, call.query.user_id).documents.get(call.id)
+
+
+async def delete_document(call: Call[None, own.UserQuery]) -> own.Deleted:
+    await _asking(call, call.query.user_id).documents.delete(call.id)
+    return own.Deleted(id=call.id)
+
+
+# --- questions -------------------------------------------------------------------------------------
+
+
+async def ask(call: Call[own.AskBody, None]) -> Asked:
+    body = call.body
+    fields = {name: getattr(body, name) for name in AskRequest.__struct_fields__}
+    fields["top_k_docs"] = _either("topKDocs", body.top_k_docs, "topK", body.top_k)
+    fields["question"] = _either("question", body.question, "query", body.query)
+    if fields["question"] is None:
+        raise InvalidInput("question", "is required")
+    answered = await _asking(call, body.user_id).ask(AskRequest(**fields))
+    telemetry = call.house.telemetry
+    if answered.memory_search_ms is not None:
+        telemetry.stage_seconds.labels("memory_search").observe(answered.memory_search_ms / 1_000)
+    return answered
+
+
+def _either(name: str, value: T | None, alias: str, other: T | None) -> T | None:
+    """The value of a field that has two names."""
+    if value is not None and other is not None:
+        raise InvalidInput(alias, f"is another name for {name}; send one of the two")
+    return other if value is None else value
+
+
+# --- sessions and the log --------------------------------------------------------------------------
+
+
+async def sessions(call: Call[None, own.PageQuery]) -> own.AskSessionPage:
+    query = call.query
+    held = await _asking(call, query.user_id).sessions(
+        limit=query.limit, after=query.after, before=query.before, order=query.order
+    )
+    return _page(own.AskSessionPage, held)
+
+
+async def session(call: Call[None, own.MessagesQuery]) -> own.SessionWithMessages:
+    asking = _asking(call, call.query.user_id)
+    held = await asking.session(call.id)
+    said = await _said(asking, call)
+    return own.SessionWithMessages(
+        **{name: getattr(held, name) for name in held.__struct_fields__}, messages=said
+    )
+
+
+async def messages(call: Call[None, own.MessagesQuery]) -> own.AskMessagePage:
+    return await _said(_asking(call, call.query.user_id), call)
+
+
+async def _said(asking: UploadAsk, call: Call[None, own.MessagesQuery]) -> own.AskMessagePage:
+    query = call.query
+    said = await asking.messages(
+        call.id, limit=query.limit, after=query.after, before=query.before, order=query.order
+    )
+    data = [
+        own.SaidMessage(
+            id=one.id,
+            role=one.role,
+            content=one.content,
+            token_count=one.tokens,
+            created_at=one.occurred_at,
+        )
+        for one in said.data
+    ]
+    return own.AskMessagePage(data=data, first_id=said.first_id, last_id=said.last_id, has_more=said.has_more)
+
+
+async def delete_session(call: Call[None, own.UserQuery]) -> own.Deleted:
+    await _asking(call, call.query.user_id).delete_session(call.id)
+    return own.Deleted(id=call.id)
+
+
+async def logs(call: Call[None, own.LogsQuery]) -> own.AskLogPage:
+    query = call.query
+    held = await _asking(call, query.user_id).logs(
+        session_id=query.session_id,
+        limit=query.limit,
+        after=query.after,
+        before=query.before,
+        order=query.order,
+    )
+    return _page(own.AskLogPage, held)
+
+
+async def log_entry(call: Call[None, own.UserQuery]) -> LogEntry:
+    return await _asking(call, call.query.user_id).log_entry(call.id)
+
+
+# --- memories --------------------------------------------------------------------------------------
+
+
+async def remember(call: Call[own.NoteBody, None]) -> own.AskMemory:
+    body = call.body
+    memory = await _asking(call, body.user_id).remember(
+        body.content, session_id=body.session_id, importance=body.importance
+    )
+    return _memory(memory)
+
+
+async def memories(call: Call[None, own.PageQuery]) -> own.AskMemoryPage:
+    query = call.query
+    held = await _asking(call, query.user_id).memories(
+        limit=query.limit, after=query.after, before=query.before, order=query.order
+    )
+    data = [_memory(one) for one in held.data]
+    return own.AskMemoryPage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+
+
+async def delete_memory(call: Call[None, own.UserQuery]) -> own.Deleted:
+    await _asking(call, call.query.user_id).delete_memory(call.id)
+    return own.Deleted(id=call.id)
+
+
+def _memory(memory: Memory) -> own.AskMemory:
+    return own.AskMemory(
+        id=memory.id,
+        source=memory.source or "",
+        content=memory.content,
+        importance=memory.importance,
+        session_id=memory.session_id,
+        metadata=memory.metadata,
+        created_at=memory.created_at,
+    )
+
+
+async def derive(call: Call[own.DeriveBody, None]) -> wire.JobObject:
+    job = await call.upload_ask.derive(rows_per_second=call.body.rows_per_second)
+    return as_wire(job, wire.JobObject)
+
+
+FORM = Form("file", own.DocumentFields)
+AT = "/api/v1/upload-ask"
+DOCUMENTS, SESSIONS, MEMORIES, LOGS = (
+    f"{AT}/{name}" for name in ("documents", "sessions", "memories", "logs")
+)
+DOCUMENT = f"{DOCUMENTS}/{{document_id}}"
+SESSION = f"{SESSIONS}/{{ask_session_id}}"
+USER = own.UserQuery
+ROUTES = (
+    Route("POST", DOCUMENTS, "Upload a document", add, "write", Document, own.DocumentBody, long=True, form=FORM),
+    Route("GET", DOCUMENTS, "A page of documents", documents, "read", own.DocumentPage, query=own.DocumentsQuery),
+    Route("GET", DOCUMENT, "One document", document, "read", Document, query=USER),
+    Route("DELETE", DOCUMENT, "Delete a document", delete_document, "write", own.Deleted, query=USER),
+    Route("POST", f"{AT}/query", "Ask the documents", ask, "write", Asked, own.AskBody, long=True),
+    Route("POST", f"{AT}/qa/query", "Ask the documents", ask, "write", Asked, own.AskBody, long=True),
+    Route("GET", SESSIONS, "A page of sessions", sessions, "read", own.AskSessionPage, query=own.PageQuery),
+    Route(
+        "GET", SESSION, "A session, and what was said in it", session, "read", own.SessionWithMessages,
+        query=own.MessagesQuery,
+    ),
+    Route(
+        "GET", f"{SESSION}/messages", "What was said in a session", messages, "read", own.AskMessagePage,
+        query=own.MessagesQuery,
+    ),
+    Route("DELETE", SESSION, "Delete a session", delete_session, "write", own.Deleted, query=USER),
+    Route("GET", LOGS, "A page of the log of questions", logs, "read", own.AskLogPage, query=own.LogsQuery),
+    Route("GET", f"{LOGS}/{{query_id}}", "One row of the log", log_entry, "read", LogEntry, query=USER),
+    Route("POST", MEMORIES, "Remember a note", remember, "write", own.AskMemory, own.NoteBody),
+    Route("GET", MEMORIES, "A page of what is remembered", memories, "read", own.AskMemoryPage, query=own.PageQuery),
+    Route(
+        "DELETE", f"{MEMORIES}/{{memory_id}}", "Delete a memory", delete_memory, "write", own.Deleted, query=USER,
+    ),
+    Route(
+        "POST", f"{AT}/backfill", "Make memories of past answers", derive, "admin", wire.JobObject, own.DeriveBody,
+    ),
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""`/v1/usage` and `/v1/admin/spending`: what a tenant spent, and what it may spend in a day."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from memoranda.app.costs import UsageReport
+from memoranda.config.sections import Spending
+from memoranda.server.memories import given
+from memoranda.server.route import Call, Route
+from memoranda.server.wire_knowledge import TenantQuery
+
+
+class UsageQuery(TenantQuery, kw_only=True, forbid_unknown_fields=True):
+    """From one day to another (UTC), both included; the last 30 days unless said."""
+
+    since: date | None = None
+    until: date | None = None
+
+
+class UsageReportObject(UsageReport, kw_only=True, tag_field="object", tag="usage_report"):
+    """What a tenant spent, by day and purpose, and what it may spend in a day."""
+
+
+class SpendingBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The limits to change; null is the configured default again."""
+
+    model_calls_per_day: int | None | UnsetType = UNSET
+    model_tokens_per_day: int | None | UnsetType = UNSET
+    embedded_tokens_per_day: int | None | UnsetType = UNSET
+
+
+class SpendingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="spending"):
+    """What a tenant may spend in a day; null is as much as it likes."""
+
+    tenant: str
+    model_calls_per_day: int | None
+    model_tokens_per_day: int | None
+    embedded_tokens_per_day: int | None
+
+
+async def usage(call: Call[None, UsageQuery]) -> UsageReportObject:
+    asked = call.query
+    told = await call.costs.usage(since=asked.since, until=asked.until, tenant=asked.tenant)
+    return UsageReportObject(**msgspec.structs.asdict(told))
+
+
+async def spending(call: Call[None, TenantQuery]) -> SpendingObject:
+    return _spending(call, await call.costs.limits(call.query.tenant))
+
+
+async def set_spending(call: Call[SpendingBody, TenantQuery]) -> SpendingObject:
+    return _spending(call, await call.costs.set_limits(given(call.body), call.query.tenant))
+
+
+def _spending(call: Call[Any, TenantQuery], held: Spending) -> SpendingObject:
+    tenant = call.query.tenant or call.memories.subject.tenant_id
+    return SpendingObject(tenant=tenant, **msgspec.structs.asdict(held))
+
+
+AT = "/v1/admin/spending"
+ROUTES = (
+    Route("GET", "/v1/usage", "What a tenant spent", usage, "admin", UsageReportObject, query=UsageQuery),
+    Route("GET", AT, "What a tenant may spend in a day", spending, "admin", SpendingObject, query=TenantQuery),
+    Route(
+        "POST", AT, "Change what a tenant may spend", set_spending, "operator", SpendingObject, SpendingBody,
+        TenantQuery,
+    ),
+)  # fmt: skip

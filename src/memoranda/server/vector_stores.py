@@ -1,0 +1,95 @@
+"""`/v1/vector_stores`: sets of files that are searched together."""
+
+from __future__ import annotations
+
+from memoranda.knowledge.values import StoreChange
+from memoranda.server import parsers, serializers
+from memoranda.server import wire_knowledge as wire
+from memoranda.server.memories import given
+from memoranda.server.route import Call, Route
+
+
+async def create(call: Call[wire.StoreBody, None]) -> wire.StoreObject:
+    body = call.body
+    store = await call.knowledge.stores.create(
+        name=body.name or "",
+        description=body.description,
+        file_ids=body.file_ids or (),
+        metadata=body.metadata,
+        expires_after_days=None if body.expires_after is None else body.expires_after.days,
+        chunking=parsers.chunking(body.chunking_strategy),
+        sharing=body.sharing,
+        writers=body.writers,
+    )
+    return serializers.store(store)
+
+
+async def page(call: Call[None, wire.StoresQuery]) -> wire.StorePage:
+    query = call.query
+    held = await call.knowledge.stores.list(
+        limit=query.limit, after=query.after, before=query.before, order=query.order
+    )
+    data = [serializers.store(one) for one in held.data]
+    return wire.StorePage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+
+
+async def get(call: Call[None, None]) -> wire.StoreObject:
+    return serializers.store(await call.knowledge.stores.get(call.id))
+
+
+async def update(call: Call[wire.StoreChangeBody, None]) -> wire.StoreObject:
+    return serializers.store(await call.knowledge.stores.update(call.id, change(call.body)))
+
+
+def change(body: wire.StoreChangeBody) -> StoreChange:
+    """The update that is meant: `expires_after: null` ends expiry, `metadata: null` empties it."""
+    fields = given(body)
+    if "expires_after" in fields:
+        expires = fields.pop("expires_after")
+        fields["expires_after_days"] = None if expires is None else expires.days
+    split = parsers.chunking(fields.pop("chunking_strategy", None))
+    if split is not None:
+        fields["chunking"] = split
+    return StoreChange(**fields)
+
+
+async def delete(call: Call[None, None]) -> wire.DeletedStore:
+    await call.knowledge.stores.delete(call.id)
+    return wire.DeletedStore(id=call.id)
+
+
+async def search(call: Call[wire.PassagesBody, wire.PassagesQuery]) -> wire.PassagePage | wire.FlatPage:
+    return await _search(call, [call.id])
+
+
+async def search_several(
+    call: Call[wire.StoresPassagesBody, wire.PassagesQuery],
+) -> wire.PassagePage | wire.FlatPage:
+    return await _search(call, call.body.vector_store_ids)
+
+
+async def _search(
+    call: Call[wire.PassagesBody, wire.PassagesQuery] | Call[wire.StoresPassagesBody, wire.PassagesQuery],
+    store_ids: list[str],
+) -> wire.PassagePage | wire.FlatPage:
+    found = await call.knowledge.stores.search(store_ids, parsers.query(call.body))
+    call.house.telemetry.searched(len(found.data), found.query_time, found.degraded)
+    return serializers.flat(found) if call.query.format == "flat" else serializers.passages(found)
+
+
+AT = "/v1/vector_stores"
+ONE = f"{AT}/{{store_id}}"
+FOUND = wire.PassagePage | wire.FlatPage
+ROUTES = (
+    Route("POST", AT, "Make a vector store", create, "write", wire.StoreObject, wire.StoreBody),
+    Route("GET", AT, "A page of vector stores", page, "read", wire.StorePage, query=wire.StoresQuery),
+    Route(
+        "POST", f"{AT}/search", "Search several vector stores", search_several, "read", FOUND,
+        wire.StoresPassagesBody, wire.PassagesQuery,
+    ),
+    Route("GET", ONE, "One vector store", get, "read", wire.StoreObject),
+    Route("POST", ONE, "Change a vector store", update, "write", wire.StoreObject, wire.StoreChangeBody),
+    Route("PUT", ONE, "Change a vector store", update, "write", wire.StoreObject, wire.StoreChangeBody),
+    Route("DELETE", ONE, "Delete a vector store", delete, "write", wire.DeletedStore),
+    Route("POST", f"{ONE}/search", "Search", search, "read", FOUND, wire.PassagesBody, wire.PassagesQuery),
+)  # fmt: skip

@@ -1,0 +1,303 @@
+"""What goes over the wire: bodies, query strings and answers. An answer is the house's value with its `object`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from memoranda.types import (
+    Change,
+    Explanation,
+    Highlight,
+    Job,
+    Memory,
+    NearDuplicate,
+    NewMemory,
+    Query,
+    Selection,
+)
+
+Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
+Count = Annotated[int, Meta(ge=1, le=1_000)]
+
+# --- bodies and query strings ----------------------------------------------------------------------
+
+
+class NewMemoryBody(NewMemory, kw_only=True, forbid_unknown_fields=True):
+    """One memory to remember. `embedding` is a list of floats, or float32 little-endian bytes in base64."""
+
+    embedding: list[float] | str | None = None
+
+
+class BatchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Memories to remember together: all of them, or none when one is wrong."""
+
+    memories: list[NewMemoryBody]
+
+
+class ChangeBody(Change, kw_only=True, forbid_unknown_fields=True):
+    """The fields to change; what is left out stays as it is."""
+
+
+class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
+    """A search. `scope` with `scope_id` is another way to write `scopes` with one entry; `embedding` is the query's
+    vector, as floats or in base64."""
+
+    embedding: list[float] | str | None = None
+    limit: int | UnsetType = UNSET  # type: ignore[assignment]
+    scope: str | None = None
+    scope_id: str | None = None
+
+
+class SelectionBody(Selection, kw_only=True, forbid_unknown_fields=True):
+    """Which memories. `scope` with `scope_id` is another way to write `scopes` with one entry."""
+
+    scope: str | None = None
+    scope_id: str | None = None
+
+
+class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """A page of memories: lists are repeated parameters, `filters` is JSON."""
+
+    limit: Count = 20
+    after: str | None = None
+    before: str | None = None
+    order: Literal["asc", "desc"] = "desc"
+
+
+class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """What to erase: these ids, or what the selection names."""
+
+    ids: list[str] | None = None
+    text: str | None = None
+
+
+class ExportBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """What to carry out; with `vectors` each line has its embeddings, so that an import needs no model."""
+
+    vectors: bool = False
+
+
+class NearDuplicatesBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """Where to look for memories that say nearly the same."""
+
+    limit: Count = 100
+
+
+class ImportQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """`scope` puts everything there (`session:X`, ..., `global`) instead of where it was."""
+
+    scope: str | None = None
+
+
+class ReembedBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Without `everything`, only memories that miss their vector of the configured model."""
+
+    everything: bool = False
+    rows_per_second: Rate | None = None
+
+
+class MoveBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The URL of the vector index to move to."""
+
+    to: str
+
+
+class CompactBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Nothing to say."""
+
+
+class JobsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How many of the latest jobs."""
+
+    limit: Count = 100
+
+
+class EmbeddingsBody(msgspec.Struct, kw_only=True):
+    """Texts, or texts as cl100k tokens, to embed. `input_type` is `query` for questions asked of documents."""
+
+    input: str | list[str | int | list[int]]
+    model: str
+    dimensions: int | None = None
+    encoding_format: Literal["float", "base64"] = "float"
+    input_type: Literal["document", "query"] = "document"
+
+
+# --- answers ---------------------------------------------------------------------------------------
+
+
+class MemoryObject(Memory, kw_only=True, tag_field="object", tag="memory"):
+    """A memory, without its embedding."""
+
+
+class AddedMemory(Memory, kw_only=True, tag_field="object", tag="memory"):
+    """A memory after a write. `created` is false when the text was there already; `embedded` is false when
+    its vector follows."""
+
+    created: bool
+    embedded: bool
+
+
+class AddedList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A batch, in the order it was sent; how many were new, and how many were there already."""
+
+    data: list[AddedMemory]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool = False
+    created: int
+    present: int
+
+
+class MemoryList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of memories; `after=last_id` asks for the next one."""
+
+    data: list[MemoryObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class DeletedMemory(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.deleted"):
+    """The id that is gone."""
+
+    id: str
+    deleted: bool = True
+
+
+class SearchHit(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_result"):
+    """A memory found, with its scores in 0..1 and the snippets that match."""
+
+    memory: MemoryObject
+    score: float
+    similarity: float | None
+    highlights: list[Highlight]
+    explanation: Explanation | None
+
+
+class SearchAnswer(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_results"):
+    """The hits, best first; `query_time` in seconds; `degraded` names the sides that did not answer in full."""
+
+    results: list[SearchHit]
+    total_count: int
+    query_time: float
+    degraded: list[str]
+
+
+class Forgotten(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.receipt"):
+    """What was erased; `tombstone` is the id of the record that stays."""
+
+    tombstone: str
+    memories: int
+    vectors: int
+    erased_at: datetime
+    note: str
+    counts: dict[str, int]
+
+
+class MemoryCount(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.count"):
+    """How many."""
+
+    count: int
+
+
+class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.stats"):
+    """Counts and sizes of the tenant; `jobs`, `database`, `index` and `words` are about the whole folder, and null
+    for all but an admin of tenant `default`."""
+
+    memories: int
+    characters: int
+    by_kind: dict[str, int]
+    chunks: int
+    vectors: int
+    indexed_vectors: int
+    indexed_words: int
+    unembedded: int
+    behind: list[str]
+    model: str
+    dimension: int
+    jobs: dict[str, int] | None
+    database: dict[str, Any] | None
+    index: dict[str, Any] | None
+    words: dict[str, Any] | None
+
+
+class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):
+    """What an import came to; `conflicts` are ids that already name another text, left alone."""
+
+    read: int
+    created: int
+    present: int
+    conflicts: list[str]
+
+
+class NearDuplicatePair(NearDuplicate, kw_only=True, tag_field="object", tag="memory.near_duplicate"):
+    """Two memories of one scope that say nearly the same."""
+
+
+class NearDuplicateList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """Pairs, most alike first."""
+
+    data: list[NearDuplicatePair]
+    has_more: bool = False
+
+
+class JobObject(Job, kw_only=True, tag_field="object", tag="job"):
+    """A piece of durable work."""
+
+
+class JobList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """The latest jobs, newest first."""
+
+    data: list[JobObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool = False
+
+
+class EmbeddingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="embedding"):
+    """One text's vector: floats, or float32 little-endian bytes in base64."""
+
+    index: int
+    embedding: list[float] | str
+
+
+class Usage(msgspec.Struct, kw_only=True):
+    """Tokens of the model that were read."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A vector for each text, in order."""
+
+    data: list[EmbeddingObject]
+    model: str
+    usage: Usage
+
+
+class ModelObject(msgspec.Struct, kw_only=True, tag_field="object", tag="model"):
+    """A model this server answers with; `dimensions` are those of its embeddings, if it makes any."""
+
+    id: str
+    created: int = 0
+    owned_by: str = "memoranda"
+    dimensions: int | None = None
+    max_input_tokens: int
+
+
+class ModelList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """Every model."""
+
+    data: list[ModelObject]
+
+
+class Health(msgspec.Struct, kw_only=True, tag_field="object", tag="health"):
+    """The process lives."""
+
+    status: str = "ok"
+    version: str

@@ -1,0 +1,36 @@
+"""What `/v1/agents` answers beside the agents themselves, which are the values of `responses.profiles`. These routes
+are ours: unknown fields are refused."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from memoranda.responses.profiles import Profile
+from memoranda.server.wire_knowledge import Limit
+
+
+class AgentsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of agents."""
+
+    limit: Limit = 20
+    after: str | None = None
+    before: str | None = None
+    order: Literal["asc", "desc"] = "desc"
+
+
+class AgentPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of agents; `after=last_id` asks for the next one."""
+
+    data: list[Profile]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class DeletedAgent(msgspec.Struct, kw_only=True, tag_field="object", tag="agent.deleted"):
+    """The agent that is gone; what was answered and learned under it stays."""
+
+    id: str
+    deleted: bool = True

@@ -1,0 +1,39 @@
+"""What goes over the wire about facts and their versions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memoranda.facts.facts import Merged
+from memoranda.facts.history import FactVersion, Undone
+from memoranda.server.wire import SelectionBody
+
+
+class ConsolidateBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """Which facts; all that one may see when nothing is said."""
+
+
+class MergedFact(Merged, kw_only=True, tag_field="object", tag="memory.merged"):
+    """A fact that took the place of others."""
+
+
+class Consolidation(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.consolidation"):
+    """What a consolidation came to; `left` are groups of facts that wait for the next."""
+
+    merged: list[MergedFact]
+    left: int
+
+
+class VersionOfFact(FactVersion, kw_only=True, tag_field="object", tag="memory.version"):
+    """One version of a fact, with what became of it."""
+
+
+class FactVersions(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.history"):
+    """The versions of a fact, in the order in which they hold."""
+
+    id: str
+    data: list[VersionOfFact]
+
+
+class UndoneFact(Undone, kw_only=True, tag_field="object", tag="memory.undone"):
+    """What was taken back (null: nothing was there to take back), and what holds again."""

@@ -1,0 +1,517 @@
+"""What `/v1/files`, `/v1/uploads` and `/v1/vector_stores` take and answer: OpenAI's shapes, and what we add to them.
+
+Unknown fields are ignored, as OpenAI's clients expect; the admin's bodies at the end are ours, and name them.
+Times are whole seconds since 1970."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
+from memoranda.types import Explanation
+
+Limit = Annotated[int, Meta(ge=1, le=100)]
+FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
+Results = Annotated[int, Meta(ge=1, le=50)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(ge=0)]
+FileIds = Annotated[list[str], Meta(min_length=1, max_length=2_000)]
+TEXT = {"type": "string", "maxLength": 512}
+SCALARS = {"type": ["string", "number", "boolean", "null"], "maxLength": 512}
+PAIRS = {"maxProperties": 16, "propertyNames": {"minLength": 1, "maxLength": 64}}
+Attributes = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": SCALARS})]
+Metadata = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": TEXT})]
+
+# --- how a text is split ---------------------------------------------------------------------------
+
+
+class AutoStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="auto"):
+    """The store's own."""
+
+
+class StaticTokens(msgspec.Struct, kw_only=True):
+    """Tokens of a chunk, and how many of them the next one repeats, at most half."""
+
+    max_chunk_size_tokens: Annotated[int, Meta(ge=100, le=4_096)]
+    chunk_overlap_tokens: Annotated[int, Meta(ge=0)]
+
+
+class StaticStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="static"):
+    """Every so many tokens, as OpenAI writes it."""
+
+    static: StaticTokens
+
+
+class OwnStrategy(msgspec.Struct, kw_only=True, tag_field="type"):
+    """Sizes in tokens; with `contextual_header` a chunk is embedded under the title and the headings above it."""
+
+    chunk_size: Annotated[int, Meta(ge=1, le=8_192)] = 512
+    chunk_overlap: Annotated[int, Meta(ge=0)] | None = None
+    contextual_header: bool = False
+
+
+class FixedStrategy(OwnStrategy, kw_only=True, tag_field="type", tag="fixed"):
+    """Every so many tokens."""
+
+
+class RecursiveStrategy(OwnStrategy, kw_only=True, tag_field="type", tag="recursive"):
+    """At paragraphs, sentences and words."""
+
+
+class SemanticStrategy(OwnStrategy, kw_only=True, tag_field="type", tag="semantic"):
+    """Where the meaning turns."""
+
+
+Strategy = AutoStrategy | StaticStrategy | FixedStrategy | RecursiveStrategy | SemanticStrategy
+
+
+class ShownTokens(msgspec.Struct, kw_only=True):
+    """Tokens of a chunk, and how many of them the next one repeats."""
+
+    max_chunk_size_tokens: int
+    chunk_overlap_tokens: int
+
+
+class ShownStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="static"):
+    """How a text is split. `strategy` is there when it is not `fixed`, `contextual_header` when it is on."""
+
+    static: ShownTokens
+    chunk_size: int
+    chunk_overlap: int
+    strategy: str | UnsetType = UNSET
+    contextual_header: bool | UnsetType = UNSET
+
+
+# --- files and uploads -----------------------------------------------------------------------------
+
+
+class ExpiresAfterCreated(msgspec.Struct, kw_only=True):
+    """Seconds after its making when a file deletes itself."""
+
+    anchor: Literal["created_at"]
+    seconds: Annotated[int, Meta(ge=3_600, le=2_592_000)]
+
+
+class FileFields(msgspec.Struct, kw_only=True):
+    """What goes beside a file that is uploaded. `expires_after` is JSON, or `expires_after[seconds]` and so on."""
+
+    purpose: Purpose
+    expires_after: ExpiresAfterCreated | None = None
+
+
+class NoFields(msgspec.Struct, kw_only=True):
+    """Nothing beside the bytes."""
+
+
+class FilesQuery(msgspec.Struct, kw_only=True):
+    """A page of files."""
+
+    limit: FilesLimit = 10_000
+    after: str | None = None
+    order: Literal["asc", "desc"] = "desc"
+    purpose: Purpose | None = None
+
+
+class FileObject(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
+    """An uploaded file. `sha256` (hex) and `media_type` are ours."""
+
+    id: str
+    bytes: int
+    created_at: int
+    expires_at: int | UnsetType = UNSET
+    filename: str
+    purpose: Purpose
+    status: Literal["uploaded", "processed", "error"] = "processed"
+    sha256: str = ""
+    media_type: str | None = None
+
+
+class FilePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of files; `after=last_id` asks for the next one."""
+
+    data: list[FileObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class DeletedFile(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
+    """The file that is gone."""
+
+    id: str
+    deleted: bool = True
+
+
+class UploadBody(msgspec.Struct, kw_only=True):
+    """A file that will come in parts: its name, and how many bytes it has."""
+
+    filename: str
+    bytes: int
+    purpose: Purpose
+    mime_type: str | None = None
+    expires_after: ExpiresAfterCreated | None = None
+
+
+class CompleteBody(msgspec.Struct, kw_only=True):
+    """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
+
+    part_ids: list[str]
+    md5: str | None = None
+
+
+class UploadObject(msgspec.Struct, kw_only=True, tag_field="object", tag="upload"):
+    """A file that comes in parts."""
+
+    id: str
+    bytes: int
+    created_at: int
+    expires_at: int
+    filename: str
+    purpose: Purpose
+    status: Literal["pending", "completed", "cancelled", "expired"]
+    file: FileObject | None
+
+
+class PartObject(msgspec.Struct, kw_only=True, tag_field="object", tag="upload.part"):
+    """A part that has come."""
+
+    id: str
+    upload_id: str
+    created_at: int
+    bytes: int
+
+
+# --- vector stores ---------------------------------------------------------------------------------
+
+
+class ExpiresAfterActive(msgspec.Struct, kw_only=True):
+    """Days without use after which a store expires."""
+
+    anchor: Literal["last_active_at"]
+    days: Annotated[int, Meta(ge=1, le=365)]
+
+
+class StoreBody(msgspec.Struct, kw_only=True):
+    """A new vector store. `sharing` and `writers` say who else reads it and adds to it."""
+
+    name: str | None = None
+    description: str | None = None
+    file_ids: Annotated[list[str], Meta(max_length=500)] | None = None
+    metadata: Metadata | None = None
+    expires_after: ExpiresAfterActive | None = None
+    chunking_strategy: Strategy | None = None
+    sharing: Sharing = "private"
+    writers: list[str] = []
+
+
+class StoreChangeBody(msgspec.Struct, kw_only=True):
+    """The fields to change; what is left out stays as it is. Another `chunking_strategy` is for files that come."""
+
+    name: str | None | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+    metadata: Metadata | None | UnsetType = UNSET
+    expires_after: ExpiresAfterActive | None | UnsetType = UNSET
+    chunking_strategy: Strategy | None | UnsetType = UNSET
+    sharing: Sharing | UnsetType = UNSET
+    writers: list[str] | UnsetType = UNSET
+
+
+class StoresQuery(msgspec.Struct, kw_only=True):
+    """A page of vector stores."""
+
+    limit: Limit = 20
+    after: str | None = None
+    before: str | None = None
+    order: Literal["asc", "desc"] = "desc"
+
+
+class ShownCounts(msgspec.Struct, kw_only=True):
+    """How many files are in which state."""
+
+    in_progress: int
+    completed: int
+    failed: int
+    cancelled: int
+    total: int
+
+
+class StoreObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store"):
+    """A vector store. `owner` is a user, or null for the tenant's own."""
+
+    id: str
+    created_at: int
+    name: str
+    description: str | None
+    usage_bytes: int
+    file_counts: ShownCounts
+    status: Literal["expired", "in_progress", "completed"]
+    last_active_at: int | None
+    expires_after: ExpiresAfterActive | UnsetType = UNSET
+    expires_at: int | None
+    metadata: dict[str, str]
+    chunking_strategy: ShownStrategy
+    model: str
+    dimension: int
+    owner: str | None
+    sharing: Sharing
+    writers: list[str]
+
+
+class StorePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of vector stores; `after=last_id` asks for the next one."""
+
+    data: list[StoreObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class DeletedStore(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.deleted"):
+    """The vector store that is gone, with its files' chunks; the files stay."""
+
+    id: str
+    deleted: bool = True
+
+
+# --- files in a store ------------------------------------------------------------------------------
+
+
+class AttachBody(msgspec.Struct, kw_only=True):
+    """An uploaded file to add."""
+
+    file_id: str
+    attributes: Attributes | None = None
+    chunking_strategy: Strategy | None = None
+
+
+class AttachFields(msgspec.Struct, kw_only=True):
+    """What goes beside a file that is uploaded straight into a store; both as JSON, or as `attributes[key]` and so
+    on, where values are strings."""
+
+    attributes: Attributes | None = None
+    chunking_strategy: Strategy | None = None
+    purpose: Purpose = "assistants"
+
+
+class AttributesBody(msgspec.Struct, kw_only=True):
+    """The attributes instead of those before; null is none."""
+
+    attributes: Attributes | None
+
+
+class StoreFilesQuery(StoresQuery, kw_only=True):
+    """A page of the files in a store or a batch."""
+
+    filter: FileState | None = None
+
+
+class StoreFileObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.file"):
+    """A file in a vector store. `notes` say what a reader passed over."""
+
+    id: str
+    created_at: int
+    usage_bytes: int
+    vector_store_id: str
+    status: FileState
+    last_error: FileError | None
+    chunking_strategy: ShownStrategy
+    attributes: dict[str, str | float | bool | None]
+    filename: str
+    bytes: int
+    chunk_count: int
+    title: str | None
+    notes: list[str]
+
+
+class StoreFilePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of files in a store; `after=last_id` asks for the next one."""
+
+    data: list[StoreFileObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class DetachedFile(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.file.deleted"):
+    """The file that is no longer in the store."""
+
+    id: str
+    deleted: bool = True
+
+
+class TextContent(msgspec.Struct, kw_only=True, tag_field="type", tag="text"):
+    """A piece of text."""
+
+    text: str
+
+
+class ContentPage(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.file_content.page"):
+    """The text that was read out of a file."""
+
+    data: list[TextContent]
+    has_more: bool = False
+    next_page: str | None = None
+
+
+class FileBatchBody(msgspec.Struct, kw_only=True):
+    """Files to add together: `file_ids`, with `attributes` and `chunking_strategy` for all of them, or `files`, each
+    with its own."""
+
+    file_ids: FileIds | None = None
+    files: Annotated[list[AttachBody], Meta(min_length=1, max_length=2_000)] | None = None
+    attributes: Attributes | None = None
+    chunking_strategy: Strategy | None = None
+
+
+class FileBatchObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.files_batch"):
+    """Files that were added together."""
+
+    id: str
+    created_at: int
+    vector_store_id: str
+    status: FileState
+    file_counts: ShownCounts
+
+
+# --- search ----------------------------------------------------------------------------------------
+
+
+class HybridWeights(msgspec.Struct, kw_only=True):
+    """How much meaning counts, and how much words; one of them more than 0."""
+
+    embedding_weight: Weight
+    text_weight: Weight
+
+
+class RankingOptions(msgspec.Struct, kw_only=True):
+    """A floor on the similarity, 0 for none, and the weights of both sides. All rankers are one here."""
+
+    ranker: Literal["none", "auto", "default-2024-11-15", "default_2024_08_21"] | None = None
+    score_threshold: Share | None = None
+    hybrid_search: HybridWeights | None = None
+
+
+class Expand(msgspec.Struct, kw_only=True):
+    """Widens each passage by so many chunks on either side, or to the whole of its section."""
+
+    neighbours: Annotated[int, Meta(ge=0, le=10)] = 0
+    section: bool = False
+
+
+class PassagesBody(msgspec.Struct, kw_only=True):
+    """A search. `filter` and `max_results` are other names of `filters` and `max_num_results`."""
+
+    query: str | list[str]
+    filters: dict[str, Any] | None = None
+    filter: dict[str, Any] | None = None
+    max_num_results: Results | None = None
+    max_results: Results | None = None
+    ranking_options: RankingOptions | None = None
+    hybrid_search: HybridWeights | None = None
+    rewrite_query: bool | None = None
+    diversity: Share = 0.0
+    expand: Expand | None = None
+    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    explain: bool = False
+
+
+class StoresPassagesBody(PassagesBody, kw_only=True):
+    """A search in several stores, answered as one."""
+
+    vector_store_ids: Annotated[list[str], Meta(min_length=1)]
+
+
+class PassagesQuery(msgspec.Struct, kw_only=True):
+    """`flat` is a list whose `content` is a string."""
+
+    format: Literal["openai", "flat"] = "openai"
+
+
+class PassagePlace(msgspec.Struct, kw_only=True):
+    """A passage: its score, and where it is. `start` and `end` are characters of the file's text."""
+
+    file_id: str
+    filename: str
+    score: float
+    similarity: float | None
+    attributes: dict[str, str | float | bool | None]
+    vector_store_id: str
+    chunk_id: str
+    chunk_index: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    title: str | None
+    explanation: Explanation | UnsetType = UNSET
+
+
+class PassageHit(PassagePlace, kw_only=True):
+    """A passage that was found, as OpenAI writes it."""
+
+    content: list[TextContent]
+
+
+class FlatHit(PassagePlace, kw_only=True):
+    """A passage that was found, its text as a string."""
+
+    content: str
+
+
+class PassagePage(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.search_results.page"):
+    """Passages, best first. `degraded` names the sides that could not answer in full."""
+
+    search_query: list[str]
+    data: list[PassageHit]
+    has_more: bool = False
+    next_page: str | None = None
+    degraded: list[str]
+
+
+class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """The same passages, as a flat list."""
+
+    data: list[FlatHit]
+    has_more: bool = False
+    degraded: list[str]
+
+
+# --- for the admin ---------------------------------------------------------------------------------
+
+
+class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Another tenant, for the operator."""
+
+    tenant: str | None = None
+
+
+class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The quotas to change; null is the configured default again."""
+
+    max_storage_bytes: int | None | UnsetType = UNSET
+    max_files_per_store: int | None | UnsetType = UNSET
+    max_file_bytes: int | None | UnsetType = UNSET
+    max_stores: int | None | UnsetType = UNSET
+    max_entries: int | None | UnsetType = UNSET
+    auto_archive_days: int | None | UnsetType = UNSET
+
+
+class QuotasObject(msgspec.Struct, kw_only=True, tag_field="object", tag="quotas"):
+    """What a tenant may hold."""
+
+    tenant: str
+    max_storage_bytes: int
+    max_files_per_store: int
+    max_file_bytes: int
+    max_stores: int
+    max_entries: int
+    auto_archive_days: int
+
+
+class UsageObject(Usage, kw_only=True, tag_field="object", tag="usage"):
+    """What a tenant holds."""
+
+    tenant: str

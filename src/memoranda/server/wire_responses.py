@@ -1,0 +1,86 @@
+"""What `/v1/responses` takes and answers, beside the values of the agent's room.
+
+Unknown fields are ignored, as OpenAI's clients expect. Times are whole seconds since 1970."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from memoranda.responses.values import Item, ResponseRequest, ResponseUsage
+
+Limit = Annotated[int, Meta(ge=1, le=100)]
+
+
+class ResponseBody(ResponseRequest, kw_only=True):
+    """A response to be made."""
+
+
+class InputTokensBody(ResponseRequest, kw_only=True):
+    """A request as for a response, whose input is only counted."""
+
+
+class CompactBody(ResponseRequest, kw_only=True):
+    """What is to be compacted: `input`, and what `previous_response_id` leads to."""
+
+
+class ResponseFrame(ResponseRequest, kw_only=True):
+    """A text frame of a client: `response.create` with the fields of a response, beside `type` or in `response`.
+    Responses of one `stream_id` come one after the other, those of several at the same time. With `generate` false
+    nothing is answered; the input waits for what follows it."""
+
+    type: str
+    stream_id: str | None = None
+    generate: bool | None = None
+    response: ResponseRequest | None = None
+
+
+class ResponseQuery(msgspec.Struct, kw_only=True):
+    """How a response is shown. `stream` sends its events again, from the one behind number `starting_after`."""
+
+    include: list[str] | None = None
+    stream: bool = False
+    starting_after: int | None = None
+    include_obfuscation: bool | None = None
+
+
+class InputItemsQuery(msgspec.Struct, kw_only=True):
+    """A page of what was said to the model."""
+
+    limit: Limit = 20
+    after: str | None = None
+    order: Literal["asc", "desc"] = "desc"
+    include: list[str] | None = None
+
+
+class ItemPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of items; `after=last_id` asks for the next one."""
+
+    data: list[Item]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class DeletedResponse(msgspec.Struct, kw_only=True, tag_field="object", tag="response"):
+    """The id that is gone."""
+
+    id: str
+    deleted: bool = True
+
+
+class InputTokens(msgspec.Struct, kw_only=True, tag_field="object", tag="response.input_tokens"):
+    """How many tokens the model would read."""
+
+    input_tokens: int
+
+
+class CompactionObject(msgspec.Struct, kw_only=True, tag_field="object", tag="response.compaction"):
+    """Items that stand for those that were given; the one of type `compaction` is for this server to read."""
+
+    id: str
+    created_at: int
+    output: list[Item]
+    usage: ResponseUsage

@@ -1,0 +1,33 @@
+"""What sessions do beside the verbs, from the opening of a library to its end."""
+
+from __future__ import annotations
+
+from memoranda.sessions.closing import SUMMARIZE_JOB, Clock, Closing
+from memoranda.sessions.erasing import erase_messages, erase_summaries
+from memoranda.sessions.following import Following
+from memoranda.sessions.summarizing import Summarizing
+from memoranda.store.core import Core
+from memoranda.store.jobs import MEMORY_LANE
+
+
+class Rooms:
+    """The hooks, the clock and the jobs of sessions in one process."""
+
+    def __init__(self, core: Core) -> None:
+        closing = Closing(core)
+        following = Following(closing)
+        core.store.cascades.append(following.gone)
+        core.store.edits.append(following.edited)
+        core.jobs.handlers[SUMMARIZE_JOB] = Summarizing(core).work
+        core.jobs.lanes[SUMMARIZE_JOB] = MEMORY_LANE
+        core.erasers += [erase_messages, erase_summaries]
+        self.clock = Clock(closing)
+
+    async def end(self) -> None:
+        """No session is closed from here on."""
+        await self.clock.end()
+
+
+def begin(core: Core) -> Rooms:
+    """Registers hooks and jobs; to be called before jobs are worked on, with the event loop running."""
+    return Rooms(core)

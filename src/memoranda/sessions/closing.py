@@ -1,0 +1,166 @@
+"""Sessions are closed when nothing more is said in them: by what is said after a silence, or by the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+from memoranda.clock import now_micros
+from memoranda.config.sections import Sessions as Settings
+from memoranda.errors import MemorandaError
+from memoranda.sessions.cutting import gap_of
+from memoranda.sessions.records import SessionRow
+from memoranda.sessions.values import EXTRACT_JOB
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.jobs import Jobs
+
+log = logging.getLogger("memoranda.sessions")
+SUMMARIZE_JOB = "sessions.summarize"
+VERSION = "sessions.summary_version"
+"""Where the database says which version of summaries was asked for last."""
+STEP = 256
+"""Sessions that are closed in one transaction."""
+SECOND = 1_000_000
+LOOK_SECONDS = 1.0
+"""How often the clock is looked at where other processes write too, or something is overdue."""
+LONGEST_SECONDS = 300.0
+
+
+class Closing:
+    """Closes sessions, with what follows from it."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.jobs: Jobs = core.jobs
+        self.settings: Settings = core.config.sessions
+        self.gap = gap_of(self.settings.gap_minutes)
+
+    def close(self, c: Connection, rows: Sequence[SessionRow], now: int) -> set[str]:
+        """Closes open sessions in the transaction of `c`, with the jobs that follow from it; their kinds, which are to
+        be woken after the commit."""
+        kinds: set[str] = set()
+        pending = int(self.settings.summarize and self.settings.enabled)
+        for row in rows:
+            if not c.run("close_session", [pending, now, now, row.tenant_id, row.id]):
+                continue
+            if pending:
+                kinds.add(SUMMARIZE_JOB)
+            if row.extraction == "lazy" and EXTRACT_JOB in self.jobs.handlers:
+                payload = {"session_id": row.id}
+                self.jobs.place(c, row.tenant_id, EXTRACT_JOB, payload, dedup_key=row.id)
+                kinds.add(EXTRACT_JOB)
+        if SUMMARIZE_JOB in kinds:
+            self.place(c, {row.tenant_id for row in rows})
+        return kinds
+
+    def place(self, c: Connection, tenants: set[str]) -> None:
+        """Places the job that summarizes what is closed, one a tenant."""
+        for tenant in sorted(tenants):
+            self.jobs.place(c, tenant, SUMMARIZE_JOB, {}, dedup_key="closed")
+
+
+class Clock:
+    """Closes what is due, of all tenants. Every process looks: what two find is done once."""
+
+    def __init__(self, closing: Closing) -> None:
+        self.closing = closing
+        self.core = closing.core
+        self.settings = closing.settings
+        self._next = 0
+        self._sooner = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._watcher: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Looks at the clock from here on."""
+        self.core.expect = self.expect
+        self._watcher = self._loop.create_task(self._watch())
+
+    async def end(self) -> None:
+        """Looks no more."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)
+
+    def expect(self, due_at: int) -> None:
+        """Something is due at a moment (microseconds); called from any thread."""
+        if self._next and due_at >= self._next:
+            return
+        self._next = due_at
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+            self._loop.call_soon_threadsafe(self._sooner.set)
+
+    async def _watch(self) -> None:
+        trouble, raised = "", not self.settings.summarize
+        while True:
+            self._sooner.clear()
+            self._next = 0
+            try:
+                if not raised:
+                    await self.core.threads.result(self.core.store.db.write(self._raise_version))
+                    raised = True
+                wait = await self.look()
+                trouble = ""
+            except MemorandaError as exc:
+                wait = LOOK_SECONDS
+                if str(exc) != trouble:
+                    log.warning("no session is closed for now: %s", exc)
+                trouble = str(exc)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):  # `wait_for` of 3.11 can lose the cancelling that ends this
+                    await self._sooner.wait()
+
+    async def look(self) -> float:
+        """Closes what is due; seconds after which to look again."""
+        threads, db = self.core.threads, self.core.store.db
+        now = now_micros()
+        at = await threads.run(db.read, self._due)
+        if at is not None and at <= now:
+            kinds, counts, rest = await threads.result(db.write(lambda c: self._close_due(c, now)))
+            self.core.tally.update(counts)
+            for kind in kinds:
+                self.core.jobs.wake(kind)
+            return 0.0 if rest else LOOK_SECONDS
+        most = LOOK_SECONDS * random.uniform(0.8, 1.2) if db.shared else LONGEST_SECONDS
+        if at is None:
+            return most
+        self._next = at
+        return min(most, max(0.001, (at - now) / SECOND))
+
+    def _raise_version(self, c: Connection) -> None:
+        """Where the configured version of summaries rose, all of an earlier one are to be made again."""
+        held, version = c.one("get_meta", [VERSION]), self.settings.summary_version
+        if held is not None and int(held[0]) < version:
+            c.run("summarize_again", [now_micros(), version])
+        if held is None or int(held[0]) < version:
+            c.run("set_meta", [VERSION, str(version)])
+
+    def _due(self, c: Connection) -> int | None:
+        """When something is due next."""
+        if not self.settings.enabled:
+            return None
+        found = [row[0] for name in self._clocks() if (row := c.one(name)) is not None and row[0] is not None]
+        return min(found, default=None)
+
+    def _clocks(self) -> tuple[str, ...]:
+        summaries = ("next_pending", "next_rollup") if self.settings.rollups else ("next_pending",)
+        return ("next_due", *summaries) if self.settings.summarize else ("next_due",)
+
+    def _close_due(self, c: Connection, now: int) -> tuple[set[str], Counter[str], bool]:
+        """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what is to be
+        counted, and whether there is more."""
+        c.one("draw_revs", [1])  # whoever writes messages waits: both lock rows in one order
+        rows = [SessionRow._make(row) for row in c.all("sessions_due", [now, STEP])]
+        kinds = self.closing.close(c, rows, now)
+        if self.settings.summarize:
+            names = ("pending_tenants", "rollup_tenants") if self.settings.rollups else ("pending_tenants",)
+            waiting = {tenant for name in names for (tenant,) in c.all(name, [now])}
+            if waiting:
+                self.closing.place(c, waiting)
+                kinds.add(SUMMARIZE_JOB)
+        return kinds, Counter({"sessions.closed": len(rows)}), len(rows) == STEP

@@ -1,0 +1,161 @@
+"""What a conversation came to: a summary with its topics, decisions and open ends; made here by rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
+from memoranda.text.terms import STOPWORDS, WORD, word_terms
+
+EXTRACTIVE = "extractive"
+SENTENCES = 6
+"""Sentences of a summary at most."""
+TOPICS = 5
+LISTED = 10
+"""Decisions, questions, ... at most."""
+ENTITIES = 12
+ITEM_CHARS = 240
+"""Characters of a decision, a question, ... at most."""
+NEXT = 3
+"""Sentences after a question in which another may answer it."""
+_DECIDED = re.compile(
+    r"\b(?:decided?|agreed|settled on|we(?:'ll| will) (?:use|go|take|do|keep|meet)|going with|let's|it's a deal|chose|"
+    r"approved|confirmed|final decision|entschieden|beschlossen|vereinbart|décidé|convenu)\b"
+)
+_TO_DO = re.compile(
+    r"\b(?:i(?:'ll| will)|i'm going to|(?:can|could|would) you|please|to-?do|needs? to|has to|must|"
+    r"remember to|don't forget|deadline|due (?:on|by)|by (?:mon|tues|wednes|thurs|fri|satur|sun)day|by tomorrow|"
+    r"ich werde|bitte|muss noch|je vais|il faut)\b"
+)
+_QUESTION = re.compile(r"""[?？؟]["'”’»)]*(?:\s|$)""")
+_ASIDE = re.compile(r"\b(?:by the way|btw|fyi|anyway|heads up|unrelated|übrigens|au fait)\b", re.IGNORECASE)
+"""Said of something else than what was asked."""
+_ANSWER = re.compile(
+    r"^(?:yes|yeah|yep|no\b|nope|sure|ok|okay|of course|definitely|probably|ja\b|nein|oui|non\b)",
+    re.IGNORECASE,
+)
+_PLAIN = frozenset(
+    """
+    also always anyway back day days done everyone get gets getting give go goes going gone good got great guys haha hey
+    hello hi know last let like long look looking lot make makes maybe mean much need new next nice ok okay one people
+    please pretty quite really right said say see seem since someone something soon still sure take thank thanks thing
+    things think though time today tomorrow tonight took try two use want way week well went wow year yeah yes yesterday
+    yet
+    """.split()  # noqa: SIM905 - prose reads better than 80 quoted words
+)
+"""Words that are said everywhere, and so are no topic."""
+
+
+class Digest(msgspec.Struct, kw_only=True):
+    """What was made of a conversation; `by` is the model, or `extractive`."""
+
+    summary: str
+    topics: list[str] = []
+    decisions: list[str] = []
+    open_questions: list[str] = []
+    action_items: list[str] = []
+    entities: list[str] = []
+    by: str = EXTRACTIVE
+
+    def flat(self) -> str:
+        """All of it as one text, to be found by: nothing that the summary says is said again."""
+        lines = [self.summary]
+        for label, items in (
+            ("Decided", self.decisions),
+            ("Open", self.open_questions),
+            ("To do", self.action_items),
+        ):
+            if fresh := [item for item in items if item.rstrip(".") not in self.summary]:
+                lines.append(f"{label}: {'; '.join(fresh)}")
+        return "\n".join(lines)
+
+
+class Turn(NamedTuple):
+    """Something that was said; `tokens` 0 are not known."""
+
+    speaker: str
+    role: str
+    text: str
+    tokens: int = 0
+
+
+def digest_of(said: Iterable[Turn], most: int) -> Digest:
+    """The digest of what was said; a summary of at most `most` tokens. Always the same for the same."""
+    turns = list(said)
+    held = looked_at(list(sentences(_told(one) for one in turns)))
+    names = dict.fromkeys(one.speaker for one in turns)
+    asks = [_asks(one) for one in held]
+    low = [one.text.lower() for one in held]
+    decided = [not ask and _DECIDED.search(text) is not None for text, ask in zip(low, asks, strict=True)]
+    return Digest(
+        summary=chosen(held, most, weights(held), SENTENCES) or _first(turns, most),
+        topics=topics_of(held, names),
+        decisions=_listed(one for one, so in zip(held, decided, strict=True) if so),
+        open_questions=_listed(one for i, one in enumerate(held) if asks[i] and not _answered(held, asks, i)),
+        action_items=_listed(held[i] for i, text in enumerate(low) if not decided[i] and _TO_DO.search(text)),
+        entities=entities_of(held, names),
+    )
+
+
+def _told(one: Turn) -> tuple[str, str, float, int]:
+    return one.speaker, one.text, 0.0 if one.role in ("assistant", "tool") else 0.5, one.tokens
+
+
+def _first(turns: Sequence[Turn], most: int) -> str:
+    """What there is of a conversation without a sentence: signs, single letters."""
+    return "\n".join(f"{one.speaker}: {one.text.strip()}" for one in turns[:SENTENCES])[:most]
+
+
+def _asks(one: Sentence) -> bool:
+    return _QUESTION.search(one.text) is not None
+
+
+def _answered(held: Sequence[Sentence], asks: Sequence[bool], place: int) -> bool:
+    """Whether somebody else says something to it at once, goes on about it, or just says yes or no."""
+    asked = held[place]
+    others = [i for i in range(place + 1, len(held)) if held[i].speaker != asked.speaker][:NEXT]
+    if others and others[0] == place + 1 and not asks[place + 1]:
+        return _ASIDE.search(held[place + 1].text) is None
+    return any(_ANSWER.match(held[i].text) or (asked.terms & held[i].terms and not asks[i]) for i in others)
+
+
+def _listed(found: Iterable[Sentence]) -> list[str]:
+    texts = dict.fromkeys(
+        one.text if len(one.text) <= ITEM_CHARS else f"{one.text[: ITEM_CHARS - 1].rstrip()}…"
+        for one in found
+    )
+    return list(texts)[:LISTED]
+
+
+def topics_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
+    """The words that most sentences share, as they are mostly written; names of who speaks are none."""
+    shared = Counter(term for one in held for term in one.terms)
+    often = {term: number for term, number in shared.items() if number > 1 and len(term) > 2}
+    if not often:
+        return []
+    known = {word for name in names for word in name.lower().split()}
+    written: dict[str, str] = {}
+    for word, _ in Counter(WORD.findall(" ".join(one.text for one in held).lower())).most_common():
+        if word not in known and word not in _PLAIN and not word.isdigit():
+            for term in word_terms(word):
+                written.setdefault(term, word)
+    ranked = sorted((-number, -len(term), term) for term, number in often.items() if term in written)
+    return [written[term] for _, _, term in ranked[:TOPICS]]
+
+
+def entities_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
+    """Names of people, places and things that are spoken of: capitalised inside a sentence, or with a sign in them."""
+    speakers = set(names)
+    found = Counter(
+        name.strip("`")
+        for one in held
+        for name in one.names
+        if name.lower().split("'")[0].split("’")[0] not in STOPWORDS
+    )
+    ranked = sorted(found.items(), key=lambda one: -one[1])
+    return [name for name, _ in ranked if name not in speakers][:ENTITIES]

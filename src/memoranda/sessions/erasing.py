@@ -1,0 +1,90 @@
+"""Forgetting what was said: messages of the log, found by a search or not, with all that was made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memoranda.sessions.editing import remove_messages
+from memoranda.sessions.records import MessageRow, messages_by_id
+from memoranda.storage.sql.base import Connection
+from memoranda.store.forgetting import PAGE, Aim, Forgetting
+from memoranda.store.transaction import Writing
+from memoranda.text.json import compact_json
+from memoranda.text.phrase import Phrase
+
+COLUMNS = ", ".join(("seq", *(name for name in MessageRow._fields if name != "seq")))
+
+
+async def erase_messages(run: Forgetting) -> None:
+    """The messages that are meant. Where all of a user is, so is what nobody in particular said in sessions that hold
+    no other user's words; what others said stays."""
+    aim = run.aim
+    if aim.ids is not None:
+        for at in range(0, len(aim.ids), PAGE):
+            await run.change(lambda w, some=aim.ids[at : at + PAGE]: _named(w, aim, some))  # type: ignore[misc]
+        return
+    if not aim.messages:
+        return
+    tenant, users = aim.tenant, aim.places.get("user", frozenset())
+    alone = [compact_json([user]) for user in sorted(users)]
+    rows = await run.threads.run(
+        run.store.db.read, lambda c: c.all("sessions_of_users", [tenant, compact_json(alone)]), tenant
+    )
+    run.sessions |= {str(id_) for (id_,) in rows}
+    wider = replace(
+        aim, places={**aim.places, "session": aim.places.get("session", frozenset()) | run.sessions}
+    )
+    where = wider.condition(
+        user="user_id", session="session_id", channel="channel_id", agent="agent_id", time="occurred_at",
+        nobodys=True,
+    )  # fmt: skip
+    async for page in run.pages("messages", COLUMNS, where):
+        held = [_row(row) for row in page]
+        meant = [row for row in held if aim.text is None or _holds(row, aim.text)]
+        if meant:
+            await run.change(lambda w, meant=meant: _erased(w, meant))  # type: ignore[misc]
+            run.ids |= {row.session_id for row in meant} if aim.whole else set()
+
+
+def _row(row: Sequence[object]) -> MessageRow:
+    named = dict(zip(COLUMNS.split(", "), row, strict=True))
+    return MessageRow(**named)  # type: ignore[arg-type]
+
+
+def _holds(row: MessageRow, phrase: Phrase) -> bool:
+    return phrase.within(row.content, row.speaker) or phrase.within_json(row.metadata)
+
+
+def _named(w: Writing, aim: Aim, ids: Sequence[str]) -> dict[str, int]:
+    rows = messages_by_id(w.c, w.tenant, ids).values()
+    return _erased(w, [row for row in rows if not aim.bound or row.user_id in (aim.own, None)])
+
+
+def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
+    """Rows are looked up again: they may have gone, or moved to another session, since they were read."""
+    there = list(messages_by_id(w.c, w.tenant, [row.id for row in rows]).values())
+    memories, vectors = remove_messages(w, there)
+    return {"messages": len(there), "memories": memories, "vectors": vectors}
+
+
+async def erase_summaries(run: Forgetting) -> None:
+    """What a summary tells of a session in its row, where it holds the phrase though no message does."""
+    text = run.aim.text
+    if text is None or not run.aim.rooms or run.aim.bound:
+        return
+    lists = ("topics", "decisions", "open_questions", "action_items", "entities", "participants", "metadata")
+    where = run.aim.condition(session="id", channel="channel_id", user="user_id")
+    columns = f"seq, id, summary, failure, facts_failure, {', '.join(lists)}"
+    async for page in run.pages("sessions", columns, where):
+        ids = [
+            id_
+            for _, id_, summary, failure, facts_failure, *listed in page
+            if text.within(summary, failure, facts_failure) or text.within_json(*listed)
+        ]
+        if ids:
+            await run.change(lambda w, ids=ids: {"summaries": _cleared(w.c, w.tenant, ids)})  # type: ignore[misc]
+
+
+def _cleared(c: Connection, tenant: str, ids: Sequence[str]) -> int:
+    return sum(c.run("clear_summary", [tenant, id_]) and c.run("blank_session", [tenant, id_]) for id_ in ids)

@@ -1,0 +1,157 @@
+"""What follows when a message goes or changes, by whatever way: the log, its session and the summary go with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from memoranda.clock import now_micros
+from memoranda.sessions import cutting
+from memoranda.sessions.closing import Closing
+from memoranda.sessions.keeping import owner_of, stale, week_of, withdraw
+from memoranda.sessions.records import (
+    MessageRow,
+    SessionRow,
+    messages_by_id,
+    session_of,
+    sessions_by_id,
+    set_session,
+)
+from memoranda.storage.sql.base import Connection
+from memoranda.store.rows import Record
+from memoranda.store.rows import speaker as speaker_of
+from memoranda.store.transaction import Gone, Writing
+from memoranda.text.json import compact_json
+from memoranda.text.tokens import count
+
+SUMMARY = "session_summary"
+ROLLUP = "rollup"
+SOON = 100_000
+"""Microseconds after which a job is looked for that is placed in a transaction which is not committed yet."""
+
+
+class Following:
+    """Hooks of the store: see `Writing`."""
+
+    def __init__(self, closing: Closing) -> None:
+        self.closing = closing
+
+    # --- going -------------------------------------------------------------------------------------
+
+    def gone(self, w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
+        """Memories went, or messages that were in none."""
+        messages = [one.id for one in told if one.kind == "message"]
+        if messages:
+            held = messages_by_id(w.c, w.tenant, messages)
+            w.c.run("drop_messages", [w.tenant, json.dumps(list(held))])
+            self._measure(w, {row.session_id for row in held.values()})
+        now = now_micros()
+        for one in told:
+            if one.kind == SUMMARY and one.session_id is not None:
+                self._summary_gone(w, one, now)
+            elif one.kind == ROLLUP and one.channel_id is not None:
+                w.c.run("drop_rollup_of", [now, w.tenant, one.id])
+        return 0, 0
+
+    def _summary_gone(self, w: Writing, gone: Gone, now: int) -> None:
+        """Somebody deleted a summary: the session has none, and none is made before it changes or one is asked for."""
+        row = session_of(w.c, w.tenant, gone.session_id or "")
+        if row is None or row.summary_id != gone.id:
+            return
+        w.c.run("clear_summary", [w.tenant, row.id])
+        if row.status == "summarized":
+            set_session(w.c, row._replace(status="closed", pending=0, updated_at=now))
+        self._rollup_gone(w, row, now)
+
+    def _rollup_gone(self, w: Writing, row: SessionRow, now: int) -> None:
+        """Takes back the rollup that told of a session."""
+        if row.channel_id is None:
+            return
+        key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
+        rolled = w.c.one("rollup_memory", key)
+        stale(w, [row], now)
+        if rolled is not None and rolled[0] is not None:
+            w.remove(
+                [int(seq) for _, seq, _ in w.c.all("memories_by_id", [w.tenant, json.dumps([rolled[0]])])]
+            )
+
+    # --- changing ----------------------------------------------------------------------------------
+
+    def edited(self, w: Writing, before: Record, after: Record) -> None:
+        """The text of a memory became another."""
+        if before.kind != "message" or before.id != after.id:
+            return
+        row = messages_by_id(w.c, w.tenant, [after.id]).get(after.id)
+        if row is None:
+            return
+        told = row if after.kind != "message" else _changed(row, after)
+        if told != row:
+            write_message(w.c, told)
+            self._measure(w, {row.session_id})
+
+    # --- sessions ----------------------------------------------------------------------------------
+
+    def _measure(self, w: Writing, ids: Iterable[str]) -> None:
+        """Sessions some of whose messages went or changed: counted anew, without a summary, or gone when empty."""
+        now, changed = now_micros(), False
+        for row in sessions_by_id(w.c, w.tenant, ids).values():
+            withdraw(w, row, now)
+            changed |= self._measured(w, row, now)
+        if changed:
+            self.closing.place(w.c, {w.tenant})
+            self.closing.core.expect(now + SOON)
+
+    def _measured(self, w: Writing, row: SessionRow, now: int) -> bool:
+        """Whether the session is to be summarized anew."""
+        measures = w.c.one("measure_session", [w.tenant, row.id])
+        number, started, ended = measures or (0, None, None)
+        if not number:
+            w.c.run("drop_session", [w.tenant, row.id])
+            return False
+        spoke = w.c.all("speakers_of", [w.tenant, row.id])
+        open_ = row.status == "open"
+        pending = not open_ and self.closing.settings.summarize
+        fresh = row._replace(
+            rev=w.draw(1),
+            started_at=started,
+            ended_at=ended,
+            message_count=number,
+            due_at=cutting.due_at(ended, row.last_seen_at, self.closing.gap),
+            participants=compact_json(list(dict.fromkeys(name for name, _, _ in spoke))),
+            users=compact_json(list(dict.fromkeys(user for _, user, _ in spoke if user is not None))),
+            status="open" if open_ else "closed",
+            failure=None,
+            pending=int(pending),
+            attempts=0,
+            next_try_at=now,
+            updated_at=now,
+        )
+        set_session(w.c, fresh)
+        return pending
+
+
+def _changed(row: MessageRow, memory: Record) -> MessageRow:
+    """The message as the memory in which it is found has it now."""
+    metadata = json.loads(memory.metadata)
+    named = metadata.pop("speaker", None)
+    speaker = speaker_of(memory) if isinstance(named, str) and named else None
+    same = row.content == memory.content
+    return row._replace(
+        role=memory.role or row.role,
+        speaker=speaker,
+        content=memory.content,
+        tokens=row.tokens if same else count(memory.content),
+        metadata=compact_json(metadata),
+        occurred_at=memory.occurred_at,
+    )
+
+
+def write_message(c: Connection, row: MessageRow) -> None:
+    """Writes what may change of a message."""
+    c.run(
+        "set_message",
+        [
+            row.key, row.role, row.speaker, row.content, row.tokens, row.metadata, row.indexed, row.occurred_at,
+            row.tenant_id, row.id,
+        ],
+    )  # fmt: skip

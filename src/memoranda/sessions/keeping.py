@@ -1,0 +1,114 @@
+"""The summaries of sessions as memories: withdrawn with what they told, and put in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from memoranda.sessions.records import SessionRow, texts_of
+from memoranda.store.ids import new_id
+from memoranda.store.rows import Record, fetch_ids
+from memoranda.store.transaction import Writing
+from memoranda.store.validation import Draft
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+
+DAY = 86_400_000_000
+WEEK = 7 * DAY
+QUIET = 2_000_000
+"""For how long nothing of a week must change before its rollup is made again."""
+_MONDAY = 3
+"""Days since a Monday on the first day of 1970."""
+
+
+def week_of(moment: int) -> int:
+    """The first day, in days since 1970, of the ISO week (UTC) of a moment in microseconds."""
+    day = moment // DAY
+    return day - (day + _MONDAY) % 7
+
+
+def owner_of(row: SessionRow) -> str:
+    """Whose the week is that a session belongs to: of a session in which several users spoke the channel's, that of
+    nobody alone."""
+    return "" if len(texts_of(row.users)) > 1 else row.user_id or ""
+
+
+def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
+    """Summaries of sessions came, changed or went: the rollups of their weeks are to be made again, once a week is
+    over."""
+    weeks = {
+        (row.channel_id, owner_of(row), week_of(row.started_at)) for row in rows if row.channel_id is not None
+    }
+    for channel, owner, week in sorted(weeks):
+        w.c.run("stale_rollup", [w.tenant, channel, owner, week, max(now + QUIET, week * DAY + WEEK), now])
+
+
+def withdraw(w: Writing, row: SessionRow, now: int) -> None:
+    """Takes back the summary of a session, and the rollup that tells of it."""
+    if row.summary_id is None:
+        return
+    w.c.run("clear_summary", [w.tenant, row.id])
+    ids = [row.summary_id]
+    if row.channel_id is not None:
+        key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
+        rolled = w.c.one("rollup_memory", key)
+        if rolled is not None and rolled[0] is not None:
+            ids.append(rolled[0])
+    stale(w, [row], now)
+    held = fetch_ids(w.c, w.tenant, ids)
+    w.remove([memory.seq for memory in held.values()])
+
+
+def told_memory(
+    tenant: str,
+    kind: str,
+    content: str,
+    header: str,
+    *,
+    key: Sequence[Any],
+    user_id: str | None,
+    agent_id: str | None = None,
+    channel_id: str | None,
+    session_id: str | None = None,
+    source: str,
+    tags: Sequence[str],
+    metadata: dict[str, Any],
+    refs: Sequence[str],
+    occurred_at: int,
+    now: int,
+) -> Draft:
+    """A memory that this house made of others: `header` is embedded before its text, `key` makes it the only one."""
+    content_hash = digest(content)
+    row = Record(
+        tenant_id=tenant,
+        seq=0,
+        rev=0,
+        id=new_id("mem_"),
+        kind=kind,
+        content=content,
+        content_hash=content_hash,
+        dedup_key=digest(compact_json([kind, *key])),
+        user_id=user_id,
+        agent_id=agent_id,
+        channel_id=channel_id,
+        session_id=session_id,
+        role=None,
+        source=source,
+        tags=compact_json(tags),
+        metadata=compact_json(metadata),
+        importance=0,
+        confidence=1.0,
+        access_count=0,
+        last_accessed_at=None,
+        valid_from=None,
+        invalid_at=None,
+        superseded_by=None,
+        archived_at=None,
+        source_refs=compact_json(refs),
+        dated=1,
+        occurred_at=occurred_at,
+        created_at=now,
+        updated_at=now,
+        header=header,
+    )
+    return Draft(row, named=False)

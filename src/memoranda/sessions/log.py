@@ -1,0 +1,309 @@
+"""The message log: what was said goes in, its sessions are cut, and what may be found is found, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memoranda.errors import Conflict, NotFound
+from memoranda.sessions import cutting
+from memoranda.sessions.closing import Closing
+from memoranda.sessions.cutting import Cluster
+from memoranda.sessions.keeping import withdraw
+from memoranda.sessions.records import MessageRow, SessionRow, sees, session_of, set_session, texts_of
+from memoranda.sessions.values import EXTRACT_JOB, MODES, Mode
+from memoranda.store.transaction import Writing
+from memoranda.store.validation import Draft
+from memoranda.text.json import compact_json
+from memoranda.types import Subject
+
+
+@dataclass(slots=True)
+class Saying:
+    """A message that is to be kept: its row without a place, and the memory in which it is found, if it is."""
+
+    row: MessageRow
+    draft: Draft | None
+    named: bool
+    """Whether the caller gave it its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Messages that came together, for one session or one channel. `owner` is whose they are when the writer is bound
+    to a user: its sessions are cut for itself."""
+
+    subject: Subject
+    sayings: Sequence[Saying]
+    session_id: str | None
+    channel_id: str | None
+    owner: str | None
+    agent_id: str | None
+    extraction: Mode
+    now: int
+
+
+@dataclass(slots=True)
+class Kept:
+    """What became of messages: their rows, whether each is new; the sessions that were touched."""
+
+    rows: list[tuple[MessageRow, bool]] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    opened: int = 0
+    closed: int = 0
+    due_at: int = 0
+    woken: set[str] = field(default_factory=set)
+
+
+class Log:
+    """Writes messages of one transaction."""
+
+    def __init__(self, w: Writing, heard: Heard, closing: Closing) -> None:
+        self.w = w
+        self.heard = heard
+        self.closing = closing
+        self.settings = closing.settings
+        self.tenant = heard.subject.tenant_id
+        self.kept = Kept()
+        self._became: dict[str, str] = {}
+        """The sessions that went into another one, and which."""
+
+    def write(self) -> Kept:
+        """Keeps what is new of the messages.
+
+        Raises:
+            Conflict: an id already names another text.
+            NotFound: the session is another's.
+        """
+        heard, c = self.heard, self.w.c
+        first = self.w.draw(len(heard.sayings))  # whoever else writes waits from here on
+        known = self._known()
+        fresh: list[Saying] = []
+        for saying in heard.sayings:
+            if saying.row.key not in known:
+                saying = Saying(saying.row._replace(seq=first + len(fresh)), saying.draft, saying.named)
+                known[saying.row.key] = saying.row
+                fresh.append(saying)
+        if fresh:
+            fresh = self._placed(fresh)
+            c.load("messages", MessageRow._fields, [saying.row for saying in fresh])
+            found = [saying.draft for saying in fresh if saying.draft is not None]
+            if len(found) < len(fresh):
+                c.run("add_tenant", [self.tenant, heard.now])
+            self.w.insert(found)
+        new = {saying.row.key: saying.row for saying in fresh}
+        for saying in heard.sayings:
+            key = saying.row.key
+            self.kept.rows.append((new.get(key) or known[key], new.pop(key, None) is not None))
+        return self.kept
+
+    def _known(self) -> dict[str, MessageRow]:
+        """The messages that are there already, by key."""
+        keys = json.dumps([saying.row.key for saying in self.heard.sayings])
+        found = {
+            row[3]: MessageRow._make(row) for row in self.w.c.all("messages_by_key", [self.tenant, keys])
+        }
+        for saying in self.heard.sayings:
+            row = found.get(saying.row.key)
+            if row is None:
+                continue
+            session = session_of(self.w.c, self.tenant, row.session_id)
+            seen = session is None or sees(self.heard.subject, session)
+            if not seen or (saying.named and row.content != saying.row.content):
+                raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
+        return found
+
+    # --- sessions ----------------------------------------------------------------------------------
+
+    def _placed(self, fresh: Sequence[Saying]) -> list[Saying]:
+        """The messages with their sessions, which are written."""
+        placed: list[Saying] = [*fresh]
+        for cluster in self._clusters(fresh):
+            some = [fresh[place] for place in cluster.places]
+            id_ = self._session(cluster, some)
+            for place, saying in zip(cluster.places, some, strict=True):
+                placed[place] = Saying(saying.row._replace(session_id=id_), saying.draft, saying.named)
+        return [self._settled(saying) for saying in placed]
+
+    def _settled(self, saying: Saying) -> Saying:
+        id_ = saying.row.session_id
+        while id_ in self._became:
+            id_ = self._became[id_]
+        if saying.draft is not None:
+            saying.draft.row = saying.draft.row._replace(session_id=id_)
+        return Saying(saying.row._replace(session_id=id_), saying.draft, saying.named)
+
+    def _clusters(self, fresh: Sequence[Saying]) -> list[Cluster]:
+        times = [saying.row.occurred_at for saying in fresh]
+        whole = self.heard.session_id is not None or not self.settings.enabled
+        return cutting.clusters(times, cutting.FOREVER if whole else self.closing.gap)
+
+    def _session(self, cluster: Cluster, sayings: Sequence[Saying]) -> str:
+        """The id of the session to which these messages belong, which they have changed or begun."""
+        held = self._held(cluster)
+        row = self._begun(cluster) if not held else held[0]
+        joined = [saying.row for saying in sayings]
+        for other in held[1:]:
+            row = self._merged(row, other)
+        row = self._with(row, cluster, joined)
+        if held:
+            set_session(self.w.c, row)
+        else:
+            self.w.c.load("sessions", SessionRow._fields, [row])
+            self.kept.opened += 1
+            self._close_earlier(cluster)
+        if row.extraction == "eager" and EXTRACT_JOB in self.closing.jobs.handlers:
+            self.closing.jobs.place(
+                self.w.c, self.tenant, EXTRACT_JOB, {"session_id": row.id}, dedup_key=row.id
+            )
+            self.kept.woken.add(EXTRACT_JOB)
+        self.kept.sessions.append(row.id)
+        self.kept.due_at = min(self.kept.due_at or row.due_at, row.due_at)
+        return row.id
+
+    def _held(self, cluster: Cluster) -> list[SessionRow]:
+        """The sessions that are there to which the messages belong; several are to become one."""
+        heard, c = self.heard, self.w.c
+        if heard.session_id is not None:
+            row = session_of(c, self.tenant, heard.session_id)
+            if row is None:
+                return []
+            if not sees(heard.subject, row):
+                raise NotFound(f"no session {heard.session_id!r}")
+            if not row.named:
+                raise Conflict(
+                    f"session_id: {row.id!r} was cut out of channel {row.channel_id!r}; send the channel_id"
+                )
+            return [row]
+        if not self.settings.enabled:
+            last = self._before(cutting.FOREVER)
+            return [last] if last is not None and last.status == "open" else []
+        found: list[SessionRow] = []
+        since = cluster.started_at - self.closing.gap
+        while True:
+            values = [self.tenant, heard.channel_id, since, self._private, heard.owner]
+            rows = [SessionRow._make(row) for row in c.all("sessions_near", values)]
+            found += rows
+            if len(rows) < 4 or rows[-1].started_at > cluster.ended_at + self.closing.gap:
+                return cutting.near(cluster, found, self.closing.gap)
+            since = rows[-1].ended_at + 1
+
+    @property
+    def _private(self) -> int:
+        return int(self.heard.owner is not None)
+
+    def _before(self, moment: int) -> SessionRow | None:
+        values = [self.tenant, self.heard.channel_id, moment, self._private, self.heard.owner]
+        row = self.w.c.one("session_before", values)
+        return None if row is None else SessionRow._make(row)
+
+    def _close_earlier(self, cluster: Cluster) -> None:
+        """What was said before the silence is a session of the past now."""
+        if self.heard.session_id is not None or not self.settings.enabled:
+            return
+        row = self._before(cluster.started_at - self.closing.gap)
+        if row is not None and row.status == "open":
+            self.kept.woken |= self.closing.close(self.w.c, [row], self.heard.now)
+            self.kept.closed += 1
+
+    def _begun(self, cluster: Cluster) -> SessionRow:
+        heard = self.heard
+        seq = self.w.draw(1)
+        return SessionRow(
+            tenant_id=self.tenant,
+            id=heard.session_id or f"ses_{heard.now:013x}{seq:012x}",
+            seq=seq,
+            rev=seq,
+            named=int(heard.session_id is not None),
+            private=self._private,
+            channel_id=heard.channel_id,
+            user_id=heard.owner,
+            agent_id=heard.agent_id,
+            metadata="{}",
+            started_at=cluster.started_at,
+            ended_at=cluster.ended_at,
+            last_seen_at=0,
+            due_at=0,
+            message_count=0,
+            participants="[]",
+            users="[]",
+            status="open",
+            summary=None,
+            topics="[]",
+            decisions="[]",
+            open_questions="[]",
+            action_items="[]",
+            entities="[]",
+            summary_id=None,
+            summary_model=None,
+            summary_version=None,
+            summary_created_at=None,
+            summary_rev=None,
+            failure=None,
+            pending=0,
+            attempts=0,
+            next_try_at=0,
+            extraction="off",
+            facts_seq=0,
+            facts_rev=0,
+            facts_failure=None,
+            facts_attempts=0,
+            facts_next_try_at=0,
+            created_at=heard.now,
+            updated_at=heard.now,
+        )
+
+    def _with(self, row: SessionRow, cluster: Cluster, joined: Sequence[MessageRow]) -> SessionRow:
+        """The session with messages that were added to it: it is open."""
+        heard = self.heard
+        ended = max(row.ended_at, cluster.ended_at)
+        owner = row.user_id or next((one.user_id for one in joined if one.user_id is not None), None)
+        return row._replace(
+            rev=self.w.draw(1),
+            channel_id=row.channel_id or heard.channel_id,
+            user_id=owner,
+            agent_id=row.agent_id or heard.agent_id,
+            started_at=min(row.started_at, cluster.started_at),
+            ended_at=ended,
+            last_seen_at=heard.now,
+            due_at=cutting.due_at(ended, heard.now, self.closing.gap),
+            message_count=row.message_count + len(joined),
+            participants=_joined(row.participants, [one.name for one in joined]),
+            users=_joined(row.users, [one.user_id for one in joined if one.user_id is not None]),
+            status="open",
+            failure=None,
+            pending=0,
+            attempts=0,
+            next_try_at=0,
+            extraction=max(row.extraction, heard.extraction, key=MODES.index),
+            updated_at=heard.now,
+        )
+
+    def _merged(self, row: SessionRow, other: SessionRow) -> SessionRow:
+        """One session of two, which a message between them has brought together; `other` goes."""
+        w = self.w
+        seqs = [int(seq) for (seq,) in w.c.all("seqs_of_messages", [self.tenant, other.id])]
+        w.c.run("move_messages", [row.id, self.tenant, other.id])
+        w.mark(seqs, lambda memory: memory._replace(session_id=row.id))
+        withdraw(w, other, self.heard.now)
+        self._became[other.id] = row.id
+        w.c.run("drop_session", [self.tenant, other.id])
+        return row._replace(
+            user_id=row.user_id or other.user_id,
+            agent_id=row.agent_id or other.agent_id,
+            started_at=min(row.started_at, other.started_at),
+            ended_at=max(row.ended_at, other.ended_at),
+            message_count=row.message_count + other.message_count,
+            participants=_joined(row.participants, texts_of(other.participants)),
+            users=_joined(row.users, texts_of(other.users)),
+            extraction=max(row.extraction, other.extraction, key=MODES.index),
+            facts_seq=min(row.facts_seq, other.facts_seq),
+        )
+
+
+def _joined(held: str, more: Sequence[str]) -> str:
+    """A list of strings with more of them, each once."""
+    there = texts_of(held)
+    fresh = [name for name in dict.fromkeys(more) if name not in there]
+    return compact_json([*there, *fresh]) if fresh else held

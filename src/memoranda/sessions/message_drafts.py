@@ -1,0 +1,133 @@
+"""From what a caller hands in to messages that can be kept: checked, counted, and told which of them are found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memoranda.config.sections import Facts
+from memoranda.config.sections import Sessions as Settings
+from memoranda.errors import InvalidInput
+from memoranda.sessions.log import Saying
+from memoranda.sessions.records import MessageRow
+from memoranda.sessions.values import Around, NewMessage, extraction_mode
+from memoranda.store.access import sees_all
+from memoranda.store.ids import new_id
+from memoranda.store.rows import Record
+from memoranda.store.validation import Bounds, Draft, check_name, draft
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.text.tokens import count
+from memoranda.types import NewMemory, Subject
+
+SOURCE = "message"
+"""The source of the memories in which messages are found."""
+
+
+class Place:
+    """Where messages belong, for whom they are kept, and what holds for all of them."""
+
+    def __init__(self, subject: Subject, around: Around, facts: Facts) -> None:
+        self.subject = subject
+        self.session_id = around.get("session_id")
+        self.channel_id = around.get("channel_id")
+        self.agent_id = around.get("agent_id")
+        self.user_id = around.get("user_id", msgspec.UNSET)
+        self.response_id = around.get("response_id")
+        self.extraction = extraction_mode(facts, around.get("extraction"))
+        for name in ("session_id", "channel_id", "agent_id"):
+            check_name(getattr(self, name), name)
+        if self.session_id is None and self.channel_id is None:
+            raise InvalidInput("channel_id", "name the channel it was said in, or a session_id")
+
+    def key(self, row: Record, new: NewMessage, speaker: str | None) -> str:
+        """What makes two messages the same one: the id they were given; else where, by whom and when it was said, where
+        the time was told; else nothing does."""
+        if new.id is not None:
+            return digest(compact_json(["id", new.id]))
+        if new.occurred_at is None:
+            return digest(compact_json(["new", row.id]))
+        place = ["session", self.session_id] if self.session_id is not None else ["channel", self.channel_id]
+        said = [*place, row.user_id, self.owner(row.user_id), row.role, speaker, row.occurred_at]
+        return digest(compact_json(said), row.content_hash)
+
+    def owner(self, user_id: str | None) -> str | None:
+        """For whom alone a channel's sessions are cut: a writer that is bound to a user, and what is its own."""
+        return None if sees_all(self.subject) else user_id
+
+
+def sayings(
+    new: Sequence[NewMessage], place: Place, now: int, settings: Settings, bounds: Bounds
+) -> list[Saying]:
+    """The messages as they can be kept. Tokens are counted: not for the event loop, if they are many.
+
+    Raises:
+        InvalidInput: names the message by its place (`[3].role`), the field and the fix.
+    """
+    return [
+        _saying(one, place, now, settings, bounds, f"[{i}]." if len(new) > 1 else "")
+        for i, one in enumerate(new)
+    ]
+
+
+def _saying(
+    new: NewMessage, place: Place, now: int, settings: Settings, bounds: Bounds, where: str
+) -> Saying:
+    check_name(new.speaker, f"{where}speaker")
+    made = draft(_memory(new, place), place.subject, now, bounds, where)
+    key = place.key(made.row, new, new.speaker)
+    if made.row.role is None:
+        raise InvalidInput(f"{where}role", "must be a string that is not empty: user, assistant, tool, ...")
+    made = found_as(made, key)
+    row = made.row
+    message = MessageRow(
+        tenant_id=row.tenant_id,
+        seq=0,
+        id=row.id,
+        key=key,
+        session_id="",
+        channel_id=place.channel_id,
+        user_id=row.user_id,
+        agent_id=place.agent_id,
+        role=made.row.role or "",
+        speaker=new.speaker,
+        content=row.content,
+        tokens=count(row.content),
+        metadata=compact_json(new.metadata) if new.metadata else "{}",
+        response_id=place.response_id,
+        indexed=int(found(row.role or "", row.content, settings)),
+        extract=int(place.extraction != "off"),
+        occurred_at=row.occurred_at,
+        created_at=now,
+    )
+    return Saying(message, made if message.indexed else None, new.id is not None)
+
+
+def _memory(new: NewMessage, place: Place) -> NewMemory:
+    metadata = new.metadata if new.speaker is None else {**new.metadata, "speaker": new.speaker}
+    return NewMemory(
+        content=new.content,
+        id=new_id("msg_") if new.id is None else new.id,
+        kind="message",
+        user_id=place.user_id if isinstance(new.user_id, msgspec.UnsetType) else new.user_id,
+        agent_id=place.agent_id,
+        channel_id=place.channel_id,
+        role=new.role,
+        source=SOURCE,
+        metadata=metadata,
+        occurred_at=new.occurred_at,
+    )
+
+
+def found_as(made: Draft, key: str) -> Draft:
+    """The memory of a message: its date is known, and the same text said twice is two memories."""
+    made.row = made.row._replace(dated=1, dedup_key=digest(compact_json(["message", key])))
+    return made
+
+
+def found(role: str, content: str, settings: Settings) -> bool:
+    """Whether a search is to find a message."""
+    long_enough = len(content) >= settings.min_length
+    short_enough = not settings.max_length or len(content) <= settings.max_length
+    return settings.index_messages and role in settings.roles and long_enough and short_enough

@@ -1,0 +1,351 @@
+"""What is said and its sessions as rows and as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memoranda.clock import moment
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.sessions.values import Message, Session
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import sees_all
+from memoranda.store.ids import nameable
+from memoranda.text.json import compact_json
+from memoranda.types import Subject
+
+ENOUGH = 1_000
+"""Messages of a session that are read at once."""
+
+
+class MessageRow(NamedTuple):
+    """One row of `messages`. Times are microseconds since 1970."""
+
+    tenant_id: str
+    seq: int
+    id: str
+    key: str
+    session_id: str
+    channel_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    role: str
+    speaker: str | None
+    content: str
+    tokens: int
+    metadata: str
+    response_id: str | None
+    indexed: int
+    extract: int
+    occurred_at: int
+    created_at: int
+
+    @property
+    def name(self) -> str:
+        """Who said it, as far as it is known."""
+        return self.speaker or self.user_id or self.role
+
+
+class SessionRow(NamedTuple):
+    """One row of `sessions`. Lists are JSON, times microseconds since 1970."""
+
+    tenant_id: str
+    id: str
+    seq: int
+    rev: int
+    named: int
+    private: int
+    channel_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    metadata: str
+    started_at: int
+    ended_at: int
+    last_seen_at: int
+    due_at: int
+    message_count: int
+    participants: str
+    users: str
+    status: str
+    summary: str | None
+    topics: str
+    decisions: str
+    open_questions: str
+    action_items: str
+    entities: str
+    summary_id: str | None
+    summary_model: str | None
+    summary_version: int | None
+    summary_created_at: int | None
+    summary_rev: int | None
+    failure: str | None
+    pending: int
+    attempts: int
+    next_try_at: int
+    extraction: str
+    facts_seq: int
+    facts_rev: int
+    facts_failure: str | None
+    facts_attempts: int
+    facts_next_try_at: int
+    created_at: int
+    updated_at: int
+
+
+LISTS = ("topics", "decisions", "open_questions", "action_items", "entities")
+_MESSAGES = f"SELECT {', '.join('m.' + name for name in MessageRow._fields)} FROM messages m"
+_SESSIONS = f"SELECT {', '.join('s.' + name for name in SessionRow._fields)} FROM sessions s"
+
+
+def texts_of(held: str) -> list[str]:
+    """A list of strings as rows hold it."""
+    return [] if held == "[]" else list(msgspec.json.decode(held))
+
+
+def to_message(row: MessageRow) -> Message:
+    """The message as the caller sees it."""
+    return Message(
+        id=row.id,
+        session_id=row.session_id,
+        channel_id=row.channel_id,
+        user_id=row.user_id,
+        agent_id=row.agent_id,
+        role=row.role,
+        speaker=row.speaker,
+        content=row.content,
+        tokens=row.tokens,
+        metadata={} if row.metadata == "{}" else msgspec.json.decode(row.metadata),
+        response_id=row.response_id,
+        indexed=bool(row.indexed),
+        occurred_at=moment(row.occurred_at),
+        created_at=moment(row.created_at),
+    )
+
+
+def to_session(row: SessionRow) -> Session:
+    """The session as the caller sees it."""
+    made = row.summary_created_at
+    return Session(
+        id=row.id,
+        named=bool(row.named),
+        channel_id=row.channel_id,
+        user_id=row.user_id,
+        agent_id=row.agent_id,
+        metadata=msgspec.json.decode(row.metadata),
+        started_at=moment(row.started_at),
+        ended_at=moment(row.ended_at),
+        message_count=row.message_count,
+        participants=texts_of(row.participants),
+        status=row.status,  # type: ignore[arg-type]
+        summary=row.summary,
+        topics=texts_of(row.topics),
+        decisions=texts_of(row.decisions),
+        open_questions=texts_of(row.open_questions),
+        action_items=texts_of(row.action_items),
+        entities=texts_of(row.entities),
+        summary_id=row.summary_id,
+        summary_model=row.summary_model,
+        summary_version=row.summary_version,
+        summary_created_at=None if made is None else moment(made),
+        failure=row.failure,
+        attempts=row.attempts,
+        extraction=row.extraction,  # type: ignore[arg-type]
+        facts_failure=row.facts_failure,
+        created_at=moment(row.created_at),
+        updated_at=moment(row.updated_at),
+    )
+
+
+# --- messages --------------------------------------------------------------------------------------
+
+
+def messages_by_id(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, MessageRow]:
+    """The messages of these ids that are there, by id."""
+    listed = json.dumps([id_ for id_ in ids if nameable(id_)])
+    return {row[2]: MessageRow._make(row) for row in c.all("messages_by_id", [tenant, listed])}
+
+
+def messages_of(
+    c: Connection, tenant: str, session_id: str, first: int = ENOUGH, last: int = 0
+) -> list[MessageRow]:
+    """What was said in a session, in order: of a long one its `first` and its `last` messages."""
+    rows = [MessageRow._make(row) for row in c.all("first_messages", [tenant, session_id, first])]
+    if len(rows) < first or not last:
+        return rows
+    ends = [MessageRow._make(row) for row in c.all("last_messages", [tenant, session_id, last])]
+    there = {row.seq for row in rows}
+    return rows + [row for row in reversed(ends) if row.seq not in there]
+
+
+def messages_to_learn_from(
+    c: Connection, tenant: str, session_id: str, after: int = 0, limit: int = ENOUGH
+) -> list[MessageRow]:
+    """The messages of a session from which facts may be taken, in the order in which they came, beginning after the
+    one at `after`."""
+    values = [tenant, session_id, after, limit]
+    return [MessageRow._make(row) for row in c.all("messages_to_learn_from", values)]
+
+
+def message_page(
+    c: Connection,
+    tenant: str,
+    session_id: str,
+    *,
+    limit: int,
+    cursor: MessageRow | None,
+    backwards: bool,
+    descending: bool,
+) -> tuple[list[MessageRow], bool]:
+    """The next `limit` messages of a session in the order in which they were said, and whether there are more."""
+    down = descending != backwards
+    beyond = "" if cursor is None else f" AND (m.occurred_at, m.seq) {'<' if down else '>'} (?, ?)"
+    values: list[Any] = [tenant, session_id]
+    values += [] if cursor is None else [cursor.occurred_at, cursor.seq]
+    way = "DESC" if down else "ASC"
+    rows = c.select(
+        f"{_MESSAGES} WHERE m.tenant_id = ? AND m.session_id = ?{beyond}"
+        f" ORDER BY m.occurred_at {way}, m.seq {way} LIMIT ?",
+        [*values, limit + 1],
+    )
+    kept = rows[:limit][::-1] if backwards else rows[:limit]
+    return [MessageRow._make(row) for row in kept], len(rows) > limit
+
+
+# --- sessions --------------------------------------------------------------------------------------
+
+
+def session_of(c: Connection, tenant: str, id_: str) -> SessionRow | None:
+    """The session of this id, whoever may see it."""
+    row = c.one("get_session", [tenant, id_]) if nameable(id_) else None
+    return None if row is None else SessionRow._make(row)
+
+
+def sessions_by_id(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, SessionRow]:
+    """The sessions of these ids that are there, by id."""
+    listed = json.dumps([id_ for id_ in ids if nameable(id_)])
+    return {row[1]: SessionRow._make(row) for row in c.all("sessions_by_id", [tenant, listed])}
+
+
+def sees(subject: Subject, row: SessionRow) -> bool:
+    """Whether a session of the subject's tenant is its own, nobody's, or one in which it has spoken."""
+    if sees_all(subject) or row.user_id is None or row.user_id == subject.user_id:
+        return True
+    return subject.user_id in texts_of(row.users)
+
+
+def session_seen(c: Connection, subject: Subject, id_: str) -> SessionRow:
+    """A session that the subject may see.
+
+    Raises:
+        NotFound: there is none for this subject.
+    """
+    row = session_of(c, subject.tenant_id, id_)
+    if row is None or not sees(subject, row):
+        raise NotFound(f"no session {id_!r}")
+    return row
+
+
+def message_seen(c: Connection, subject: Subject, session_id: str, id_: str) -> MessageRow:
+    """A message of a session that the subject may see.
+
+    Raises:
+        NotFound: there is none for this subject.
+    """
+    session_seen(c, subject, session_id)
+    row = messages_by_id(c, subject.tenant_id, [id_]).get(id_)
+    if row is None or row.session_id != session_id:
+        raise NotFound(f"no message {id_!r} in session {session_id!r}")
+    return row
+
+
+def _names(column: str) -> str:
+    """A condition: the JSON list of strings in `column` has one. Takes it twice, as `_in_list` writes it."""
+    return f"(replace(s.{column}, ?, '') <> s.{column} OR replace(s.{column}, ?, '') <> s.{column})"
+
+
+def _in_list(name: str) -> list[str]:
+    """How a list of strings shows that it has this one: it is its first, or follows another."""
+    return [f"[{compact_json(name)}", f",{compact_json(name)}"]
+
+
+class Wanted(msgspec.Struct, kw_only=True):
+    """Which sessions a listing is of; times are microseconds since 1970."""
+
+    channel_id: str | None = None
+    status: Sequence[str] = ()
+    participant: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def session_condition(subject: Subject, wanted: Wanted) -> tuple[str, list[Any]]:
+    """The sessions that are wanted and that a subject sees, as SQL over `sessions s`."""
+    parts: list[str] = ["s.tenant_id = ?"]
+    values: list[Any] = [subject.tenant_id]
+    if not sees_all(subject):
+        parts.append(f"(s.user_id IS NULL OR s.user_id = ? OR {_names('users')})")
+        values += [subject.user_id, *_in_list(subject.user_id or "")]
+    if wanted.channel_id is not None:
+        parts.append("s.channel_id = ?")
+        values.append(wanted.channel_id)
+    if wanted.status:
+        parts.append(f"s.status IN ({', '.join('?' * len(wanted.status))})")
+        values += wanted.status
+    if wanted.participant is not None:
+        parts.append(f"({_names('participants')} OR {_names('users')})")
+        values += _in_list(wanted.participant) * 2
+    if wanted.since is not None:
+        parts.append("s.ended_at >= ?")
+        values.append(wanted.since)
+    if wanted.until is not None:
+        parts.append("s.started_at < ?")
+        values.append(wanted.until)
+    return " AND ".join(parts), values
+
+
+def session_page(
+    c: Connection,
+    subject: Subject,
+    wanted: Wanted,
+    *,
+    limit: int,
+    cursor: SessionRow | None,
+    backwards: bool,
+    descending: bool,
+) -> tuple[list[SessionRow], bool]:
+    """The next `limit` sessions in the order in which they were begun, and whether there are more."""
+    where, values = session_condition(subject, wanted)
+    down = descending != backwards
+    if cursor is not None:
+        where += f" AND s.seq {'<' if down else '>'} ?"
+        values.append(cursor.seq)
+    rows = c.select(
+        f"{_SESSIONS} WHERE {where} ORDER BY s.seq {'DESC' if down else 'ASC'} LIMIT ?", [*values, limit + 1]
+    )
+    kept = rows[:limit][::-1] if backwards else rows[:limit]
+    return [SessionRow._make(row) for row in kept], len(rows) > limit
+
+
+def set_session(c: Connection, row: SessionRow) -> None:
+    """Writes what changes of a session as messages come and go."""
+    c.run(
+        "set_session",
+        [
+            row.rev, row.channel_id, row.user_id, row.agent_id, row.started_at, row.ended_at, row.last_seen_at,
+            row.due_at, row.message_count, row.participants, row.users, row.status, row.failure, row.pending,
+            row.attempts, row.next_try_at, row.extraction, row.facts_seq, row.updated_at, row.tenant_id, row.id,
+        ],
+    )  # fmt: skip
+
+
+def check_cursor(name: str, cursor: str, row: object | None) -> None:
+    """Refuses a cursor that names nothing.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    if row is None:
+        raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")

@@ -1,0 +1,149 @@
+"""The weeks of a channel: one summary of its sessions' summaries, made when the week is over, again when it changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memoranda.clock import now_micros
+from memoranda.errors import ModelError, SpendingLimit
+from memoranda.sessions.digests import Digest
+from memoranda.sessions.headers import week_header, week_name
+from memoranda.sessions.keeping import DAY, WEEK, told_memory
+from memoranda.sessions.records import SessionRow, texts_of
+from memoranda.sessions.summarizer import Telling
+from memoranda.store.core import Core
+from memoranda.store.jobs import SECOND, Run, backoff
+from memoranda.store.rows import fetch_ids
+from memoranda.store.transaction import Writing
+from memoranda.store.validation import Draft
+
+log = logging.getLogger("memoranda.sessions")
+STEP = 32
+LEAST = 2
+"""Summaries of a week that make a rollup: one alone says it all."""
+MOST = 200
+"""Sessions of a week that are told of."""
+AGAIN = 60.0
+"""Seconds after which a rollup that failed is tried again; twice as many after each failure, up to a day."""
+LONGEST = 24 * 3600.0
+SOURCE = "rollup"
+
+
+class Week(NamedTuple):
+    """A rollup that is to be made; `week` is its first day, in days since 1970."""
+
+    channel_id: str
+    owner: str
+    week: int
+    memory_id: str | None
+    attempts: int
+    updated_at: int
+
+
+class Rolling:
+    """Makes the rollups of a tenant that are due."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    async def work(self, run: Run, telling: Telling) -> int:
+        """Makes all that are due; how many were made."""
+        made = 0
+        while weeks := await self._due(run.tenant):
+            for week in weeks:
+                made += await self._one(run.tenant, week, telling)
+            await run.report(run.done + len(weeks))
+        return made
+
+    async def _due(self, tenant: str) -> list[Week]:
+        values = [tenant, now_micros(), STEP]
+        rows = await self.core.threads.run(
+            self.core.store.db.read, lambda c: c.all("rollups_due", values), tenant
+        )
+        return [Week._make(row) for row in rows]
+
+    async def _one(self, tenant: str, week: Week, telling: Telling) -> bool:
+        start = week.week * DAY
+        values = [tenant, week.channel_id, week.owner, start, start + WEEK, MOST]
+        found = await self.core.threads.run(
+            self.core.store.db.read, lambda c: c.all("sessions_of_week", values), tenant
+        )
+        rows = [SessionRow._make(row) for row in found]
+        digest = None
+        if len(rows) >= LEAST and hearers(rows) != []:
+            try:
+                digest = await telling.of_week(
+                    week_header(week.channel_id, week.week, _names(rows), ()), rows
+                )
+            except (ModelError, SpendingLimit) as exc:
+                await self._failed(tenant, week, exc)
+                return False
+        await self.core.threads.result(
+            self.core.store.transact(tenant, lambda w: _keep(w, week, rows, digest, self._version))
+        )
+        self.core.tally["session_rollups.created"] += digest is not None
+        return digest is not None
+
+    @property
+    def _version(self) -> int:
+        return self.core.config.sessions.summary_version
+
+    async def _failed(self, tenant: str, week: Week, exc: Exception) -> None:
+        again = now_micros() + int(backoff(week.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
+        values = [str(exc)[:500], again, tenant, week.channel_id, week.owner, week.week]
+        self.core.tally["session_rollups.failed"] += 1
+        log.warning("the week of a channel is not summarized yet: %s", type(exc).__name__)
+        await self.core.threads.result(
+            self.core.store.db.write(lambda c: c.run("fail_rollup", values), tenant=tenant)
+        )
+        self.core.expect(again)
+
+
+def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | None, version: int) -> None:
+    """Writes a rollup and its memory, unless one of its sessions has changed meanwhile; an earlier memory goes."""
+    w.draw(1)
+    now = now_micros()
+    made = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now)
+    key = [w.tenant, week.channel_id, week.owner, week.week]
+    held = w.c.one("rollup_memory", key)
+    number = len(rows) if made is not None else 0
+    values = [None if made is None else made.row.id, version, number, now, *key, week.updated_at]
+    if not w.c.run("set_rollup", values):
+        return
+    if held is not None and held[0] is not None:
+        w.remove([memory.seq for memory in fetch_ids(w.c, w.tenant, [held[0]]).values()])
+    if made is not None:
+        w.insert([made])
+
+
+def rollup_memory(tenant: str, week: Week, rows: Sequence[SessionRow], digest: Digest, now: int) -> Draft:
+    """A channel's week as a memory."""
+    ids = [row.id for row in rows]
+    return told_memory(
+        tenant,
+        "rollup",
+        digest.flat(),
+        week_header(week.channel_id, week.week, _names(rows), digest.topics),
+        key=[week.channel_id, week.owner, week.week],
+        user_id=week.owner or next(iter(hearers(rows) or ()), None),
+        channel_id=week.channel_id,
+        source=SOURCE,
+        tags=digest.topics,
+        metadata={"week": week_name(week.week), "sessions": len(ids)},
+        refs=ids,
+        occurred_at=max(row.ended_at for row in rows),
+        now=now,
+    )
+
+
+def hearers(rows: Sequence[SessionRow]) -> list[str] | None:
+    """The users who took part in all the sessions in which users spoke: nobody is told of a session that they were not
+    in. None where no user spoke: it is everybody's."""
+    spoke = [texts_of(row.users) for row in rows if row.users != "[]"]
+    return [user for user in spoke[0] if all(user in users for users in spoke)] if spoke else None
+
+
+def _names(rows: Sequence[SessionRow]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in texts_of(row.participants)))

@@ -1,0 +1,338 @@
+"""The verbs of sessions: observe what is said, look at it, close, summarize, change and delete it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.clock import now_micros
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.sessions import records
+from memoranda.sessions.closing import SUMMARIZE_JOB, Closing
+from memoranda.sessions.editing import remove_messages, rewritten
+from memoranda.sessions.message_drafts import Place, sayings
+from memoranda.sessions.pending_write import Ready, changed
+from memoranda.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
+from memoranda.sessions.summarizing import Summarizing
+from memoranda.sessions.values import (
+    STATUSES,
+    Around,
+    Message,
+    MessagePage,
+    NewMessage,
+    Observed,
+    Session,
+    SessionPage,
+)
+from memoranda.storage.sql.base import Connection
+from memoranda.store.access import must_write, sees_all
+from memoranda.store.core import Core
+from memoranda.store.paging import check_page
+from memoranda.store.transaction import Writing
+from memoranda.store.validation import time_of
+from memoranda.types import Subject
+from memoranda.validation import convert
+
+T = TypeVar("T")
+Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
+MAX_PAGE = 1_000
+SHORT = 4_000
+"""Characters whose tokens are counted where requests are answered; more go to a thread."""
+STEP = 500
+"""Messages that are deleted in one transaction."""
+
+
+class Sessions:
+    """The sessions of one subject, and what is said in them. Another's is one that does not exist."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+        self._tenant = subject.tenant_id
+
+    # --- observing ---------------------------------------------------------------------------------
+
+    async def observe(
+        self,
+        messages: Said,
+        *,
+        session_id: str | None = None,
+        channel_id: str | None = None,
+        user_id: str | None | msgspec.UnsetType = msgspec.UNSET,
+        agent_id: str | None = None,
+        extraction: bool | None = None,
+        response_id: str | None = None,
+    ) -> list[Observed]:
+        """Keeps what was said, in order; its words are found on return, its vector follows. No model is asked.
+
+        With `session_id` it all belongs to that session; with `channel_id` alone sessions are cut where the channel was
+        silent. `user_id` holds for messages that do not name one. `extraction` says whether facts are taken out of it
+        (None: as configured). Nothing is kept when one of the messages is wrong; more than the configured batch size
+        are kept in several steps.
+
+        Raises:
+            InvalidInput: names the message by its place, the field and the fix.
+            Conflict: an id already names another text, or the session was cut out of a channel.
+            NotFound: the session is another's.
+        """
+        ready = await self.prepare(
+            messages, session_id=session_id, channel_id=channel_id, user_id=user_id, agent_id=agent_id,
+            extraction=extraction, response_id=response_id,
+        )  # fmt: skip
+        kept: list[Observed] = []
+        for some in ready.steps(self._core.config.sessions.batch_size):
+            kept += some.told(await changed(self._core, self._tenant, some.write, some.woken))
+        return kept
+
+    async def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:
+        """What `observe` keeps, checked and counted, to be written in a transaction together with something else.
+        Errors as `observe`, but for what only the transaction can tell."""
+        must_write(self.subject)
+        new = self._taken(messages)
+        asked = Place(self.subject, place, self._core.config.facts)
+        self._may_own(asked.user_id, "user_id")
+        for i, one in enumerate(new):
+            self._may_own(one.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
+        now, bounds, settings = now_micros(), self._core.ingest.bounds, self._core.config.sessions
+        if Sessions._counting and sum(len(one.content) for one in new) <= SHORT:
+            held = sayings(new, asked, now, settings, bounds)
+        else:
+            held = await self._core.threads.run(sayings, new, asked, now, settings, bounds)
+            Sessions._counting = True
+        return Ready(self._core, asked, held, now)
+
+    _counting = False
+    """Whether what counts tokens is at hand: reading it takes about a second, once a process."""
+
+    def _taken(self, messages: Any) -> list[NewMessage]:
+        if isinstance(messages, str | NewMessage | Mapping):
+            messages = [messages]
+        items = [
+            one
+            if isinstance(one, NewMessage)
+            else convert({"content": one} if isinstance(one, str) else one, NewMessage, f"[{i}]")
+            for i, one in enumerate(messages)
+        ]
+        if not items:
+            raise InvalidInput("messages", "must hold at least one message")
+        if len(items) > self._core.max_batch:
+            raise InvalidInput("messages", f"holds {len(items)}, at most {self._core.max_batch} go together")
+        return items
+
+    def _may_own(self, user: Any, where: str) -> None:
+        free = sees_all(self.subject) or not isinstance(user, str) or user == self.subject.user_id
+        if not free:
+            raise Forbidden(f"{where}: this key writes as {self.subject.user_id!r} or for nobody (null)")
+
+    # --- looking -----------------------------------------------------------------------------------
+
+    async def get(self, id: str) -> Session:
+        """One session.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+        return to_session(await self._read(lambda c: records.session_seen(c, self.subject, id)))
+
+    async def list(
+        self,
+        *,
+        channel_id: str | None = None,
+        status: str | Sequence[str] | None = None,
+        participant: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+    ) -> SessionPage:
+        """One page of sessions in the order in which they were begun, newest first unless `order` is `asc`: those of a
+        channel, of a status, in which somebody spoke, that reach beyond `since` and began before `until`.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no session.
+        """
+        check_page(limit, order, MAX_PAGE)
+        _one_way(after, before)
+        wanted = Wanted(
+            channel_id=channel_id,
+            status=_statuses(status),
+            participant=participant,
+            since=None if since is None else time_of(since, "since"),
+            until=None if until is None else time_of(until, "until"),
+        )
+
+        def read(c: Connection) -> SessionPage:
+            cursor = None
+            if (named := after or before) is not None:
+                cursor = records.session_of(c, self._tenant, named)
+                cursor = cursor if cursor is not None and records.sees(self.subject, cursor) else None
+                records.check_cursor("after" if after else "before", named, cursor)
+            rows, more = records.session_page(
+                c, self.subject, wanted,
+                limit=limit, cursor=cursor, backwards=before is not None, descending=order == "desc",
+            )  # fmt: skip
+            return SessionPage(
+                data=[to_session(row) for row in rows],
+                first_id=rows[0].id if rows else None,
+                last_id=rows[-1].id if rows else None,
+                has_more=more,
+            )
+
+        return await self._read(read)
+
+    async def messages(
+        self,
+        id: str,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "asc",
+    ) -> MessagePage:
+        """One page of what was said in a session, in the order in which it was said.
+
+        Raises:
+            NotFound: no such session for this subject.
+            InvalidInput: a field is wrong, or the cursor names no message of it.
+        """
+        check_page(limit, order, MAX_PAGE)
+        _one_way(after, before)
+
+        def read(c: Connection) -> MessagePage:
+            records.session_seen(c, self.subject, id)
+            cursor = None
+            if (named := after or before) is not None:
+                cursor = records.messages_by_id(c, self._tenant, [named]).get(named)
+                cursor = cursor if cursor is not None and cursor.session_id == id else None
+                records.check_cursor("after" if after else "before", named, cursor)
+            rows, more = records.message_page(
+                c, self._tenant, id,
+                limit=limit, cursor=cursor, backwards=before is not None, descending=order == "desc",
+            )  # fmt: skip
+            return MessagePage(
+                data=[to_message(row) for row in rows],
+                first_id=rows[0].id if rows else None,
+                last_id=rows[-1].id if rows else None,
+                has_more=more,
+            )
+
+        return await self._read(read)
+
+    # --- changing ----------------------------------------------------------------------------------
+
+    async def close(self, id: str) -> Session:
+        """Closes a session that is open; what follows from it (its summary, facts) is made soon.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+        must_write(self.subject)
+        closing = Closing(self._core)
+
+        def work(w: Writing) -> tuple[SessionRow, set[str]]:
+            now = w.draw(1) and now_micros()
+            row = records.session_seen(w.c, self.subject, id)
+            kinds = closing.close(w.c, [row], now)
+            return records.session_seen(w.c, self.subject, id), kinds
+
+        row, _ = await self._change(work, lambda done: done[1])
+        return to_session(row)
+
+    async def summarize(self, id: str) -> Session:
+        """Makes the summary of a session now, of an open or a small one too.
+
+        Raises:
+            NotFound: no such session for this subject.
+            ModelError: the model gave no summary.
+            SpendingLimit: the tenant has spent what it may in a day.
+        """
+        must_write(self.subject)
+        row = await self._read(lambda c: records.session_seen(c, self.subject, id))
+        await Summarizing(self._core).one(self._tenant, row)
+        return await self.get(id)
+
+    async def update_message(self, session_id: str, id: str, content: str) -> Message:
+        """Gives a message another text: log, memory, summary and facts follow.
+
+        Raises:
+            NotFound: no such message in the session, or no such session, for this subject.
+            InvalidInput: the text cannot be kept.
+        """
+        must_write(self.subject)
+        settings, bounds = self._core.config.sessions, self._core.ingest.bounds
+        embedder, subject = self._core.embedder, self.subject
+
+        def work(w: Writing) -> MessageRow:
+            w.draw(1)
+            row = records.message_seen(w.c, subject, session_id, id)
+            return rewritten(w, row, content, subject, settings, bounds, embedder)
+
+        return to_message(await self._change(work, _summaries))
+
+    async def delete_message(self, session_id: str, id: str) -> None:
+        """Deletes a message: from the log, from what is found, and with what was made of it.
+
+        Raises:
+            NotFound: no such message in the session, or no such session, for this subject.
+        """
+        must_write(self.subject)
+
+        def work(w: Writing) -> None:
+            w.draw(1)
+            row = records.message_seen(w.c, self.subject, session_id, id)
+            remove_messages(w, [row])
+
+        await self._change(work, _summaries)
+
+    async def delete(self, id: str) -> None:
+        """Deletes a session: its messages, the memories they are found in, its summary, and what was made of them.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+        must_write(self.subject)
+
+        def work(w: Writing) -> bool:
+            w.draw(1)
+            row = records.session_of(w.c, self._tenant, id)
+            if row is None:
+                return False
+            remove_messages(w, records.messages_of(w.c, self._tenant, id, STEP))
+            return True
+
+        await self._read(lambda c: records.session_seen(c, self.subject, id))
+        while await self._change(work, _summaries):
+            pass
+
+    # --- on the way --------------------------------------------------------------------------------
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
+
+    async def _change(self, work: Callable[[Writing], T], woken: Callable[[T], Iterable[str]]) -> T:
+        """The result of a transaction; the jobs that it placed are looked for though the caller is gone meanwhile."""
+        return await changed(self._core, self._tenant, work, woken)
+
+
+def _summaries(done: object) -> tuple[str]:
+    """What changes of a session's messages is summarized anew."""
+    return (SUMMARIZE_JOB,)
+
+
+def _statuses(status: Any) -> Sequence[str]:
+    named = [status] if isinstance(status, str) else list(status or ())
+    for one in named:
+        if one not in STATUSES:
+            raise InvalidInput("status", f"{one!r} is none; use {', '.join(STATUSES)}")
+    return named
+
+
+def _one_way(after: str | None, before: str | None) -> None:
+    if after is not None and before is not None:
+        raise InvalidInput("before", "goes without `after`: a page is read in one direction")

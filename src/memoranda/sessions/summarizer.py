@@ -1,0 +1,154 @@
+"""Digests of what was said: by the model where there is one, else by rules; no more goes into one than is of use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from memoranda.clock import moment
+from memoranda.config.sections import Sessions as Settings
+from memoranda.providers.chat.base import Ask, Model
+from memoranda.providers.chat.said import said
+from memoranda.sessions import prompts
+from memoranda.sessions.digests import Digest, Turn, digest_of
+from memoranda.sessions.headers import session_header
+from memoranda.sessions.parsing import parsed
+from memoranda.sessions.records import MessageRow, SessionRow, texts_of
+from memoranda.store.core import Core
+from memoranda.text.extracting import trimmed
+
+PURPOSE = "sessions"
+"""What it is called where costs are counted."""
+MODEL_TOKENS = 12_000
+"""Tokens of a conversation that a model is told, at most; half of its context, where that is less."""
+MESSAGE_TOKENS = 1_000
+"""Tokens of one message."""
+THINKING = 2_000
+"""Tokens that a model may write beyond the summary: for lists, and for those that think first."""
+LISTS = 600
+FIRST_PART = 0.25
+"""Of what is told of a conversation that is too long, how much is its beginning."""
+
+
+class Telling:
+    """Makes digests at a tenant's cost."""
+
+    def __init__(self, core: Core, tenant: str) -> None:
+        self._core = core
+        self._settings: Settings = core.config.sessions
+        self._model: Model = core.ledger.paid(core.model, tenant, PURPOSE)
+
+    @property
+    def by_rules(self) -> bool:
+        """Whether no model is there."""
+        return self._model.quotes_only
+
+    @property
+    def name(self) -> str:
+        """The model that is asked."""
+        return self._settings.summary_model or self._model.name
+
+    def extracted(self, messages: Sequence[MessageRow]) -> Digest:
+        """The digest of a session by rules; for a thread."""
+        return digest_of(
+            (Turn(one.name, one.role, one.content, one.tokens) for one in messages),
+            self._settings.summary_max_tokens,
+        )
+
+    async def of_session(self, row: SessionRow, messages: Sequence[MessageRow]) -> Digest:
+        """The digest of a session.
+
+        Raises:
+            ModelError: the model gave none.
+            SpendingLimit: the tenant has spent its day.
+        """
+        if self.by_rules:
+            return await asyncio.to_thread(self.extracted, messages)
+        header = session_header(
+            row.channel_id, row.started_at, row.ended_at, texts_of(row.participants), ()
+        ).removesuffix(". ")
+        return await self._asked(prompts.SESSION, header, transcript(messages, self._room))
+
+    async def of_week(self, header: str, rows: Sequence[SessionRow]) -> Digest:
+        """The digest of a week out of its sessions' summaries. Errors as `of_session`."""
+        if self.by_rules:
+            return await asyncio.to_thread(week_digest, rows, self._settings.summary_max_tokens)
+        lines = "\n\n".join(
+            f"{session_header(None, row.started_at, row.ended_at, texts_of(row.participants), ())}\n{row.summary}"
+            for row in rows
+        )
+        return await self._asked(prompts.ROLLUP, header.removesuffix(". "), trimmed(lines, self._room))
+
+    @property
+    def _room(self) -> int:
+        return min(MODEL_TOKENS, max(1_000, self._core.config.model.context_tokens // 2))
+
+    async def _asked(self, prompt: str, header: str, lines: str) -> Digest:
+        most = self._settings.summary_max_tokens
+        ask = Ask(
+            messages=[
+                {"role": "system", "content": prompt},
+                {"role": "user", "content": prompts.conversation(header, lines)},
+            ],
+            model=self._settings.summary_model,
+            max_tokens=most + LISTS + THINKING,
+            stream=False,
+        )
+        answer = await said(self._model, ask)
+        return parsed(answer.text, answer.name or self.name, most)
+
+
+def week_digest(rows: Sequence[SessionRow], most: int) -> Digest:
+    """A week's digest by rules: what its summaries say most, and what they list, the latest first."""
+    told: list[Turn] = []
+    for row in rows:
+        for line in (row.summary or "").splitlines():
+            speaker, _, text = line.partition(": ")
+            told.append(Turn(speaker, "user", text) if text else Turn(row.channel_id or "", "user", line))
+    made = digest_of(told, most)
+    latest = rows[::-1]
+    return Digest(
+        summary=made.summary,
+        topics=_most(texts_of(row.topics) for row in latest) or made.topics,
+        decisions=_most(texts_of(row.decisions) for row in latest),
+        open_questions=_most(texts_of(row.open_questions) for row in latest),
+        action_items=_most(texts_of(row.action_items) for row in latest),
+        entities=_most(texts_of(row.entities) for row in latest),
+    )
+
+
+def _most(lists: Iterable[Sequence[str]], limit: int = 10) -> list[str]:
+    """What is in most lists; among equals what came first."""
+    counts: dict[str, int] = {}
+    for one in lists:
+        for text in dict.fromkeys(one):
+            counts[text] = counts.get(text, 0) + 1
+    return sorted(counts, key=lambda text: -counts[text])[:limit]
+
+
+def transcript(messages: Sequence[MessageRow], room: int) -> str:
+    """What was said, a line each with when and who, in about `room` tokens: of too much the beginning and the end."""
+    lines = [(_line(one), min(one.tokens, MESSAGE_TOKENS) + 12) for one in messages]
+    if sum(tokens for _, tokens in lines) <= room:
+        return "\n".join(line for line, _ in lines)
+    head, spent = _fitting(lines, room * FIRST_PART)
+    tail, _ = _fitting(lines[head:][::-1], room - spent)
+    left = len(lines) - head - tail
+    kept = [line for line, _ in lines]
+    between = [prompts.left_out(left)] if left else []
+    return "\n".join([*kept[:head], *between, *kept[len(kept) - tail :]])
+
+
+def _fitting(lines: Sequence[tuple[str, int]], room: float) -> tuple[int, int]:
+    """How many of the lines fit, and their tokens."""
+    spent = 0
+    for number, (_, tokens) in enumerate(lines):
+        if spent + tokens > room:
+            return number, spent
+        spent += tokens
+    return len(lines), spent
+
+
+def _line(one: MessageRow) -> str:
+    text = one.content if one.tokens <= MESSAGE_TOKENS else f"{trimmed(one.content, MESSAGE_TOKENS)} …"
+    return f"[{moment(one.occurred_at):%d %b %H:%M}] {one.name}: {text}"

@@ -1,0 +1,135 @@
+"""What is said and the sessions it belongs to, as callers see them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+import msgspec
+
+from memoranda.config.sections import Facts
+
+EXTRACT_JOB = "facts.extract"
+"""The job that takes facts out of a session; its payload is `{"session_id": ...}`."""
+Status = Literal["open", "closed", "summarized", "failed"]
+STATUSES: tuple[str, ...] = ("open", "closed", "summarized", "failed")
+Mode = Literal["off", "lazy", "eager"]
+MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
+"""From the weakest to the strongest."""
+
+
+class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Something that was said. `role` is `user`, `assistant`, `tool`, ...; `speaker` is the name of who said it, where
+    there is one. With `id`, or with `occurred_at` (when it was said; left out: now), sending it again changes
+    nothing. `user_id` is whose it is: left out the caller's, None nobody's."""
+
+    content: str
+    role: str = "user"
+    speaker: str | None = None
+    id: str | None = None
+    occurred_at: datetime | None = None
+    user_id: str | None | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, Any] = {}
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """A message as the log has it. `indexed` says whether a search finds it, as the memory of the same id; `tokens` are
+    those of its content in o200k."""
+
+    id: str
+    session_id: str
+    channel_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    role: str
+    speaker: str | None
+    content: str
+    tokens: int
+    metadata: dict[str, Any]
+    response_id: str | None
+    indexed: bool
+    occurred_at: datetime
+    created_at: datetime
+
+
+class Observed(msgspec.Struct, kw_only=True):
+    """What became of a message: as it is kept, and whether it is new."""
+
+    message: Message
+    created: bool
+
+
+class Session(msgspec.Struct, kw_only=True):
+    """Consecutive messages of a channel, or (`named`) those that were given this session's id.
+
+    `participants` are the names of who spoke. `summary` and what follows it are what was made of the messages at
+    `summary_created_at`; `failure` says why it could not be, after so many `attempts`, while it is tried again.
+    `extraction` says when facts are taken out of it, `facts_failure` why that waits."""
+
+    id: str
+    named: bool
+    channel_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    metadata: dict[str, Any]
+    started_at: datetime
+    ended_at: datetime
+    message_count: int
+    participants: list[str]
+    status: Status
+    summary: str | None
+    topics: list[str]
+    decisions: list[str]
+    open_questions: list[str]
+    action_items: list[str]
+    entities: list[str]
+    summary_id: str | None
+    summary_model: str | None
+    summary_version: int | None
+    summary_created_at: datetime | None
+    failure: str | None
+    attempts: int
+    extraction: Mode
+    facts_failure: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class MessagePage(msgspec.Struct, kw_only=True):
+    """Messages in order, and whether there are more."""
+
+    data: list[Message]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class SessionPage(msgspec.Struct, kw_only=True):
+    """Sessions in order, and whether there are more."""
+
+    data: list[Session]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class Around(TypedDict, total=False):
+    """Where what is said belongs, as keywords of `Sessions.observe`."""
+
+    session_id: str | None
+    channel_id: str | None
+    user_id: str | None | msgspec.UnsetType
+    agent_id: str | None
+    extraction: bool | None
+    response_id: str | None
+
+
+def extraction_mode(facts: Facts, asked: bool | None) -> Mode:
+    """When facts are taken out of what is said: what was `asked` for decides, where nothing was the configuration."""
+    if asked is False:
+        return "off"
+    if asked and facts.extraction == "off":
+        return "eager"
+    if facts.extraction == "off" and facts.capture_rules:
+        return "eager"
+    return facts.extraction

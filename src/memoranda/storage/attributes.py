@@ -1,0 +1,161 @@
+"""Attributes as index terms and numbers, and filters as tantivy queries with the meaning of `filters.matches`.
+
+Every value of a key becomes a term of the `tag` field: `a`, the key with its length before it (so that no
+key can pose as another), one letter for the type, the value. A scalar number that a float holds exactly is
+instead a column of the `num` field: an int64 in the order of the floats.
+
+| letter | term |
+|---|---|
+| `?` | the key is there and not None |
+| `[` | the value is a list: order comparisons are false |
+| `0` | None is an element of the list |
+| `b` `s` | a bool; a string |
+| `n` | a number by its float, when it is an element of a list or an int beyond what a float can hold |
+| `x` | that int in full, for order comparisons |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from memoranda.text.memo import kept
+from memoranda.text.terms import encodable
+
+MAX_STRING = 4_000
+COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+
+
+def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes as far as a filter can see them: scalars and lists of scalars.
+
+    Anything else keeps only its presence, as `{}`: nested objects, and ints beyond the range of a float.
+    """
+    return {key: _plain(value) for key, value in attributes.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [{} if isinstance(item, list | tuple) else _plain(item) for item in value]
+    if value is None or isinstance(value, str | float | bool):
+        return value
+    return value if isinstance(value, int) and in_float_range(value) else {}
+
+
+def in_float_range(value: int) -> bool:
+    """Whether the int has a float near it at all."""
+    return value.bit_length() < 1024
+
+
+def float_order(value: float) -> int:
+    """The float as an int64 of the same order; both zeros are 0. NaN has no order: do not ask."""
+    (bits,) = struct.unpack(">q", struct.pack(">d", value + 0.0))
+    return int(bits) if bits >= 0 else int(bits) ^ 0x7FFF_FFFF_FFFF_FFFF
+
+
+@kept(4_096)
+def key_prefix(key: str) -> str:
+    """What every term of this key begins with, and no term of another."""
+    return f"a{len(key)}:{encodable(key)}"
+
+
+@kept(4_096)
+def column(key: str) -> str:
+    """The key's column of numbers: letters and digits only, so that it can stand in a range query."""
+    return "k" + key.encode("utf-8", "surrogatepass").hex()
+
+
+def string_form(value: str) -> str:
+    """The string as a term: itself, or its first 4 000 characters and a hash of all.
+
+    Equality stays exact; two strings that agree in their first 4 000 characters are ordered by hash.
+    """
+    if len(value) <= MAX_STRING:
+        return encodable(value)
+    digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{encodable(value[:MAX_STRING])}\0{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What is indexed of one row's attributes: terms for `tag`, numbers for `num`."""
+
+    tags: list[str]
+    numbers: dict[str, int]
+
+
+def indexed(attributes: Mapping[str, Any]) -> Indexed:
+    """The index form of attributes that went through `plain`."""
+    tags: list[str] = []
+    numbers: dict[str, int] = {}
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        prefix = key_prefix(key)
+        tags.append(prefix + "?")
+        if isinstance(value, str):
+            tags.append(f"{prefix}s{string_form(value)}")
+        elif isinstance(value, list):
+            tags.append(prefix + "[")
+            tags.extend(_element_tags(prefix, value))
+        elif is_exact(value):
+            numbers[column(key)] = float_order(value)
+        else:
+            tags.extend(_scalar_tags(prefix, value))
+    return Indexed(tags, numbers)
+
+
+def is_exact(value: Any) -> bool:
+    """Whether the value is a number that is its own float, NaN excluded."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return float(value) == value
+
+
+def _element_tags(prefix: str, values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if value is None:
+            yield prefix + "0"
+        elif isinstance(value, str):
+            yield f"{prefix}s{string_form(value)}"
+        elif is_exact(value):
+            yield f"{prefix}n{float_order(value)}"
+        else:
+            yield from (tag for tag in _scalar_tags(prefix, value) if tag[len(prefix)] != "x")
+
+
+def _scalar_tags(prefix: str, value: Any) -> Iterator[str]:
+    if isinstance(value, bool):
+        yield f"{prefix}b{value:d}"
+    elif isinstance(value, int):
+        yield f"{prefix}n{float_order(value)}"
+        yield f"{prefix}x{value}"
+
+
+def equal_tag(key: str, value: str | int | float | bool) -> str | None:
+    """The term that rows whose `key` equals `value` carry (numbers: the rows outside the column); None when
+    nothing equals it."""
+    prefix = key_prefix(key)
+    if isinstance(value, bool):
+        return f"{prefix}b{value:d}"
+    if isinstance(value, str):
+        return f"{prefix}s{string_form(value)}"
+    order = number_order(value)
+    return None if order is None else f"{prefix}n{order}"
+
+
+def number_order(value: int | float) -> int | None:
+    """The number's place among the floats, None for NaN and for ints beyond them."""
+    if isinstance(value, int):
+        return float_order(value) if in_float_range(value) else None
+    return None if isnan(value) else float_order(value)

@@ -1,0 +1,207 @@
+"""Bytes as files of a folder: `<tenant>/<last two letters of the id>/<id>`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memoranda.errors import Conflict, NotFound, StorageError
+from memoranda.storage.blobs.base import Blobs, BlobWriter
+from memoranda.storage.blobs.disk import (
+    PART,
+    checked,
+    folder_names,
+    listed,
+    make_folder,
+    sync_folder,
+    tenant_folders,
+    told,
+)
+from memoranda.storage.sql.base import Database
+
+
+class FileWriter(BlobWriter):
+    """Writes `<id>.part`, and gives it its name when it is whole and on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises:
+        Conflict: the id has bytes, or another writer has begun it.
+        StorageError: the file cannot be made.
+        """
+        self.size = 0
+        self._path = path
+        self._part = path.with_name(path.name + PART)
+        self._lock = threading.Lock()
+        self._state = "open"
+        try:
+            with told(path.parent, "writing into"):
+                make_folder(path.parent)
+                self._file = open(self._part, "xb", buffering=0, opener=_private)  # noqa: SIM115 - held open
+        except StorageError as exc:
+            if isinstance(exc.__cause__, FileExistsError):
+                raise Conflict(f"{path.name} is being written already") from exc
+            raise
+        if path.exists():
+            self.abort()
+            raise Conflict(f"{path.name} has bytes already; a new file takes a new id")
+
+    def write(self, piece: bytes) -> None:
+        """Adds a piece."""
+        with self._lock, self._undone_by_errors("writing into"):
+            self._check_open()
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            self.size += len(piece)
+
+    def commit(self) -> None:
+        """Makes the bytes durable under their id."""
+        with self._lock:
+            if self._state == "committed":
+                return
+            with self._undone_by_errors("keeping a file in"):
+                self._check_open()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                os.rename(self._part, self._path)
+                self._state = "committed"
+                sync_folder(self._path.parent)
+
+    def abort(self) -> None:
+        """Takes everything back, once a write that is under way has ended."""
+        with self._lock:
+            if self._state == "open":
+                self._undo()
+
+    def _check_open(self) -> None:
+        if self._state != "open":
+            raise StorageError(f"the bytes of {self._path.name} were taken back; send them again")
+
+    @contextmanager
+    def _undone_by_errors(self, doing: str) -> Iterator[None]:
+        try:
+            with told(self._path.parent, doing):
+                yield
+        except NotFound as exc:
+            self._undo()
+            raise StorageError(f"the bytes of {self._path.name} went away while they were written") from exc
+        except StorageError:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        path = self._path if self._state == "committed" else self._part
+        self._state = "aborted"
+        with suppress(OSError):  # the descriptor is closed all the same
+            self._file.close()
+        with told(path.parent, "removing from"), suppress(FileNotFoundError):
+            path.unlink()
+
+
+class FolderBlobs(Blobs):
+    """Bytes in files that only this user reads. `folder:` is the data folder's; one that is named may be shared."""
+
+    def __init__(self, url: str, folder: Path | None, database: Database | None) -> None:
+        """Makes the folder if needed.
+
+        Raises:
+            StorageError: it cannot be made or written.
+        """
+        named = url.partition(":")[2]
+        self.shared = bool(named)
+        self._temporary: Path | None = None
+        if not named and folder is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="memoranda-files-"))
+        self.root = Path(named).expanduser() if named else self._temporary or (folder or Path()) / "files"
+        with told(self.root, "keeping files in"):
+            make_folder(self.root)
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise StorageError(
+                f"keeping files in {self.root} failed: it may not be written; change its owner or mode"
+            )
+
+    def _path(self, tenant: str, id: str) -> Path:
+        whole = checked(id.removesuffix(PART))
+        return self.root.joinpath(*folder_names(tenant), whole[-2:], id)
+
+    def writer(self, tenant: str, id: str) -> BlobWriter:
+        """Begins to write the bytes of a new id."""
+        return FileWriter(self._path(tenant, checked(id)))
+
+    def read(self, tenant: str, id: str, piece: int = 1 << 18) -> Iterator[bytes]:
+        """The bytes in order; a deletion meanwhile takes none of them away."""
+        pieces = _pieces(self._path(tenant, checked(id)), piece)
+        next(pieces)  # opens the file
+        return pieces
+
+    @contextmanager
+    def local(self, tenant: str, id: str) -> Iterator[Path]:
+        """The file itself. After a deletion it can no longer be opened."""
+        path = self._path(tenant, checked(id))
+        if not path.is_file():
+            raise NotFound(f"there are no bytes of {id}")
+        yield path
+
+    def delete(self, tenant: str, id: str) -> bool:
+        """Takes the bytes away; whether there were any."""
+        path = self._path(tenant, id)
+        try:
+            with told(path.parent, "removing from"):
+                path.unlink()
+        except NotFound:
+            return False
+        return True
+
+    def held(self, older_than: float) -> Iterator[tuple[str, str]]:
+        """Tenant and id of all bytes, last touched more than `older_than` seconds ago."""
+        until = time.time() - older_than
+        with told(self.root, "listing"):
+            for tenant, folder in tenant_folders(self.root):
+                for path in (path for below in listed(folder) for path in listed(below)):
+                    with suppress(FileNotFoundError):
+                        if path == _own(folder, path.name) and path.stat().st_mtime <= until:
+                            yield tenant, path.name
+
+    def health(self) -> dict[str, object]:
+        """The folder, and the bytes free on its disk."""
+        with told(self.root, "looking at"):
+            free = shutil.disk_usage(self.root).free
+        return {"backend": "folder", "path": str(self.root), "bytes_free": free}
+
+    def close(self) -> None:
+        """Removes a temporary folder. Idempotent."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _own(folder: Path, name: str) -> Path:
+    """Where a file of this name would be if we had put it there."""
+    return folder / name.removesuffix(PART)[-2:] / name
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _pieces(path: Path, piece: int) -> Iterator[bytes]:
+    """An empty piece once the file is open, then its bytes."""
+    try:
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below
+    except FileNotFoundError as exc:
+        raise NotFound(f"there are no bytes of {path.name}") from exc
+    except OSError as exc:
+        raise StorageError(f"reading {path} failed: {exc.strerror}") from exc
+    with file:
+        yield b""
+        while True:
+            with told(path, "reading"):
+                found = file.read(max(1, piece))
+            if not found:
+                return
+            yield found

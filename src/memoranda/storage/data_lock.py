@@ -1,0 +1,145 @@
+"""One folder, one writing process: a lock that says who holds it and where its server listens."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Container
+from contextlib import suppress
+from fnmatch import fnmatch
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+from memoranda.errors import FolderInUse, InvalidInput, StorageError
+
+DATABASE = "memoranda.db"
+LOCK = "memoranda.lock"
+PARTS = (f"{DATABASE}*", LOCK, "files", "index-*", "words-*")
+"""Names of the files and folders of a data folder."""
+LOGS = ("-wal", "-shm")
+"""What SQLite adds to the name of a database for the two files of its write-ahead log."""
+
+
+def data_folder_of(path: Path) -> Path | None:
+    """The data folder that `path` is or is a part of; None for every other path. Files of others in a data folder are
+    not part of it."""
+    if is_data_folder(path):
+        return path
+    for part, folder in pairwise((path, *path.parents)):
+        if any(fnmatch(part.name, name) for name in PARTS) and is_data_folder(folder):
+            return folder
+    return None
+
+
+def is_data_folder(folder: Path) -> bool:
+    """Return True for a folder that holds the lock or the database of a data folder."""
+    return any(os.path.isfile(folder / name) for name in (LOCK, DATABASE))
+
+
+def is_live_database(path: Path) -> bool:
+    """Return True for a file with an SQLite log beside it, and for the files of the log.
+
+    Nothing but SQLite may open these files: closing any descriptor of a file drops all locks that the process holds
+    on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+    """
+    name = str(path)
+    database = name[:-4] if name.endswith(LOGS) else name
+    return os.path.isfile(database) and any(os.path.exists(database + log) for log in LOGS)
+
+
+def refuse_live_database(path: Path, field: str) -> None:
+    """Check a path that is about to be read.
+
+    Raises:
+        InvalidInput: the path is a live database; `field` is the name that the caller knows the path by.
+    """
+    if is_live_database(path):
+        raise InvalidInput(
+            field,
+            f"{path} is an SQLite database in use; close the program that uses it, or read an export of it",
+        )
+
+
+def drop_other_caches(folder: Path, keep: Container[str]) -> None:
+    """Removes the index caches of other models and engines than those in use: a forgetting could not reach
+    what they hold. Nothing is lost: they are made again from the rows."""
+    for path in folder.iterdir():
+        if path.is_dir() and path.name.startswith(("index-", "words-")) and path.name not in keep:
+            shutil.rmtree(path)
+
+
+def bytes_in(folder: Path) -> int:
+    """The bytes of the files in a folder, as far as they stay while they are counted."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(place, name)).st_size
+    return total
+
+
+class FolderLock:
+    """Holds a data folder for this process until `release`; the kernel lets go when the process dies."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the lock, making the folder if needed.
+
+        Raises:
+            FolderInUse: another process has it; the error carries its server's URL when it runs one.
+            StorageError: the folder cannot be made or written.
+        """
+        self.path = folder / LOCK
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file: IO[str] | None = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        except OSError as exc:
+            raise StorageError(f"{folder} cannot be used as a data folder: {exc.strerror}") from exc
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            self._file.close()
+            raise in_use(folder) from exc
+        try:
+            self.announce(None)
+        except StorageError:
+            self.release()
+            raise
+
+    def announce(self, url: str | None) -> None:
+        """Tells other processes at which URL this one serves the folder.
+
+        Raises:
+            StorageError: the lock file cannot be written.
+        """
+        if self._file is None:
+            return
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(json.dumps({"pid": os.getpid(), "url": url}))
+            self._file.flush()
+        except OSError as exc:
+            raise StorageError(f"{self.path} cannot be written: {exc.strerror}") from exc
+
+    def release(self) -> None:
+        """Lets go. Idempotent."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            with suppress(
+                OSError
+            ):  # what could not be flushed to a full disk; the descriptor is closed all the same
+                file.close()
+
+
+def in_use(folder: Path) -> FolderInUse:
+    """The error for a folder that another process holds."""
+    try:
+        held = json.loads((folder / LOCK).read_text("utf-8"))
+    except (OSError, ValueError):
+        held = {}
+    url, pid = held.get("url"), held.get("pid", "unknown")
+    fix = f"its server answers at {url}" if url else "stop it, or use another folder"
+    return FolderInUse(f"{folder} is open in another process (pid {pid}); {fix}", url)

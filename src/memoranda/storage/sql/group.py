@@ -1,0 +1,199 @@
+"""Group commit: one thread runs the queued works and commits those that wait together."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from memoranda.errors import StorageError
+from memoranda.storage.sql.base import Connection
+
+GROUP = 256
+
+
+class Transaction(ABC):
+    """The writing connection of one database, as `GroupWriter` drives it. Used by one thread."""
+
+    patience: float = 0.0
+    """Seconds for which a group is tried again when `retryable` says that it may be."""
+
+    @abstractmethod
+    def begin(self) -> Connection:
+        """Opens a transaction."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Makes it durable."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undoes what is open, if anything is; never raises."""
+
+    @abstractmethod
+    def enter(self, tenant: str | None, only: bool) -> None:
+        """Marks the beginning of one tenant's work, so that it can be undone alone; `only` says that the
+        transaction has no other."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """The work since `enter` stays."""
+
+    @abstractmethod
+    def undo(self) -> bool:
+        """The work since `enter` goes; False when the whole transaction is lost."""
+
+    @abstractmethod
+    def error(self, exc: BaseException) -> BaseException:
+        """What the caller hears of a driver's error."""
+
+    def retryable(self, exc: BaseException) -> bool:
+        """Whether nothing of the transaction was stored and another attempt may succeed."""
+        return False
+
+
+class Task:
+    """One queued write and the future its caller waits for. One that is `alone` runs outside a transaction."""
+
+    __slots__ = ("alone", "future", "result", "tenant", "then", "work")
+
+    def __init__(
+        self,
+        work: Callable[[Any], Any],
+        then: Callable[[Any], None] | None = None,
+        tenant: str | None = None,
+        alone: bool = False,
+    ) -> None:
+        self.work = work
+        self.then = then
+        self.tenant = tenant
+        self.alone = alone
+        self.future: Future[Any] = Future()
+        self.result: Any = None
+
+
+class GroupWriter:
+    """A queue of tasks and the thread that empties it through one `Transaction`."""
+
+    def __init__(self, transaction: Transaction, name: str) -> None:
+        self._transaction = transaction
+        self._name = name
+        self._lock = threading.Lock()
+        self._closed = False
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="memoranda-writer", daemon=True)
+        self._thread.start()
+
+    def queue(self, task: Task) -> Future[Any]:
+        """The future of the task, which is done when its work is durable.
+
+        Raises:
+            StorageError: the writer is closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise StorageError(f"{self._name} is closed")
+            self._tasks.put(task)
+        return task.future
+
+    def close(self) -> None:
+        """Finishes what is queued. Idempotent."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._tasks.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            task = self._tasks.get()
+            if task is None:
+                return
+            group, follower, stop = self._gather(task)
+            if group:
+                self._commit(group)
+            if follower is not None:
+                self._alone(follower)
+            if stop:
+                return
+
+    def _gather(self, first: Task) -> tuple[list[Task], Task | None, bool]:
+        """The tasks that wait now, up to one that must run outside a transaction."""
+        if first.alone:
+            return [], first, False
+        group = [first]
+        while len(group) < GROUP:
+            try:
+                task = self._tasks.get_nowait()
+            except queue.Empty:
+                break
+            if task is None:
+                return group, None, True
+            if task.alone:
+                return group, task, False
+            group.append(task)
+        return group, None, False
+
+    def _alone(self, task: Task) -> None:
+        try:
+            task.future.set_result(task.work(None))
+        except BaseException as exc:
+            task.future.set_exception(self._transaction.error(exc))
+
+    def _commit(self, group: list[Task]) -> None:
+        until = time.monotonic() + self._transaction.patience
+        pause = 0.02
+        while True:
+            try:
+                done = self._try(group)
+                break
+            except BaseException as exc:
+                self._transaction.rollback()
+                if time.monotonic() < until and self._transaction.retryable(exc):
+                    time.sleep(pause)
+                    pause = min(1.0, 2 * pause)
+                    continue
+                error = self._transaction.error(exc)
+                for task in group:
+                    if not task.future.done():
+                        task.future.set_exception(error)
+                return
+        for task in done:
+            _finish(task)
+
+    def _try(self, group: list[Task]) -> list[Task]:
+        """Runs the works in one transaction and commits it; those that did not raise."""
+        open_ = [task for task in group if not task.future.done()]
+        if not open_:
+            return []
+        connection = self._transaction.begin()
+        done = [task for task in open_ if self._attempt(task, connection, len(open_) == 1)]
+        self._transaction.commit()
+        return done
+
+    def _attempt(self, task: Task, connection: Connection, only: bool) -> bool:
+        """Runs one work inside the open transaction, undoing it alone when it raises."""
+        self._transaction.enter(task.tenant, only)
+        try:
+            task.result = task.work(connection)
+        except BaseException as exc:
+            if self._transaction.retryable(exc) or not self._transaction.undo():
+                raise
+            task.future.set_exception(self._transaction.error(exc))
+            return False
+        self._transaction.leave()
+        return True
+
+
+def _finish(task: Task) -> None:
+    try:
+        if task.then is not None:
+            task.then(task.result)
+    except BaseException as exc:
+        task.future.set_exception(exc)
+        return
+    task.future.set_result(task.result)

@@ -1,0 +1,206 @@
+"""Links to a PostgreSQL server: what a URL says, how a connection is set up, what its errors mean."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+try:
+    import psycopg
+    from psycopg import RawCursor, sql
+    from psycopg.types.numeric import Int8BinaryDumper
+    from psycopg.types.string import BytesBinaryDumper
+    from psycopg_pool import ConnectionPool, PoolTimeout
+
+    from memoranda.storage.sql.pgbinary import Binary, BinaryDumper
+except ImportError as exc:  # said again, with the fix, where a URL asks for it
+    from memoranda.errors import ConfigError
+
+    raise ConfigError(
+        "database.url", "PostgreSQL needs a package that is not there: pip install 'memoranda[postgres]'"
+    ) from exc
+
+from memoranda.errors import ConfigError, MemorandaError, StorageError
+
+Raw = psycopg.Connection[Any]
+OLDEST = 140_000
+"""PostgreSQL 14, as `server_version` numbers it."""
+CONNECT_SECONDS = 5
+LOST = ("08", "57P01", "57P02", "57P03")
+"""SQLSTATE classes of a server that went away, or is on its way down or up."""
+AGAIN = ("40001", "40P01", "23505", "25006")
+"""A write that met another process's: serialization, deadlock, a key taken meanwhile; or a server that only reads
+now, because another one was promoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A PostgreSQL URL as libpq takes it, with our own options taken out of its query.
+
+    `schema` holds the tables; `shown` is the URL without its password.
+    """
+
+    conninfo: str
+    schema: str
+    shown: str
+
+
+def address(url: str, key: str) -> Address:
+    """Reads `postgresql://user@host:5432/name?schema=memoranda` and all that libpq knows of such URLs: several
+    hosts, sockets, TLS, `target_session_attrs`.
+
+    Raises:
+        ConfigError: names `key`, when the URL is not one of libpq's.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as exc:
+        raise ConfigError(key, f"is not a PostgreSQL URL: {exc}") from exc
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    schema = dict(query).get("schema", "memoranda")
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+        raise ConfigError(key, "`schema` must be a plain lower-case name of letters, digits and _")
+    rest = urlencode([(name, value) for name, value in query if name != "schema"])
+    conninfo = urlunsplit(parts._replace(scheme="postgresql", query=rest))
+    if conninfo.startswith("postgresql:/") and not conninfo.startswith("postgresql://"):
+        conninfo = conninfo.replace("postgresql:", "postgresql://", 1)
+    try:
+        psycopg.conninfo.conninfo_to_dict(conninfo)
+    except psycopg.Error as exc:
+        says = f"is not a PostgreSQL URL such as postgresql://user@host:5432/name: {str(exc).strip()}"
+        raise ConfigError(key, says) from exc
+    shown = re.sub(r"(://[^/@\s:]*):.*@", r"\1:***@", conninfo)  # to the last @: a password may hold some
+    return Address(conninfo, schema, re.sub(r"(password=)[^&\s]+", r"\1***", shown))
+
+
+def settings(where: Address, statement_timeout: float) -> dict[str, Any]:
+    """Keyword arguments of `psycopg.connect` for every connection of ours."""
+    return {
+        "conninfo": where.conninfo,
+        "autocommit": True,
+        "cursor_factory": RawCursor,
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "memoranda",
+        "keepalives_idle": 30,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 15_000,
+        "options": f"-c search_path={where.schema},public -c statement_timeout={int(statement_timeout * 1000)}"
+        " -c idle_in_transaction_session_timeout=60000 -c client_min_messages=warning",
+    }
+
+
+def configure(raw: Raw) -> None:
+    """Types as the house sends them: every int is a bigint, bytes go as they are."""
+    raw.adapters.register_dumper(int, Int8BinaryDumper)
+    raw.adapters.register_dumper(bytes, BytesBinaryDumper)
+    raw.adapters.register_dumper(bytearray, BytesBinaryDumper)
+    raw.adapters.register_dumper(Binary, BinaryDumper)
+    raw.prepare_threshold = 2
+
+
+def connect(where: Address, statement_timeout: float, key: str) -> Raw:
+    """One connection, checked.
+
+    Raises:
+        StorageError: no server answers there, or not to us; the message says what to look at.
+        ConfigError: the server is too old.
+    """
+    try:
+        raw = psycopg.connect(**settings(where, statement_timeout))
+    except psycopg.Error as exc:
+        raise unreachable(where, exc, key) from exc
+    if raw.info.server_version < OLDEST:
+        version = raw.info.server_version // 10_000
+        raw.close()
+        raise ConfigError(key, f"the server is PostgreSQL {version}; use 14 or newer")
+    configure(raw)
+    return raw
+
+
+def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
+    """What a failed connection means, with the fix that its message points to."""
+    text = " ".join(str(exc).split()).rstrip("?")
+    fixes = {
+        "password authentication failed": "check user and password in the URL",
+        "no password supplied": "put the password into the URL, or PGPASSWORD, or ~/.pgpass",
+        "does not exist": "create it, or correct the name in the URL",
+        "Servname not supported": "correct the port in the URL",
+        "could not translate host name": "correct the host in the URL",
+        "failed to resolve host": "correct the host in the URL; a password there has %40 for @ and %2F for /",
+        "Connection refused": "start the server, or correct host and port",
+        "No such file or directory": "start the server, or correct the socket's folder",
+        "timeout": "see whether the host is up and lets this one through",
+        "too many clients": "lower `database.pool_size`, or raise the server's max_connections",
+    }
+    fix = next(
+        (fix for sign, fix in fixes.items() if sign in text), "see that the server is up and lets us in"
+    )
+    return StorageError(f"{key}: cannot connect to {where.shown}: {text}; {fix}")
+
+
+def lost(exc: BaseException) -> bool:
+    """Whether the connection, not the statement, is what failed."""
+    if isinstance(exc, StorageError):
+        return isinstance(exc.__cause__, psycopg.OperationalError)
+    if not isinstance(exc, psycopg.Error):
+        return False
+    state = exc.sqlstate
+    if state is None:
+        return isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError)
+    return state.startswith(LOST)
+
+
+def met_another(exc: BaseException) -> bool:
+    """Whether the write met one of another process and may simply be done again."""
+    return isinstance(exc, psycopg.Error) and exc.sqlstate in AGAIN
+
+
+@contextmanager
+def translated(doing: str, where: Address) -> Iterator[None]:
+    """Turns the driver's errors into ours."""
+    try:
+        yield
+    except MemorandaError:
+        raise
+    except PoolTimeout as exc:
+        raise StorageError(
+            f"{doing} {where.shown}: no connection in time; the server is away, or all are busy: then raise"
+            " `database.pool_size`"
+        ) from exc
+    except psycopg.Error as exc:
+        raise StorageError(f"{doing} {where.shown} failed: {' '.join(str(exc).split())}") from exc
+
+
+def open_pool(where: Address, size: int, statement_timeout: float, wait: float) -> ConnectionPool[Raw]:
+    """A pool of at most `size` connections; one is opened when first needed. `wait` is how many seconds a caller
+    waits for a free one."""
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what a caller hears is enough
+    kwargs = settings(where, statement_timeout)
+    conninfo = kwargs.pop("conninfo")
+    return ConnectionPool(
+        conninfo,
+        min_size=0,
+        max_size=size,
+        kwargs=kwargs,
+        configure=configure,
+        timeout=wait,
+        max_idle=300.0,
+        reconnect_timeout=max(5.0, wait),
+        open=True,
+        name="memoranda-readers",
+    )
+
+
+@lru_cache(maxsize=4096)
+def enter_tenant(tenant: str | None) -> str:
+    """The statements that hold the open transaction to one tenant's rows, or to the whole house (None)."""
+    name = sql.quote(tenant or "").strip()
+    house = "on" if tenant is None else "off"
+    return f"SET LOCAL memoranda.tenant = {name}; SET LOCAL memoranda.house = '{house}'"

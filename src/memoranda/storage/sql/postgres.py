@@ -1,0 +1,463 @@
+"""Rows in PostgreSQL: one connection writes and commits in groups, a pool reads beside it, a replica maybe too."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memoranda.errors import ConfigError, StorageError
+from memoranda.storage.sql.base import Connection, Database, Options, Params, Row
+from memoranda.storage.sql.group import GroupWriter, Task, Transaction
+from memoranda.storage.sql.pglink import (
+    Address,
+    Raw,
+    address,
+    connect,
+    enter_tenant,
+    lost,
+    met_another,
+    open_pool,
+    translated,
+)
+from memoranda.storage.sql.replica import Replica
+from memoranda.storage.sql.statements import migrations, render, statements
+
+if TYPE_CHECKING:
+    import psycopg
+else:
+    from memoranda.storage.sql.pglink import psycopg
+
+log = logging.getLogger("memoranda.storage")
+T = TypeVar("T")
+BULK = 32
+"""Rows from which COPY pays."""
+SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+ERASED = (
+    "erased from rows and indexes; the server's freed space, its write-ahead log, replicas, backups and exports handed"
+    " out before keep it until they are written over or recycled"
+)
+TWINS = 5
+"""Keys that other processes may take from one group; one more is a conflict of the work with itself."""
+
+
+class PostgresConnection:
+    """Statements by name on one PostgreSQL connection, see `base.Connection`."""
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self._sql = statements("postgres")
+        self._types: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+
+    def _execute(self, sql: str, params: Params) -> Any:
+        return self.raw.cursor(binary=True).execute(sql, params)
+
+    def all(self, name: str, params: Params = ()) -> list[Row]:
+        """Every row of the named query."""
+        rows: list[Row] = self._execute(self._sql[name], params).fetchall()
+        return rows
+
+    def one(self, name: str, params: Params = ()) -> Row | None:
+        """The first row of the named query, or None."""
+        row: Row | None = self._execute(self._sql[name], params).fetchone()
+        return row
+
+    def run(self, name: str, params: Params = ()) -> int:
+        """Executes the named statement; rows changed."""
+        return int(self._execute(self._sql[name], params).rowcount)
+
+    def many(self, name: str, rows: Iterable[Params]) -> None:
+        """Executes the named statement once per row, without waiting in between."""
+        self.raw.cursor().executemany(self._sql[name], rows)
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
+        """Inserts rows in bulk: COPY into a table of this connection, then one INSERT, because COPY goes around
+        row security and the server refuses it."""
+        listed = list(rows)
+        names = ", ".join(columns)
+        if len(listed) < BULK:
+            places = ", ".join(f"${n + 1}" for n in range(len(columns)))
+            self.raw.cursor().executemany(f"INSERT INTO {table} ({names}) VALUES ({places})", listed)
+            return
+        cursor = self.raw.cursor()
+        types = self._column_types(cursor, table, tuple(columns))
+        with cursor.copy(f"COPY pg_temp.load_{table} ({names}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
+            for row in listed:
+                copy.write_row(row)
+        cursor.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM pg_temp.load_{table}")
+        cursor.execute(f"DELETE FROM pg_temp.load_{table}")
+
+    def _column_types(self, cursor: Any, table: str, columns: tuple[str, ...]) -> list[str]:
+        """The columns' types; the first call makes the table that COPY fills."""
+        cursor.execute(
+            f"CREATE TEMPORARY TABLE IF NOT EXISTS load_{table} (LIKE {table} INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
+        )
+        key = (table, columns)
+        if key not in self._types:
+            rows = cursor.execute(
+                "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
+                f" WHERE attrelid = '{table}'::regclass AND attnum > 0"
+            ).fetchall()
+            held = dict(rows)
+            self._types[key] = [held[name] for name in columns]
+        return self._types[key]
+
+    def select(self, sql: str, params: Params = ()) -> list[Row]:
+        """Rows of a composed SELECT."""
+        rows: list[Row] = self._execute(render(sql, "postgres"), params).fetchall()
+        return rows
+
+
+class PostgresTransaction(Transaction):
+    """`BEGIN` to `COMMIT` on the writing connection, which is opened again when the server went away.
+
+    A group whose COMMIT was sent but not answered is looked up by its transaction id on the server that answers
+    next. Only when that is another server than before (one that was promoted) may it remain open whether it was
+    stored; then the callers hear so.
+    """
+
+    def __init__(self, where: Address, statement_timeout: float, patience: float) -> None:
+        self.patience = patience
+        self.written = "0/0"
+        """The end of the write-ahead log after the last commit."""
+        self.note_written = False
+        self._where = where
+        self._timeout = statement_timeout
+        self._connection: PostgresConnection | None = None
+        self._pending = ""
+        self._only = False
+        self._timeline = ""
+        self._twin: BaseException | None = None
+        self._twins = 0
+        self._open()
+
+    def _open(self) -> PostgresConnection:
+        if self._connection is None or self._connection.raw.closed:
+            raw = connect(self._where, self._timeout, "database.url")
+            self._connection = PostgresConnection(raw)
+            self._timeline = _timeline(raw)
+        return self._connection
+
+    @property
+    def raw(self) -> Raw:
+        """The connection, for what runs outside a transaction."""
+        return self._open().raw
+
+    def begin(self) -> Connection:
+        connection = self._open()
+        self._pending = "BEGIN; "
+        return connection
+
+    def enter(self, tenant: str | None, only: bool) -> None:
+        self._only = only
+        mark = "" if only else "SAVEPOINT work; "
+        self.raw.execute(f"{self._pending}{mark}{enter_tenant(tenant)}")
+        self._pending = ""
+
+    def leave(self) -> None:
+        if not self._only:
+            self.raw.execute("RELEASE work")
+
+    def undo(self) -> bool:
+        assert self._connection is not None
+        if self._connection.raw.closed:
+            return False
+        if self._only:
+            self.raw.execute("ROLLBACK")
+            self._pending = "BEGIN; "
+        else:
+            self.raw.execute("ROLLBACK TO work; RELEASE work")
+        return True
+
+    def commit(self) -> None:
+        self._twin, self._twins = None, 0
+        if self._pending:  # nothing was done
+            return
+        row = self.raw.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        xid, timeline = (row[0] if row else None), self._timeline
+        try:
+            self.raw.execute("COMMIT")
+        except psycopg.Error as exc:
+            if xid is None or not lost(exc):
+                raise
+            self._resolve(xid, timeline, exc)
+        if self.note_written:
+            with suppress(psycopg.Error):  # the next write notes it
+                row = self.raw.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
+                self.written = row[0] if row else self.written
+
+    def _resolve(self, xid: str, timeline: str, exc: psycopg.Error) -> None:
+        """Returns when the transaction was committed after all.
+
+        Raises:
+            psycopg.Error: it was not; `exc` again, so that the group is tried again.
+            StorageError: nobody can tell.
+        """
+        until = time.monotonic() + self.patience
+        while True:
+            self.rollback()
+            try:
+                row = self.raw.execute("SELECT pg_xact_status($1::xid8)", [xid]).fetchone()
+                status = row[0] if row else None
+            except psycopg.DataError:  # an id that this server has not reached: it never saw the transaction
+                status = None
+            except (psycopg.Error, StorageError) as again:
+                if not lost(again) or time.monotonic() > until:
+                    raise StorageError(
+                        "the server went away while a write was committed; write again: what is there is left alone"
+                    ) from None
+                time.sleep(0.1)
+                continue
+            if status == "in progress":
+                time.sleep(0.02)
+                continue
+            if status != "committed":
+                raise exc
+            if self._timeline != timeline:
+                raise StorageError(
+                    "another server took over while a write was committed, which may or may not have reached it;"
+                    " write again: what is there is left alone"
+                ) from None
+            return
+
+    def rollback(self) -> None:
+        if self._connection is None:
+            return
+        with suppress(psycopg.Error):
+            if not self._connection.raw.closed:
+                self._connection.raw.execute("ROLLBACK")
+                return
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the connection. Idempotent."""
+        held, self._connection = self._connection, None
+        if held is not None:
+            with suppress(psycopg.Error):
+                held.raw.close()
+
+    def retryable(self, exc: BaseException) -> bool:
+        if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
+            self.close()  # this server was demoted; the URL's other hosts are asked
+        if isinstance(exc, psycopg.errors.UniqueViolation):
+            if exc is not self._twin:
+                self._twin, self._twins = exc, self._twins + 1
+            return self._twins <= TWINS
+        return lost(exc) or met_another(exc)
+
+    def error(self, exc: BaseException) -> BaseException:
+        if not isinstance(exc, psycopg.Error):
+            return exc
+        text = " ".join(str(exc).split())
+        error = StorageError(f"writing to {self._where.shown} failed, nothing was stored: {text}")
+        error.__cause__ = exc
+        return error
+
+
+class PostgresDatabase(Database):
+    """Rows in one schema of a PostgreSQL database; several processes may have it open. With `schema` False it makes
+    no tables.
+
+    Raises:
+        ConfigError: the URL is wrong, or the server too old.
+        StorageError: the server does not let us in, or a migration failed.
+    """
+
+    shared = True
+    erased = ERASED
+
+    def __init__(self, url: str, options: Options = Options(), *, schema: bool = True) -> None:  # noqa: B008
+        self.address = address(url, "database.url")
+        self._timeout = timeout = options.statement_timeout
+        self._transaction = PostgresTransaction(self.address, timeout, options.retry_seconds)
+        self._closed = False
+        if schema:
+            try:
+                _migrate(self._transaction.raw, self.address)
+            except BaseException:
+                self._transaction.close()
+                raise
+        self._pool = open_pool(self.address, options.pool_size, timeout, options.retry_seconds)
+        self._replica = None
+        if options.replica_url is not None:
+            self._replica = Replica(options.replica_url, options.pool_size, timeout, self._read)
+            self._transaction.note_written = True
+        self._group = GroupWriter(self._transaction, self.address.shown)
+
+    def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
+        """Runs `work` on the calling thread against one consistent snapshot."""
+        if self._closed:
+            raise StorageError(f"{self.address.shown} is closed")
+        if late and self._replica is not None:
+            found, result = self._replica.read(work, tenant, self._transaction.written)
+            if found:
+                return result  # type: ignore[return-value]
+        with translated("reading", self.address):
+            try:
+                return self._read(self._pool, work, tenant)
+            except psycopg.Error as exc:
+                if not lost(exc):
+                    raise
+                log.warning("reading again, the connection was lost: %s", exc)
+            self._pool.check()
+            return self._read(self._pool, work, tenant)
+
+    def _read(self, pool: Any, work: Callable[[Connection], T], tenant: str | None) -> T:
+        with pool.connection() as raw:
+            raw.execute(f"{SNAPSHOT}; {enter_tenant(tenant)}")
+            return work(_named(raw))  # the pool ends the transaction
+
+    def write(
+        self,
+        work: Callable[[Connection], T],
+        then: Callable[[T], None] | None = None,
+        tenant: str | None = None,
+    ) -> Future[T]:
+        """Queues `work` for the writing thread; the future is done when it is durable."""
+        return self._group.queue(Task(work, then, tenant))
+
+    def erase(self) -> Future[None]:
+        """Frees the space of deleted rows, for the next ones to write over. No server writes over it by itself: see
+        `erased` for what stays, and docs of the server's VACUUM FULL for a rewrite under a lock."""
+        return self.vacuum(())
+
+    def compact(self) -> Future[None]:
+        """Gives free pages at the tables' ends back, and refreshes the planner's statistics."""
+        return self.vacuum((), analyze=True)
+
+    def vacuum(self, tables: Sequence[str], *, analyze: bool = False) -> Future[None]:
+        """Frees the space of what was deleted from these tables of the schema (all when none is named), once earlier
+        writes are done.
+
+        `analyze` refreshes the planner's statistics too, except of a table an index is being built on: ANALYZE
+        would wait for the building with a snapshot that the building waits for (VACUUM takes none that counts).
+        """
+
+        def vacuum(_: object) -> None:
+            raw = self._transaction.raw
+            raw.execute("SET statement_timeout = 0")
+            named = tables or [
+                name
+                for (name,) in raw.execute(
+                    "SELECT tablename FROM pg_tables WHERE schemaname = $1", [self.address.schema]
+                )
+            ]
+            try:
+                raw.execute(f"VACUUM {', '.join(named)}")
+                if analyze:
+                    raw.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(named)}")
+            finally:
+                raw.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
+
+        return self._group.queue(Task(vacuum, alone=True))
+
+    def health(self) -> dict[str, object]:
+        """Server and schema, bytes of our tables, whether row security binds this role."""
+
+        def facts(c: Connection) -> dict[str, object]:
+            row = c.select(
+                "SELECT current_setting('server_version'), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint,"
+                " (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)"
+                " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+                " WHERE n.nspname = ? AND c.relkind IN ('r', 'p')",
+                [self.address.schema],
+            )[0]
+            return {
+                "backend": "postgresql",
+                "version": row[0],
+                "schema": self.address.schema,
+                "bytes": row[1],
+                "row_security": not row[2],
+            }
+
+        return self.read(facts) | {"replica": self._replica is not None}
+
+    def faults(self) -> list[str]:
+        """What is wrong with the stored tables; nothing that this can see."""
+        self.read(lambda c: c.one("last_rev"))
+        return []
+
+    def close(self) -> None:
+        """Finishes queued writes, then lets go. Idempotent."""
+        if self._closed:
+            return
+        self._group.close()
+        self._closed = True
+        self._pool.close()
+        if self._replica is not None:
+            self._replica.close()
+        self._transaction.close()
+
+
+def _named(raw: Raw) -> PostgresConnection:
+    held: PostgresConnection | None = getattr(raw, "memoranda", None)
+    if held is None:
+        held = PostgresConnection(raw)
+        raw.memoranda = held  # type: ignore[attr-defined]
+    return held
+
+
+def _timeline(raw: Raw) -> str:
+    """The timeline of a server that writes; another one has another."""
+    row = raw.execute(
+        "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+    ).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _migrate(raw: Raw, where: Address) -> None:
+    """Brings the schema to this version, each step in a transaction of its own, one process at a time."""
+    steps = migrations("postgres")
+    with translated("setting up", where):
+        try:
+            _make_schema(raw, where.schema)
+        except psycopg.errors.InsufficientPrivilege as exc:
+            raise ConfigError(
+                "database.url",
+                f"the role may not create the schema {where.schema!r}; grant it CREATE on the database,"
+                " or name a schema that is its own with ?schema=",
+            ) from exc
+        for version, script in steps:
+            with raw.transaction():
+                _lock(raw, where.schema)
+                held = _version(raw)
+                if held > steps[-1][0]:
+                    raise StorageError(
+                        f"the database has schema {held}, this version knows {steps[-1][0]}: upgrade memoranda"
+                    )
+                if version <= held:
+                    continue
+                raw.execute("SET LOCAL statement_timeout = 0; SET LOCAL memoranda.house = 'on'")
+                raw.execute(script)
+                raw.execute(f"INSERT INTO schema_history (version) VALUES ({version})")
+
+
+def _make_schema(raw: Raw, schema: str) -> None:
+    with raw.transaction():
+        _lock(raw, schema)
+        row = raw.execute("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]).fetchone()
+        if row is None:
+            raw.execute(f"CREATE SCHEMA {schema}")
+        raw.execute(
+            "CREATE TABLE IF NOT EXISTS schema_history"
+            " (version BIGINT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
+        )
+
+
+def _lock(raw: Raw, schema: str) -> None:
+    """Other processes that would migrate the same schema wait until the transaction ends."""
+    raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"memoranda:{schema}"])
+
+
+def _version(raw: Raw) -> int:
+    row = raw.execute("SELECT coalesce(max(version), 0) FROM schema_history").fetchone()
+    return int(row[0]) if row else 0
+
+
+def open_postgres(url: str, folder: object, options: Options) -> PostgresDatabase:
+    """The database of a URL of libpq's, see `pglink.address`."""
+    return PostgresDatabase(url, options)

@@ -1,0 +1,306 @@
+"""Rows in one SQLite file: one thread writes and commits in groups, readers read beside it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pysqlite3 import dbapi2 as sqlite
+
+from memoranda.errors import ConfigError, StorageError
+from memoranda.storage.data_lock import DATABASE
+from memoranda.storage.sql.base import Connection, Database, Options, Params, Row
+from memoranda.storage.sql.group import GroupWriter, Task, Transaction
+from memoranda.storage.sql.statements import migrations, render, statements
+
+T = TypeVar("T")
+LOG_PAGES = 8192
+"""Pages of log (64 MB) before it is copied into the file: a bulk load rewrites the same index pages many times."""
+PAGE_BYTES = 8192
+"""Two and more 384-dimensional blobs share a page of this size; with 4 096 bytes a quarter is lost."""
+
+
+NULLABLE = {
+    "memories": frozenset(
+        (
+            "user_id",
+            "agent_id",
+            "channel_id",
+            "session_id",
+            "role",
+            "source",
+            "last_accessed_at",
+            "valid_from",
+            "invalid_at",
+            "superseded_by",
+            "archived_at",
+            "header",
+        )
+    )
+}
+
+
+class SqliteConnection:
+    """Statements by name on one SQLite connection, see `base.Connection`."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self._sql = statements("sqlite")
+
+    def all(self, name: str, params: Params = ()) -> list[Row]:
+        """Every row of the named query."""
+        rows: list[Row] = self.raw.execute(self._sql[name], params).fetchall()
+        return rows
+
+    def one(self, name: str, params: Params = ()) -> Row | None:
+        """The first row of the named query, or None."""
+        row: Row | None = self.raw.execute(self._sql[name], params).fetchone()
+        return row
+
+    def run(self, name: str, params: Params = ()) -> int:
+        """Executes the named statement; rows changed."""
+        return int(self.raw.execute(self._sql[name], params).rowcount)
+
+    def many(self, name: str, rows: Iterable[Params]) -> None:
+        """Executes the named statement once per row."""
+        self.raw.executemany(self._sql[name], rows)
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
+        """Inserts rows in bulk. An empty string stands for NULL in columns that may be NULL: binding None takes the
+        driver's slow path, 11 of them cost 10 us a row."""
+        self.raw.executemany(
+            _insert(table, tuple(columns)), _without_none(rows) if table in NULLABLE else rows
+        )
+
+    def select(self, sql: str, params: Params = ()) -> list[Row]:
+        """Rows of a composed SELECT."""
+        rows: list[Row] = self.raw.execute(render(sql, "sqlite") if "{" in sql else sql, params).fetchall()
+        return rows
+
+
+@cache
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    nullable = NULLABLE.get(table, frozenset())
+    values = ", ".join("NULLIF(?, '')" if name in nullable else "?" for name in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
+
+
+def _without_none(rows: Iterable[Params]) -> Iterator[Params]:
+    return (["" if value is None else value for value in row] for row in rows)
+
+
+class SqliteTransaction(Transaction):
+    """`BEGIN IMMEDIATE` to `COMMIT` on the writing connection."""
+
+    def __init__(self, connection: SqliteConnection, path: Path) -> None:
+        self._connection = connection
+        self._raw = connection.raw
+        self._path = path
+        self._only = False
+
+    def begin(self) -> Connection:
+        self._raw.execute("BEGIN IMMEDIATE")
+        return self._connection
+
+    def commit(self) -> None:
+        self._raw.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._raw.in_transaction:
+            self._raw.execute("ROLLBACK")
+
+    def enter(self, tenant: str | None, only: bool) -> None:
+        self._only = only
+        if not only:
+            self._raw.execute("SAVEPOINT work")
+
+    def leave(self) -> None:
+        if not self._only:
+            self._raw.execute("RELEASE work")
+
+    def undo(self) -> bool:
+        if not self._raw.in_transaction:
+            return False
+        if self._only:
+            self._raw.execute("ROLLBACK")
+            self._raw.execute("BEGIN")
+        else:
+            self._raw.execute("ROLLBACK TO work")
+            self._raw.execute("RELEASE work")
+        return True
+
+    def error(self, exc: BaseException) -> BaseException:
+        if not isinstance(exc, sqlite.Error):
+            return exc
+        error = StorageError(f"writing {self._path} failed, nothing was stored: {exc}")
+        error.__cause__ = exc
+        return error
+
+
+class SqliteDatabase(Database):
+    """`folder/memoranda.db`; with no folder, a temporary one that goes at close."""
+
+    erased = "erased from rows, indexes, log and free pages; exports handed out before are out of reach"
+
+    def __init__(self, folder: Path | None) -> None:
+        self._temporary = Path(tempfile.mkdtemp(prefix="memoranda-")) if folder is None else None
+        self.path = (folder or self._temporary or Path()) / DATABASE
+        self._durable = folder is not None
+        self._local = threading.local()
+        self._readers: list[Any] = []
+        self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._reading = 0
+        self._closed = False
+        self._writer = self._connect()
+        try:
+            _migrate(self._writer)
+        except BaseException:
+            self._writer.raw.close()
+            raise
+        self._group = GroupWriter(SqliteTransaction(self._writer, self.path), str(self.path))
+
+    def _connect(self) -> SqliteConnection:
+        try:
+            raw = sqlite.connect(str(self.path), isolation_level=None, check_same_thread=False, timeout=30.0)
+            raw.execute(f"PRAGMA page_size={PAGE_BYTES}")
+            raw.execute("PRAGMA journal_mode=WAL")
+            raw.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'OFF'}")
+            raw.execute("PRAGMA foreign_keys=ON")
+            raw.execute("PRAGMA secure_delete=ON")
+            raw.execute("PRAGMA cache_size=-16384")
+            raw.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
+        except sqlite.Error as exc:
+            raise StorageError(f"{self.path} cannot be opened for writing: {exc}") from exc
+        return SqliteConnection(raw)
+
+    def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
+        """Runs `work` on the calling thread against one consistent snapshot."""
+        with self._lock:
+            if self._closed:
+                raise StorageError(f"{self.path} is closed")
+            self._reading += 1
+        try:
+            connection = self._reader()
+            connection.raw.execute("BEGIN")
+            try:
+                return work(connection)
+            finally:
+                connection.raw.execute("COMMIT")
+        except sqlite.Error as exc:
+            raise StorageError(f"reading {self.path} failed: {exc}") from exc
+        finally:
+            with self._lock:
+                self._reading -= 1
+                if self._closed and not self._reading:
+                    self._idle.notify_all()
+
+    def _reader(self) -> SqliteConnection:
+        connection: SqliteConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            connection.raw.execute("PRAGMA query_only=ON")
+            self._local.connection = connection
+            with self._lock:
+                self._readers.append(connection.raw)
+        return connection
+
+    def write(
+        self,
+        work: Callable[[Connection], T],
+        then: Callable[[T], None] | None = None,
+        tenant: str | None = None,
+    ) -> Future[T]:
+        """Queues `work` for the writing thread; the future is done when it is durable."""
+        return self._group.queue(Task(work, then, tenant))
+
+    def erase(self) -> Future[None]:
+        """Deleted text leaves the pages as it is deleted (secure_delete); this empties the log as well."""
+
+        def truncate_log(_: object) -> None:
+            busy, _, _ = self._writer.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise StorageError("the write-ahead log could not be emptied: a reader still holds it")
+
+        return self._group.queue(Task(truncate_log, alone=True))
+
+    def compact(self) -> Future[None]:
+        """Rebuilds the file without free pages (VACUUM), then empties the log."""
+
+        def vacuum(_: object) -> None:
+            self._writer.raw.execute("VACUUM")
+            self._writer.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        return self._group.queue(Task(vacuum, alone=True))
+
+    def health(self) -> dict[str, object]:
+        """Version, integrity of the header page, bytes of the file and of its log."""
+        pages = self.read(lambda c: c.select("PRAGMA page_count"))[0][0]
+        log = self.path.with_name(self.path.name + "-wal")
+        return {
+            "backend": "sqlite",
+            "version": sqlite.sqlite_version,
+            "bytes": pages * PAGE_BYTES,
+            "log_bytes": log.stat().st_size if log.exists() else 0,
+        }
+
+    def faults(self) -> list[str]:
+        """What `quick_check` finds: at most three lines."""
+        found = [str(row[0]) for row in self.read(lambda c: c.select("PRAGMA quick_check(3)"))]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        """Finishes queued writes and the reads under way, then lets go. Idempotent."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._group.close()
+        with self._idle:  # a connection closed under a running statement takes the process down
+            self._idle.wait_for(lambda: not self._reading)
+        for raw in self._readers:
+            raw.close()
+        self._writer.raw.close()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _migrate(connection: SqliteConnection) -> None:
+    """Brings the schema to this version, each step in a transaction of its own."""
+    raw = connection.raw
+    held = int(raw.execute("PRAGMA user_version").fetchone()[0])
+    steps = migrations("sqlite")
+    if held > steps[-1][0]:
+        raise StorageError(
+            f"the folder has schema {held}, this version knows {steps[-1][0]}: upgrade memoranda to open it"
+        )
+    for version, script in steps:
+        if version <= held:
+            continue
+        try:
+            raw.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={version};\nCOMMIT;")
+        except sqlite.Error as exc:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+            raise StorageError(f"migration {version} failed, the folder is as it was: {exc}") from exc
+
+
+def open_sqlite(url: str, folder: Path | None, options: Options) -> SqliteDatabase:
+    """The database in a data folder; its URL says nothing more.
+
+    Raises:
+        ConfigError: the URL names a file, or a replica is asked for.
+    """
+    if url.partition(":")[2].strip("/"):
+        raise ConfigError(
+            "database.url", "`sqlite:` is a file in the data folder; set `data` to choose the folder"
+        )
+    if options.replica_url is not None:
+        raise ConfigError("database.replica_url", "goes with PostgreSQL only")
+    return SqliteDatabase(folder)

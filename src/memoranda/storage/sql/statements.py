@@ -1,0 +1,78 @@
+"""Named SQL: `queries/*.sql` holds blocks that begin with `-- name: ...`, in one text for every database.
+
+What databases say differently is a word in braces, which `render` puts into a dialect:
+
+| word | means |
+|---|---|
+| `{seqs ?}` `{texts ?}` | a table with one column `value`: the elements of a JSON list of ints, of strings |
+| `{join}` | a join in which the left side leads, where the planner could guess otherwise |
+
+A statement that needs more than that is written again, under the same name, in `queries/<dialect>/*.sql`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
+_LIST = re.compile(r"\{(seqs|texts) (\?\d*)\}")
+_PLACE = re.compile(r"\?(\d*)")
+_POSTGRES_LIST = {
+    "seqs": r"(SELECT value::bigint AS value FROM jsonb_array_elements_text(CAST({} AS jsonb)) AS value)",
+    "texts": r"(SELECT value FROM jsonb_array_elements_text(CAST({} AS jsonb)) AS value)",
+}
+
+
+@lru_cache(maxsize=2048)
+def render(sql: str, dialect: str) -> str:
+    """The statement in the words of `dialect`: `sqlite`, or `postgres`, which numbers its places `$1, $2, ...`."""
+    if dialect == "sqlite":
+        return _LIST.sub(r"json_each(\2)", sql).replace("{join}", "CROSS JOIN")
+    sql = _LIST.sub(lambda found: _POSTGRES_LIST[found[1]].format(found[2]), sql).replace("{join}", "JOIN")
+    count = 0
+
+    def numbered(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return f"${found[1] or count}"
+
+    return _PLACE.sub(numbered, sql)
+
+
+@cache
+def statements(dialect: str) -> dict[str, str]:
+    """Every named statement of the house, by name, in one dialect.
+
+    Raises:
+        ValueError: two blocks share a name.
+    """
+    folder = files("memoranda.storage.sql").joinpath("queries")
+    found = dict(_named(folder))
+    own = folder.joinpath(dialect)
+    if own.is_dir():
+        found |= dict(_named(own))
+    return {name: render(sql, dialect) for name, sql in found.items()}
+
+
+def _named(folder: Traversable) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for entry in sorted(folder.iterdir(), key=lambda path: path.name):
+        if not entry.name.endswith(".sql"):
+            continue
+        parts = _NAME.split(entry.read_text("utf-8"))
+        for name, body in zip(parts[1::2], parts[2::2], strict=True):
+            if name in seen:
+                raise ValueError(f"{entry.name}: the statement {name} is named twice")
+            seen.add(name)
+            yield name, body.strip().rstrip(";")
+
+
+def migrations(dialect: str) -> list[tuple[int, str]]:
+    """The schema's history for one dialect: (version, script), ascending. Versions mean the same in all."""
+    folder = files("memoranda.storage.sql").joinpath("migrations").joinpath(dialect)
+    scripts = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
+    return sorted((int(entry.name.split("_", 1)[0]), entry.read_text("utf-8")) for entry in scripts)

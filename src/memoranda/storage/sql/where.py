@@ -1,0 +1,77 @@
+"""A filter as SQL over the columns of `memories`, as far as columns go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.filters import AllOf, AnyOf, Compare, Filter
+
+TEXT = {
+    "$kind": "kind",
+    "$user_id": "user_id",
+    "$agent_id": "agent_id",
+    "$channel_id": "channel_id",
+    "$session_id": "session_id",
+    "$role": "role",
+    "$source": "source",
+}
+NUMBERS = {
+    "$seq": "seq",
+    "$occurred_at": "occurred_at",
+    "$valid_from": "valid_from",
+    "$invalid_at": "invalid_at",
+    "$archived_at": "archived_at",
+}
+ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition with its values. When `exact` is False it lets more rows through than the filter does, and
+    `filters.matches` has to decide on each."""
+
+    sql: str
+    params: tuple[Any, ...]
+    exact: bool
+
+
+def compile_where(where: Filter) -> Where:
+    """The narrowest SQL condition over columns that every row passing `where` satisfies."""
+    if isinstance(where, Compare):
+        return _compare(where)
+    parts = [compile_where(part) for part in where.parts]
+    params = tuple(value for part in parts for value in part.params)
+    if isinstance(where, AllOf):
+        sql = " AND ".join(f"({part.sql})" for part in parts) or "TRUE"
+        return Where(sql, params, all(part.exact for part in parts))
+    assert isinstance(where, AnyOf)
+    if not all(part.exact for part in parts):
+        return Where("TRUE", (), exact=False)
+    return Where(" OR ".join(f"({part.sql})" for part in parts) or "FALSE", params, exact=True)
+
+
+def _compare(compare: Compare) -> Where:
+    column = TEXT.get(compare.key) or NUMBERS.get(compare.key)
+    values = compare.value if isinstance(compare.value, tuple) else (compare.value,)
+    kind = str if compare.key in TEXT else int
+    if column is None or not all(value is None or type(value) is kind for value in values):
+        return Where("TRUE", (), exact=False)
+    if any(
+        type(value) is str and "\x00" in value for value in values
+    ):  # no column holds it, no server takes it
+        return Where("TRUE", (), exact=False)
+    if compare.op in ORDER:
+        if values[0] is None:
+            return Where("FALSE", (), exact=True)
+        return Where(f"{column} {ORDER[compare.op]} ?", values, exact=True)
+    given = tuple(value for value in values if value is not None)
+    ways = (
+        [f"{column} IN ({', '.join('?' * len(given))})"] if len(given) > 1 else [f"{column} = ?"] * len(given)
+    )
+    if len(given) < len(values):
+        ways.append(f"{column} IS NULL")
+    sql = " OR ".join(ways) or "FALSE"
+    if compare.op in ("eq", "in"):
+        return Where(sql, given, exact=True)
+    return Where(f"({sql}) IS NOT TRUE", given, exact=True)

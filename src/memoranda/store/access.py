@@ -1,0 +1,152 @@
+"""Which rows a question is about, and which of them its asker may see, as one filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from memoranda.clock import micros
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.filters import EVERYTHING, AllOf, Compare, Filter, all_of, any_of, check_unicode, parse
+from memoranda.store.rows import CHUNK
+from memoranda.types import KINDS, Selection, Subject
+
+PLACES = {"session": "$session_id", "user": "$user_id", "agent": "$agent_id", "channel": "$channel_id"}
+"""Scopes with an id, narrowest first."""
+GLOBAL = AllOf(tuple(Compare(key, "eq", None) for key in PLACES.values()))
+
+MEMORIES = Compare("$kind", "ne", CHUNK)
+"""Every row that is a memory: chunks of documents are found in their stores only."""
+
+
+def visible_to(subject: Subject) -> Filter:
+    """The memories of the tenant that a subject may see. A service sees what it names (see `scope_filter`), unless
+    it acts for one user; then, like a member, that user's rows and those of nobody."""
+    if sees_all(subject):
+        return MEMORIES
+    return all_of(MEMORIES, Compare("$user_id", "in", (subject.user_id, None)))
+
+
+def sees_all(subject: Subject) -> bool:
+    """Whether a subject is bound to no user."""
+    return subject.role == "admin" or (subject.role == "service" and subject.user_id is None)
+
+
+def scope_filter(scope: str, subject: Subject, where: str = "scopes") -> Filter:
+    """The rows of one scope: `session:X`, `channel:X`, `agent:X`, `user:X`, `global` or `all`.
+
+    Raises:
+        InvalidInput: the scope is none of these.
+        Forbidden: `all` is asked for by someone who is not an admin.
+    """
+    if scope == "global":
+        return GLOBAL
+    if scope == "all":
+        if subject.role != "admin":
+            raise Forbidden(f"{where}: `all` needs the admin role; name the scopes you mean")
+        return EVERYTHING
+    place, _, name = scope.partition(":")
+    if place not in PLACES or not name:
+        raise InvalidInput(
+            where, f"{scope!r} is no scope; use session:ID, user:ID, agent:ID, channel:ID, global or all"
+        )
+    return Compare(PLACES[place], "eq", name)
+
+
+def default_scopes(subject: Subject) -> list[str]:
+    """What is searched when no scope is named: everything for an admin, else one's own rows and global."""
+    if subject.role == "admin" and subject.user_id is None:
+        return ["all"]
+    return ["global"] if subject.user_id is None else [f"user:{subject.user_id}", "global"]
+
+
+def selection_filter(selection: Selection, subject: Subject, now: int | None) -> Filter:
+    """Everything the selection asks for but its scopes, cut to what the subject may see.
+
+    `now` (microseconds) decides what is still valid when the selection names no `as_of`; None lets rows
+    through whether they are valid, superseded or archived, as forgetting and export must.
+    """
+    return all_of(
+        visible_to(subject),
+        _kinds(selection.kinds),
+        *(Compare("$tags", "eq", tag) for tag in _names(selection.tags, "tags")),
+        *(Compare("$source", "eq", source) for source in _names(_listed(selection.source), "source")),
+        None if selection.since is None else Compare("$occurred_at", "gte", micros(selection.since)),
+        None if selection.until is None else Compare("$occurred_at", "lt", micros(selection.until)),
+        _valid(selection.as_of, now),
+        None if selection.include_archived or now is None else Compare("$archived_at", "eq", None),
+        None if selection.filters is None else parse(selection.filters),
+    )
+
+
+def scopes_filter(scopes: Sequence[str] | None, subject: Subject) -> Filter:
+    """A memory in any of the scopes."""
+    named = default_scopes(subject) if scopes is None else _names(scopes, "scopes")
+    if not named:
+        raise InvalidInput("scopes", "must name at least one scope, or be left out")
+    return any_of(*(scope_filter(scope, subject) for scope in named))
+
+
+def hierarchy_scopes(context: Mapping[str, str]) -> list[str]:
+    """The scopes of a context, narrowest first, `global` last.
+
+    Raises:
+        InvalidInput: a key is no scope with an id.
+    """
+    for key, value in context.items():
+        if key.removesuffix("_id") not in PLACES or not isinstance(value, str) or not value:
+            raise InvalidInput(f"hierarchy.{key}", f"use {', '.join(PLACES)}, each with an id")
+        check_unicode(value, f"hierarchy.{key}")
+    ids = {key.removesuffix("_id"): value for key, value in context.items()}
+    return [f"{place}:{ids[place]}" for place in PLACES if place in ids] + ["global"]
+
+
+def _kinds(kinds: Sequence[str] | None) -> Filter | None:
+    if kinds is None:
+        return None
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput("kinds", f"{kind!r} is unknown; use {', '.join(KINDS)}")
+    return Compare("$kind", "in", tuple(kinds))
+
+
+def _names(names: Sequence[str] | None, where: str) -> list[str]:
+    if names is None:
+        return []
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise InvalidInput(where, "must be a list of strings")
+    for name in names:
+        check_unicode(name, where)
+    return list(names)
+
+
+def _listed(name: str | None) -> list[str] | None:
+    return None if name is None else [name]
+
+
+def _valid(as_of: datetime | None, now: int | None) -> Filter | None:
+    """Valid at the moment asked about: begun, and not ended. The past sees what was superseded since. What was told to
+    be valid from a moment on was so then, though it was said later; anything else begins when it was said."""
+    if as_of is None and now is None:
+        return None
+    at = micros(as_of) if as_of is not None else now
+    untold = Compare("$valid_from", "eq", None)
+    said = untold if as_of is None else all_of(untold, Compare("$occurred_at", "lte", at))
+    begun = any_of(said, Compare("$valid_from", "lte", at))
+    going = any_of(Compare("$invalid_at", "eq", None), Compare("$invalid_at", "gt", at))
+    return all_of(begun, going)
+
+
+def must_write(subject: Subject) -> None:
+    """Refuses a reader.
+
+    Raises:
+        Forbidden: the role writes nothing.
+    """
+    if subject.role == "reader":
+        raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
+
+
+def owns(subject: Subject, user_id: str | None) -> bool:
+    """Whether what belongs to `user_id` (None: to the tenant) is the subject's to change."""
+    return sees_all(subject) or user_id is None or user_id == subject.user_id

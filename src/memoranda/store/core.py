@@ -1,0 +1,63 @@
+"""What the features share: the open store, the models, the jobs, and the tenant that runs the installation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from memoranda.concurrency.threads import Threads
+from memoranda.config.sections import Config, Quotas
+from memoranda.providers.chat.base import Model
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.readers.pool import Readers
+from memoranda.storage.blobs.base import Blobs
+from memoranda.store.forgetting import Eraser
+from memoranda.store.ingest import Ingest
+from memoranda.store.jobs import Jobs
+from memoranda.store.retrieval.search import Recall
+from memoranda.store.store import Store
+from memoranda.store.usage import Ledger
+from memoranda.text.splitting import Chunking
+
+EMBED_JOB = "memories.embed"
+COMPACT_JOB = "store.compact"
+MOVE_JOB = "index.move"
+REMODEL_JOB = "memories.remodel"
+HOUSE = "default"
+"""The tenant whose admins run the house, and under which jobs about the whole of it are kept."""
+
+
+@dataclass(slots=True)
+class Core:
+    """What the verbs work with; wired once, shared by every subject. `fallback` only quotes, and stands by for a model
+    that may be away. `next` is the embedder of the configuration while
+    the vectors of an earlier one still answer; `use` lets texts and questions go by another from then on."""
+
+    store: Store
+    embedder: Embedder
+    ingest: Ingest
+    recall: Recall
+    jobs: Jobs
+    threads: Threads
+    default_limit: int
+    max_batch: int
+    max_query_chars: int
+    use: Callable[[Embedder], None]
+    blobs: Blobs
+    readers: Readers
+    config: Config
+    model: Model
+    fallback: Model | None
+    ledger: Ledger
+    quotas: Quotas
+    chunking: Chunking
+    erasers: list[Eraser] = field(default_factory=list)
+    """What forgets in the rooms beside the memories, in this order."""
+    next: Embedder | None = None
+    next_url: str = ""
+    earlier: Embedder | None = None
+    tally: Counter[str] = field(default_factory=Counter)
+    """What indexing did in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
+    expect: Callable[[int], None] = lambda at: None
+    """Called when something becomes due at a moment (microseconds): whoever looks at the clock listens."""

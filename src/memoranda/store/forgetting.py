@@ -1,0 +1,345 @@
+"""Forgetting: what is meant, in every room that holds words, and erasing it page by page."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from memoranda.clock import micros, moment, now_micros
+from memoranda.concurrency.threads import Threads
+from memoranda.filters import EVERYTHING, Filter, all_of, matches
+from memoranda.storage.sql.base import Connection, Row
+from memoranda.store import listing
+from memoranda.store.access import (
+    PLACES,
+    default_scopes,
+    scopes_filter,
+    sees_all,
+    selection_filter,
+    visible_to,
+)
+from memoranda.store.jobs import Jobs
+from memoranda.store.rows import Record, attributes
+from memoranda.store.store import Store
+from memoranda.store.transaction import Writing
+from memoranda.text.json import compact_json
+from memoranda.text.phrase import Phrase
+from memoranda.types import Forget, Receipt, Subject
+
+log = logging.getLogger("memoranda.forgetting")
+PAGE = 500
+"""Rows that are looked at together, and at most erased in one transaction."""
+PASSES = 5
+"""How often the rooms are gone through: what was on its way in meanwhile is found by the next pass."""
+MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is meant. `places` are ids by `user`, `session`, `channel`, `agent`; `everything` is all of the tenant.
+
+    `own` is the user that the asker is `bound` to. Times are microseconds since 1970. `rooms` says whether more than
+    memories is meant, `messages` whether the message log is."""
+
+    subject: Subject
+    where: Filter
+    ids: tuple[str, ...] | None = None
+    everything: bool = False
+    places: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    own: str | None = None
+    bound: bool = False
+    since: int | None = None
+    until: int | None = None
+    text: Phrase | None = None
+    rooms: bool = False
+    messages: bool = False
+
+    @property
+    def tenant(self) -> str:
+        """Whose house it is."""
+        return self.subject.tenant_id
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was ever said in these places is meant, and so what is configured there, too."""
+        return self.rooms and self.since is None and self.until is None and self.text is None
+
+    def condition(
+        self,
+        *,
+        user: str | None = None,
+        session: str | None = None,
+        channel: str | None = None,
+        agent: str | None = None,
+        time: str | None = None,
+        nobodys: bool = False,
+    ) -> tuple[str, list[Any]] | None:
+        """The rows of a table that are meant, as SQL, by its columns; None where none can be. `nobodys` are rows of no
+        user, which one that is bound to a user may erase where it names their place."""
+        columns = {"user": user, "session": session, "channel": channel, "agent": agent}
+        parts, values = [], list[Any]()
+        if not self.everything:
+            named = [(columns[place], ids) for place, ids in self.places.items() if columns[place] and ids]
+            if not named:
+                return None
+            parts.append("(" + " OR ".join(f"{column} IN ({_marks(ids)})" for column, ids in named) + ")")
+            values += [id_ for _, ids in named for id_ in sorted(ids)]
+        if self.bound:
+            if user is None:
+                return None
+            parts.append(f"({user} = ?{f' OR {user} IS NULL' if nobodys else ''})")
+            values.append(self.own)
+        for sign, at in ((">=", self.since), ("<", self.until)):
+            if at is not None:
+                if time is None:
+                    return None
+                parts.append(f"{time} {sign} ?")
+                values.append(at)
+        return " AND ".join(parts) or "1 = 1", values
+
+
+def _marks(ids: frozenset[str]) -> str:
+    return ", ".join("?" * len(ids))
+
+
+def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
+    """What a call of `forget` means.
+
+    Raises:
+        InvalidInput: a field of the selection is wrong.
+        Forbidden: `all` is asked for by someone who is not an admin.
+    """
+    bound = not sees_all(subject)
+    own = subject.user_id if bound else None
+    if ids is not None:
+        return Aim(subject, EVERYTHING, ids=tuple(ids), own=own, bound=bound, messages=True)
+    unscoped = chosen.scopes is None and subject.role == "admin"
+    where = all_of(
+        EVERYTHING if unscoped else scopes_filter(chosen.scopes, subject),
+        selection_filter(chosen, subject, None),
+    )
+    scopes = default_scopes(subject) if chosen.scopes is None else chosen.scopes
+    places: dict[str, set[str]] = {place: set() for place in PLACES}
+    for place, colon, id_ in (scope.partition(":") for scope in scopes):
+        if colon:
+            places[place].add(id_)
+    if bound:
+        places["user"] &= {own} if own is not None else set()
+    memories_only = bool(chosen.tags or chosen.filters)
+    other_source = chosen.source not in (None, MESSAGE)
+    kinds = chosen.kinds or []
+    return Aim(
+        subject,
+        where,
+        everything=unscoped or "all" in scopes,
+        places={place: frozenset(found) for place, found in places.items()},
+        own=own,
+        bound=bound,
+        since=None if chosen.since is None else micros(chosen.since),
+        until=None if chosen.until is None else micros(chosen.until),
+        text=None if chosen.text is None else Phrase(chosen.text),
+        rooms=not memories_only and not kinds and chosen.source is None,
+        messages=not memories_only and not other_source and (not kinds or MESSAGE in kinds),
+    )
+
+
+class Forgetting:
+    """One call of `forget` on its way through the rooms. `counts` are what was erased so far, by kind."""
+
+    def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim, tombstone: str) -> None:
+        self.store = store
+        self.jobs = jobs
+        self.threads = threads
+        self.aim = aim
+        self.tombstone = tombstone
+        self.erased_at = now_micros()
+        self.counts: Counter[str] = Counter()
+        self.ids: set[str] = set()
+        """Responses, conversations, sessions, ... that went: jobs that name one have nothing to do any more."""
+        self.sessions: set[str] = set()
+        """Sessions in which nobody but the users that are meant has spoken."""
+
+    async def change(self, work: Callable[[Writing], Mapping[str, int]]) -> None:
+        """One page: `work` erases rows, and says how many by kind, in one transaction with the tombstone's counts."""
+
+        def whole(w: Writing) -> Counter[str]:
+            found = Counter(self.counts)
+            found.update(work(w))
+            self._note(w.c, found)
+            return found
+
+        self.counts = await self.threads.result(self.store.transact(self.aim.tenant, whole))
+
+    def _note(self, c: Connection, counts: Counter[str]) -> None:
+        held = compact_json({kind: number for kind, number in sorted(counts.items()) if number})
+        values = [
+            self.aim.tenant,
+            self.tombstone,
+            self.erased_at,
+            counts["memories"],
+            counts["vectors"],
+            held,
+        ]
+        c.run("set_tombstone", values)
+
+    def pages(
+        self, table: str, columns: str, where: tuple[str, list[Any]] | None, order: str = "seq"
+    ) -> _Pages:
+        """The rows of a table that are meant, in pages by `order`, a unique column of the table that is `columns`'
+        first. Each page is read anew: rows erased meanwhile do not matter."""
+        return _Pages(self, table, columns, where, order)
+
+    async def run(self, erasers: Sequence[Eraser]) -> Receipt:
+        """Goes through the rooms until nothing that is meant is left, then through files and caches.
+
+        Raises:
+            StorageError: something could not be erased; calling again goes on.
+        """
+        for _ in range(PASSES):
+            before = Counter(self.counts)
+            for erase in (*erasers, erase_memories, erase_jobs):
+                await erase(self)
+            if self.counts == before:
+                break
+        else:
+            log.warning("what is being forgotten is still being written; call forget again")
+        if not self.counts:
+            await self.change(lambda w: {})
+        self.jobs.wake_all()
+        await self.threads.run(self.store.purge)
+        return Receipt(
+            tombstone=self.tombstone,
+            memories=self.counts["memories"],
+            vectors=self.counts["vectors"],
+            counts={kind: number for kind, number in sorted(self.counts.items()) if number},
+            erased_at=moment(self.erased_at),
+            note=self.store.db.erased,
+        )
+
+
+Eraser = Callable[[Forgetting], Awaitable[None]]
+"""Erases what is meant in one room; called again until nothing is left."""
+
+
+class _Pages:
+    def __init__(
+        self, run: Forgetting, table: str, columns: str, where: tuple[str, list[Any]] | None, order: str
+    ) -> None:
+        self._run = run
+        self._where = where
+        self._sql = (
+            f"SELECT {columns} FROM {table} WHERE tenant_id = ? AND {{}} ORDER BY {order} LIMIT {PAGE}"
+        )
+        self._order = order
+        self._after: Any = None
+        self._ended = where is None
+
+    def __aiter__(self) -> _Pages:
+        return self
+
+    async def __anext__(self) -> list[Row]:
+        if self._ended or self._where is None:
+            raise StopAsyncIteration
+        condition, values = self._where
+        if self._after is not None:
+            condition, values = f"({condition}) AND {self._order} > ?", [*values, self._after]
+        sql, tenant = self._sql.format(condition), self._run.aim.tenant
+        rows = await self._run.threads.run(
+            self._run.store.db.read, lambda c: c.select(sql, [tenant, *values]), tenant
+        )
+        if not rows:
+            raise StopAsyncIteration
+        self._ended = len(rows) < PAGE
+        self._after = rows[-1][0]
+        return list(rows)
+
+
+# --- memories --------------------------------------------------------------------------------------
+
+
+async def erase_memories(run: Forgetting) -> None:
+    """The memories that are meant, with vectors, words and what was made of them."""
+    for_page = _named(run) if run.aim.ids is not None else _selected(run)
+    while (seqs := await run.threads.run(next, for_page, None)) is not None:
+        if seqs:
+            await run.change(lambda w, seqs=seqs: removed(w, seqs))  # type: ignore[misc]
+
+
+def removed(w: Writing, seqs: Sequence[int], kind: str = "memories") -> dict[str, int]:
+    """Removes rows of memories (or of another kind that is kept as such); what that came to."""
+    rows, vectors = w.remove(seqs)
+    return {kind: rows, "vectors": vectors}
+
+
+def _named(run: Forgetting) -> Iterator[list[int]]:
+    aim = run.aim
+    for at in range(0, len(aim.ids or ()), PAGE):
+        some = list((aim.ids or ())[at : at + PAGE])
+        held = run.store.by_id(aim.tenant, some)
+        mine = visible_to(aim.subject)
+        yield [row.seq for row in held.values() if matches(mine, attributes(row))]
+
+
+def _selected(run: Forgetting) -> Iterator[list[int]]:
+    aim = run.aim
+    for rows in listing.scan(run.store.db, aim.tenant, aim.where):
+        yield [row.seq for row in rows if aim.text is None or told_by(row, aim.text)]
+
+
+def told_by(row: Record, phrase: Phrase) -> bool:
+    """Whether a memory holds a phrase, in its text or in what is noted about it."""
+    return phrase.within(row.content, row.header, row.source, row.role) or phrase.within_json(
+        row.tags, row.metadata
+    )
+
+
+# --- jobs ------------------------------------------------------------------------------------------
+
+
+async def erase_jobs(run: Forgetting) -> None:
+    """What jobs were told, and what became of them: cancelled where they are about what went, or hold the phrase."""
+    aim = run.aim
+    if not aim.rooms:
+        return
+    text = None if aim.bound else aim.text
+    everything = aim.everything and aim.whole and not aim.bound
+    async for rows in run.pages("jobs", "seq, id, kind, payload, error, result, cursor", ("1 = 1", [])):
+        ids = []
+        for _, id_, kind, payload, *rest in rows:
+            if payload == "{}" and not any(rest):
+                continue
+            held = text is not None and (text.within_json(payload) or text.within(*rest))
+            if held or (everything and kind not in HOUSES) or _about(run, msgspec.json.decode(payload)):
+                ids.append(id_)
+        if ids:
+            listed = compact_json(ids)
+            await run.change(lambda w, listed=listed: _cancelled(w, listed))  # type: ignore[misc]
+
+
+HOUSES = frozenset({"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair"})
+"""Jobs about rows as they are, whosever: they hold no word."""
+NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
+"""Keys of what jobs are told that name a place."""
+
+
+def _about(run: Forgetting, value: Any, key: str = "") -> bool:
+    """Whether what a job was told names what went."""
+    if isinstance(value, dict):
+        return any(_about(run, part, name) for name, part in value.items())
+    if isinstance(value, list):
+        return any(_about(run, part, key) for part in value)
+    if not isinstance(value, str):
+        return False
+    named = run.aim.places.get(NAMES.get(key, ""), frozenset()) if run.aim.whole else frozenset()
+    return value in run.ids or value in named
+
+
+def _cancelled(w: Writing, listed: str) -> dict[str, int]:
+    now = now_micros()
+    w.c.run("stop_jobs", [now, w.tenant, listed])
+    return {"jobs": w.c.run("blank_jobs", [w.tenant, listed])}

@@ -1,0 +1,251 @@
+"""The one write path: drafts, windows, vectors, rows. The model answers before the transaction begins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import now_micros
+from memoranda.concurrency.threads import Threads
+from memoranda.errors import EmbedderUnavailable, SpendingLimit
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.changes import Outcome, Settled, text_key
+from memoranda.store.rows import Record, header, searched_text
+from memoranda.store.store import Along, Store
+from memoranda.store.usage import Cost, Ledger
+from memoranda.store.validation import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
+from memoranda.text.hashing import digest
+from memoranda.types import Change, NewMemory, Subject
+
+log = logging.getLogger("memoranda.ingest")
+T = TypeVar("T")
+WRITE, FILES, EMBED = "write", "files", "embed"
+"""What the ledger calls a write, the indexing of a file, and vectors made later."""
+BATCH = 1_000
+"""Rows that share one transaction: past this, group commit gains nothing more."""
+FEW = 4
+"""Drafts whose windows are cut right away; more go to a thread."""
+
+
+class Ingest:
+    """Writes memories into one store with one embedder."""
+
+    def __init__(
+        self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds, ledger: Ledger
+    ) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.threads = threads
+        self.bounds = bounds
+        self.ledger = ledger
+
+    async def add(self, subject: Subject, items: Sequence[NewMemory]) -> list[Outcome]:
+        """Writes every item, in order; nothing is written when one is wrong.
+
+        Raises:
+            InvalidInput: names the item by its place (`[3].tags`), the field and the fix.
+            Conflict: an id already names another text.
+        """
+        now = now_micros()
+        drafts = [
+            draft(item, subject, now, self.bounds, f"[{i}]." if len(items) > 1 else "")
+            for i, item in enumerate(items)
+        ]
+        self._take_given(items, drafts)
+        return await self.write(subject.tenant_id, drafts)
+
+    async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Embeds what has no vectors yet and stores the drafts, a thousand to a transaction."""
+        outcomes: list[Outcome] = []
+        for at in range(0, len(drafts), BATCH):
+            some = drafts[at : at + BATCH]
+            await self.prepare(tenant, some)
+            done: list[Outcome] = await self.threads.result(self.store.put(some))
+            outcomes.extend(done)
+        return outcomes
+
+    async def prepare(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        """Embeds what has no vectors yet, for a transaction of the caller's own. Drafts for which none can be made now
+        stay without: their rows will be owed."""
+        self.ledger.note(tenant, WRITE, Cost(operations=len(drafts)))
+        with _later(drafts):
+            await self._fill(tenant, drafts, WRITE)
+
+    async def write_with(
+        self, tenant: str, drafts: Sequence[Draft], embedder: Embedder, along: Along
+    ) -> list[Outcome]:
+        """Embeds drafts with `embedder`, whose model is that of the store, and stores them in one transaction in which
+        `along` writes what belongs to them, or refuses them.
+
+        Raises:
+            EmbedderUnavailable: the model does not answer; nothing was stored.
+            SpendingLimit: the tenant has spent its day; nothing was stored.
+        """
+        self.ledger.note(tenant, FILES, Cost(operations=len(drafts)))
+        await self._fill(tenant, drafts, FILES, embedder)
+        return await self.threads.result(self.store.put(drafts, along))
+
+    def _take_given(self, items: Sequence[NewMemory], drafts: Sequence[Draft]) -> None:
+        """Vectors that came with the items, as the only part of their drafts."""
+        given = [i for i, item in enumerate(items) if item.embedding is not None]
+        vectors = self._checked([items[i].embedding for i in given], given, len(items))
+        for i, vector in zip(given, vectors, strict=True):
+            row = drafts[i].row
+            drafts[i].model = self.embedder.model
+            drafts[i].parts = [Part(0, len(row.content), row.content, f"{GIVEN}{row.content_hash}", vector)]
+
+    def _checked(
+        self, values: Sequence[object], places: Sequence[int], total: int
+    ) -> Sequence[NDArray[np.float32]]:
+        """The fast way for a whole batch of arrays; one by one, to name the culprit, when that fails."""
+        dim = self.embedder.dim
+        if values and all(
+            isinstance(value, np.ndarray) and value.shape == (dim,) and value.dtype.kind in NUMERIC
+            for value in values
+        ):
+            with np.errstate(over="ignore"):
+                stacked = np.stack(values).astype(np.float32, copy=False)  # type: ignore[arg-type]
+            if np.isfinite(stacked).all():
+                return stacked  # type: ignore[return-value]
+        return [
+            check_vector(value, dim, f"[{i}].embedding" if total > 1 else "embedding")
+            for i, value in zip(places, values, strict=True)
+        ]
+
+    async def _fill(
+        self, tenant: str, drafts: Sequence[Draft], purpose: str, embedder: Embedder | None = None
+    ) -> None:
+        """Fills in the vectors that are missing: from the same texts stored before, else from the model.
+
+        Raises:
+            EmbedderUnavailable: the model does not answer; the drafts are left without.
+            SpendingLimit: the tenant has spent its day; the drafts are left without.
+        """
+        bare = [one for one in drafts if not one.parts]
+        if not bare:
+            return
+        known = await self.threads.run(self.store.known_texts, tenant, bare)
+        fresh = [one for one in bare if one.row.dedup_key not in known]
+        if fresh:
+            await self._vectors(tenant, fresh, purpose, reuse=True, embedder=embedder)
+
+    async def _vectors(
+        self,
+        tenant: str,
+        drafts: Sequence[Draft],
+        purpose: str,
+        *,
+        reuse: bool,
+        embedder: Embedder | None = None,
+    ) -> None:
+        embedder = embedder or self.embedder
+        if len(drafts) > FEW:  # counting tokens takes a while: elsewhere than where requests are answered
+            await self.threads.run(_cut, drafts, embedder)
+        else:
+            _cut(drafts, embedder)
+        parts = {part.text_hash: part for one in drafts for part in one.parts}
+        held: dict[str, NDArray[np.float32]] = {}
+        if reuse:
+            held = await self.threads.run(self.store.known_vectors, tenant, parts, embedder.model)
+        wanted = [part for text_hash, part in parts.items() if text_hash not in held]
+        texts = [part.text for part in wanted]
+        made = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
+        held |= {part.text_hash: vector for part, vector in zip(wanted, made.vectors, strict=True)}
+        for one in drafts:
+            for part in one.parts:
+                part.vector = held[part.text_hash]
+
+    async def update(self, subject: Subject, row: Record, change: Change) -> Record:
+        """Rewrites a row; embeds again only when the embedded text changed.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Conflict: another memory of the scope already holds the new text.
+        """
+        after = changed(row, change, now_micros(), self.bounds)
+        parts: list[Part] = []
+        model = ""
+        if searched_text(after) != searched_text(row):
+            made = Draft(after, named=True)
+            with _later([made]):
+                await self._vectors(subject.tenant_id, [made], WRITE, reuse=True)
+            parts, model = made.parts, made.model
+
+        def again(current: Record) -> Draft:
+            """The change on the row as it is at the moment of writing, which may have moved on."""
+            fresh = changed(current, change, after.updated_at, self.bounds)
+            fits = parts and searched_text(fresh) == searched_text(after)
+            kept = parts if fits else self._parts_if_moved(current, fresh)
+            return Draft(fresh, named=True, parts=kept, model=model)
+
+        return await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
+
+    def _parts_if_moved(self, before: Record, after: Record) -> list[Part]:
+        """Windows without vectors, to be embedded later, when another writer changed the text meanwhile."""
+        same = searched_text(before) == searched_text(after)
+        return [] if same else windows(after, self.embedder)
+
+    async def embed_owed(
+        self,
+        rows: Sequence[Record],
+        tenant: str,
+        reuse: bool,
+        *,
+        embedder: Embedder | None = None,
+    ) -> int:
+        """Makes and stores the vectors of rows written before; rows settled. `embedder` is one that is to take over,
+        when not the one that answers.
+
+        Raises:
+            EmbedderUnavailable: the model still does not answer; nothing changed.
+            SpendingLimit: the tenant has spent its day; nothing changed.
+        """
+        drafts = [Draft(row, named=True) for row in rows]
+        if not drafts:
+            return 0
+        embedder = embedder or self.embedder
+        await self._vectors(tenant, drafts, EMBED, reuse=reuse, embedder=embedder)
+        self.ledger.note(tenant, EMBED, Cost(operations=len(drafts)))
+        made = [
+            Settled(
+                one.row.seq,
+                text_key(one.row),
+                [(p.start, p.stop, p.text_hash, p.vector) for p in one.parts if p.vector is not None],
+            )
+            for one in drafts
+        ]
+        return await self.threads.result(self.store.settle(tenant, made, embedder.model))
+
+
+@contextmanager
+def _later(drafts: Sequence[Draft]) -> Iterator[None]:
+    """Drafts stay without vectors when the model is away or the tenant may not spend more: their rows will be owed."""
+    try:
+        yield
+    except (EmbedderUnavailable, SpendingLimit) as exc:
+        log.warning("%d texts stay without a vector for now: %s", len(drafts), exc)
+
+
+def _cut(drafts: Sequence[Draft], embedder: Embedder) -> None:
+    for one in drafts:
+        one.parts, one.model = windows(one.row, embedder), embedder.model
+
+
+def windows(row: Record, embedder: Embedder) -> list[Part]:
+    """The row's embedded text in windows that fit the model of `embedder`; spans are in the row's content."""
+    text = searched_text(row)
+    shift = len(header(row))
+    return [
+        Part(
+            max(0, span.start - shift),
+            max(0, span.end - shift),
+            text[span.start : span.end],
+            digest(text[span.start : span.end]),
+        )
+        for span in embedder.split(text)
+    ]

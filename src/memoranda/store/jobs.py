@@ -1,0 +1,454 @@
+"""Durable work: a row per job, leased by a worker, retried with backoff, cancelled between steps.
+
+A job that dies with its process is taken up again by whoever sees its lease run out; its handler finds the
+cursor it last reported and goes on from there, so handlers do their work in steps that may be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import random
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.clock import moment, now_micros
+from memoranda.concurrency.threads import Threads
+from memoranda.errors import Conflict, InvalidInput, MemorandaError, NotFound, SpendingLimit, StorageError
+from memoranda.storage.sql.base import Connection, Database, Row
+from memoranda.store.ids import nameable
+from memoranda.text.json import compact_json
+from memoranda.types import Job
+
+log = logging.getLogger("memoranda.jobs")
+SECOND = 1_000_000
+LONGEST_WAIT = 300.0
+OTHERS_WAIT = 1.0
+"""Seconds after which jobs that another process queued are looked for."""
+KEPT = 7 * 24 * 3600
+COLUMNS = (
+    "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
+)  # fmt: skip
+HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
+"""Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
+
+
+class Cancelled(Exception):
+    """The job was cancelled; raised out of `Run.report` so that a handler stops between two steps."""
+
+
+class Postponed(Exception):
+    """What the job needs is away: it waits `seconds` and goes on, and this attempt does not count."""
+
+    def __init__(self, reason: str, seconds: float) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class LeaseLost(Exception):
+    """Another worker has the job now: this one was thought dead. Stop at once, report nothing."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
+    one has the job now."""
+
+    jobs: Jobs
+    lease: str
+    tenant: str
+    id: str
+    kind: str
+    payload: dict[str, Any]
+    cursor: str | None
+    done: int
+    total: int | None
+    attempts: int
+    lost: bool = False
+
+    async def report(self, done: int, total: int | None = None, cursor: str | None = None) -> None:
+        """Makes progress durable and renews the lease.
+
+        Raises:
+            Cancelled: somebody asked for an end.
+            LeaseLost: another worker took over.
+        """
+        self.done, self.total, self.cursor = (
+            done,
+            total if total is not None else self.total,
+            cursor or self.cursor,
+        )
+        await self.jobs.progress(self)
+
+
+Handler = Callable[[Run], Awaitable[dict[str, Any] | None]]
+
+
+Ending = Callable[[Connection, Run, str], None]
+
+
+class Jobs:
+    """The table of jobs and the workers that empty it."""
+
+    def __init__(
+        self, db: Database, threads: Threads, *, lease_seconds: float = 60.0, max_attempts: int = 5
+    ) -> None:
+        self.db = db
+        self.threads = threads
+        self.lease = int(lease_seconds * SECOND)
+        self.max_attempts = max_attempts
+        self.handlers: dict[str, Handler] = {}
+        self.lanes: dict[str, int] = {}
+        """The lane of each kind that is not in the house's."""
+        self.endings: dict[str, Ending] = {}
+        """What else is written, in the same transaction, when a job of a kind fails for good."""
+        self.owner = secrets.token_hex(8)
+        self._leases = itertools.count(1)
+        self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
+        self._ended = asyncio.Condition()
+        self._workers: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    # --- asking ------------------------------------------------------------------------------------
+
+    async def enqueue(
+        self,
+        tenant: str,
+        kind: str,
+        payload: dict[str, Any],
+        *,
+        dedup_key: str | None = None,
+        delay: float = 0.0,
+    ) -> str:
+        """The id of the new job; with `dedup_key`, of the one of that kind and key that is already under way."""
+
+        def work(c: Connection) -> str:
+            return self.place(c, tenant, kind, payload, dedup_key=dedup_key, delay=delay)
+
+        return await self.threads.result(self.db.write(work, self.woken(kind), tenant))
+
+    def place(
+        self,
+        c: Connection,
+        tenant: str,
+        kind: str,
+        payload: dict[str, Any],
+        *,
+        dedup_key: str | None = None,
+        delay: float = 0.0,
+    ) -> str:
+        """As `enqueue`, in the transaction of `c`, so that the job is there exactly when what it is about is. Give
+        `woken` to the write, or call `wake` once that is committed."""
+        if kind not in self.handlers:
+            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
+        id_ = f"job_{secrets.token_hex(12)}"
+        now = now_micros()
+        revs = c.one("draw_revs", [1])
+        assert revs is not None
+        due, lane = now + int(delay * SECOND), self.lanes.get(kind, HOUSE_LANE)
+        values = [tenant, id_, revs[0], kind, dedup_key, lane, compact_json(payload), due, now, now]
+        if c.run("add_job", values):
+            return id_
+        twin = c.one("twin_job", [tenant, kind, dedup_key])
+        assert twin is not None
+        return str(twin[0])
+
+    def place_many(self, c: Connection, tenant: str, kind: str, payloads: Sequence[dict[str, Any]]) -> None:
+        """As `place`, one job for each payload."""
+        if kind not in self.handlers:
+            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
+        revs = c.one("draw_revs", [len(payloads)])
+        assert revs is not None
+        now, first, lane = now_micros(), int(revs[0]) - len(payloads) + 1, self.lanes.get(kind, HOUSE_LANE)
+        c.load(
+            "jobs",
+            COLUMNS,
+            [
+                (
+                    tenant,
+                    f"job_{secrets.token_hex(12)}",
+                    seq,
+                    kind,
+                    lane,
+                    "queued",
+                    compact_json(one),
+                    now,
+                    now,
+                    now,
+                )
+                for seq, one in enumerate(payloads, first)
+            ],
+        )
+
+    def wake(self, kind: str) -> None:
+        """Lets the workers of a kind look for jobs now."""
+        self._wake[self.lanes.get(kind, HOUSE_LANE)].set()
+
+    def wake_all(self) -> None:
+        """Lets all workers look for jobs now."""
+        for waiting in self._wake.values():
+            waiting.set()
+
+    def woken(self, *kinds: str) -> Callable[[object], None]:
+        """As `wake`, to be called on the writing thread after the commit: it happens though whoever asked for the write
+        is cancelled meanwhile."""
+        loop = asyncio.get_running_loop()
+
+        def then(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+                for kind in kinds:
+                    loop.call_soon_threadsafe(self.wake, kind)
+
+        return then
+
+    async def get(self, tenant: str, id_: str) -> Job:
+        """The job as it stands.
+
+        Raises:
+            NotFound: no such job in this tenant.
+        """
+        row = None
+        if nameable(id_):
+            row = await self.threads.run(self.db.read, lambda c: c.one("get_job", [tenant, id_]), tenant)
+        if row is None:
+            raise NotFound(f"no job {id_!r}")
+        return _job(row)
+
+    async def list(self, tenant: str, limit: int = 100) -> list[Job]:
+        """The tenant's latest jobs, newest first."""
+        return [
+            _job(row)
+            for row in await self.threads.run(
+                self.db.read, lambda c: c.all("list_jobs", [tenant, limit]), tenant
+            )
+        ]
+
+    async def cancel(self, tenant: str, id_: str) -> Job:
+        """Cancels a queued job now and a running one between two steps; an ended one stays as it is.
+
+        Raises:
+            NotFound: no such job in this tenant.
+        """
+        await self.get(tenant, id_)
+        now = now_micros()
+
+        def work(c: Connection) -> None:
+            held = c.one("told_job", [tenant, id_])
+            if c.run("cancel_queued_job", [now, tenant, id_]):
+                assert held is not None
+                self._end_queued(c, tenant, id_, *held)
+            else:
+                c.run("cancel_running_job", [now, tenant, id_])
+
+        await self.threads.result(self.db.write(work, tenant=tenant))
+        return await self.get(tenant, id_)
+
+    def _end_queued(self, c: Connection, tenant: str, id_: str, kind: str, payload: str) -> None:
+        """What is written of the thing that a job was about, which nobody will do now."""
+        if kind in self.endings:
+            run = Run(self, "", tenant, id_, kind, json.loads(payload), None, 0, None, 0)
+            self.endings[kind](c, run, "the job was cancelled")
+
+    async def wait(self, tenant: str, id_: str) -> Job:
+        """The job once it has ended, whichever way."""
+        while (job := await self.get(tenant, id_)).state in ("queued", "running"):
+            async with self._ended:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._ended.wait(), 0.5)
+        return job
+
+    # --- working -----------------------------------------------------------------------------------
+
+    async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
+        """Starts working: so many jobs of the house at once, so many of files, so many responses, so many that make
+        memories (summaries, facts). Where no other
+        process can hold a lease, jobs that a killed one left running are taken up at once."""
+        if not self.db.shared:
+            await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
+        lanes = [HOUSE_LANE] * workers + [FILES_LANE] * files + [AGENT_LANE] * agents
+        lanes += [MEMORY_LANE] * memories
+        self._workers = [
+            asyncio.create_task(self._work(lane), name=f"job-worker-{n}") for n, lane in enumerate(lanes)
+        ]
+
+    async def stop(self) -> None:
+        """Lets every worker finish or give back what it holds: a job in mid-step goes back to the queue."""
+        self._stopping = True
+        for task in self._workers:
+            task.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._workers = []
+        # A claim that its worker no longer waited for was made all the same.
+        mine = [f"{self.owner}-%"]
+        try:
+            await self.threads.result(self.db.write(lambda c: c.run("give_back_jobs", mine)))
+        except StorageError as exc:
+            log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
+
+    async def _work(self, lane: int) -> None:
+        while not self._stopping:
+            try:
+                await self._work_once(lane)
+            except StorageError as exc:  # a worker outlives the database's absence
+                log.warning("no jobs while the rows are away: %s", exc)
+                await asyncio.sleep(OTHERS_WAIT)
+
+    async def _work_once(self, lane: int) -> None:
+        self._wake[lane].clear()
+        run = await self._claim(lane)
+        if run is None:
+            await self._sleep(lane)
+            return
+        await self._attempt(run)
+        async with self._ended:
+            self._ended.notify_all()
+
+    async def _sleep(self, lane: int) -> None:
+        row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
+        wait = OTHERS_WAIT if self.db.shared else LONGEST_WAIT
+        if row is not None and row[0] is not None:
+            wait = min(wait, max(0.01, (row[0] - now_micros()) / SECOND))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake[lane].wait(), wait)
+
+    async def _claim(self, lane: int = HOUSE_LANE) -> Run | None:
+        now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
+        row = await self.threads.result(
+            self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now, lane]))
+        )
+        if row is None:
+            return None
+        tenant, id_, kind, payload, cursor, done, total, attempts = row
+        return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
+
+    async def _attempt(self, run: Run) -> None:
+        work = asyncio.create_task(self._handler(run))
+        beat = asyncio.create_task(self._beat(run, work))
+        try:
+            result = await work
+        except Cancelled:
+            await self._end(run, "cancelled", None, None)
+        except Postponed as exc:
+            await self._postpone(run, exc)
+        except SpendingLimit as exc:
+            await self._postpone(run, Postponed(str(exc), exc.seconds))
+        except LeaseLost:
+            log.warning("job %s went to another worker", run.id)
+        except asyncio.CancelledError:
+            if run.lost:
+                log.warning("job %s went to another worker", run.id)
+                return
+            await asyncio.shield(self._postpone(run, Postponed("its process was asked to end", 0.0)))
+            raise
+        except Exception as exc:
+            await self._failed(run, exc)
+        else:
+            await self._end(run, "completed", None, result)
+        finally:
+            beat.cancel()
+
+    async def _handler(self, run: Run) -> dict[str, Any] | None:
+        if run.attempts > self.max_attempts:
+            raise MemorandaError("the last attempt died with its process")
+        handler = self.handlers.get(run.kind)
+        if handler is None:
+            raise NotFound(f"no handler for jobs of kind {run.kind!r} in this version")
+        return await handler(run)
+
+    async def _beat(self, run: Run, work: asyncio.Task[Any]) -> None:
+        """Renews the lease again and again; ends the work when another worker has the job."""
+        while not run.lost:
+            await asyncio.sleep(self.lease / SECOND / 3)
+            until = now_micros() + self.lease
+
+            def renew(c: Connection, until: int = until) -> int:
+                return c.run("renew_job", [until, run.tenant, run.id, run.lease])
+
+            try:
+                run.lost = not await self.threads.result(self.db.write(renew, tenant=run.tenant))
+            except StorageError as exc:  # it may come back before anybody else can have the job
+                log.warning("the lease of job %s could not be renewed: %s", run.id, exc)
+        work.cancel()
+
+    async def _postpone(self, run: Run, why: Postponed) -> None:
+        now = now_micros()
+        due = now + int(why.seconds * SECOND)
+        values = [str(why), due, now, run.tenant, run.id, run.lease]
+        await self._insist(lambda c: c.run("postpone_job", values), now + self.lease)
+
+    async def _failed(self, run: Run, exc: Exception) -> None:
+        error = f"{type(exc).__name__}: {exc}"
+        if run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict):
+            log.error("job %s (%s) failed for good: %s", run.id, run.kind, error)
+            await self._end(run, "failed", error, None)
+            return
+        delay = backoff(run.attempts)
+        log.warning("job %s (%s) failed, again in %.1f s: %s", run.id, run.kind, delay, error)
+        await self._end(run, "queued", error, None, delay)
+
+    async def _end(
+        self, run: Run, state: str, error: str | None, result: dict[str, Any] | None, delay: float = 0.0
+    ) -> None:
+        now = now_micros()
+        held = None if result is None else compact_json(result)
+        values = [state, error, held, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
+
+        def work(c: Connection) -> int:
+            ended = c.run("end_job", values)
+            if ended and state == "failed" and run.kind in self.endings:
+                self.endings[run.kind](c, run, error or "")
+            c.run("drop_ended_jobs", [now - KEPT * SECOND])
+            return ended
+
+        if not await self._insist(work, now + self.lease):
+            log.warning("job %s was ended by another worker", run.id)
+        elif state == "failed" and run.kind in self.endings:  # what was written with it may be a job
+            self.wake_all()
+
+    async def _insist(self, work: Callable[[Connection], int], until: int) -> int:
+        """Writes what became of a job, for as long as nobody else can have taken it over."""
+        while True:
+            try:
+                return await self.threads.result(self.db.write(work))
+            except StorageError:
+                if self._stopping or now_micros() > until:
+                    raise
+            await asyncio.sleep(OTHERS_WAIT)
+
+    async def progress(self, run: Run) -> None:
+        """See `Run.report`."""
+        now = now_micros()
+        values = [run.done, run.total, run.cursor, now + self.lease, now, run.tenant, run.id, run.lease]
+        row = await self.threads.result(
+            self.db.write(lambda c: c.one("progress_job", values), tenant=run.tenant)
+        )
+        if row is None:
+            raise LeaseLost(run.id)
+        if row[0]:
+            raise Cancelled(run.id)
+
+
+def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:
+    """Seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of jitter."""
+    return float(min(most, base * 2 ** (attempt - 1)) * random.uniform(0.8, 1.2))
+
+
+def _job(row: Row) -> Job:
+    id_, kind, state, done, total, attempts, error, result, created, updated = row
+    return Job(
+        id=id_,
+        kind=kind,
+        state=state,
+        done=done,
+        total=total,
+        attempts=attempts,
+        error=error,
+        result=None if result is None else json.loads(result),
+        created_at=moment(created),
+        updated_at=moment(updated),
+    )

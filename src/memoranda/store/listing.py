@@ -1,0 +1,64 @@
+"""Rows in order, filtered: pages, counts and scans straight from the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memoranda.filters import Filter, matches
+from memoranda.storage.sql.base import Connection, Database
+from memoranda.storage.sql.where import Where, compile_where
+from memoranda.store.rows import COLUMNS, Record, attributes
+
+SCAN = 500
+
+
+def page(
+    c: Connection, tenant: str, where: Filter, *, limit: int, after: int | None, descending: bool
+) -> list[Record]:
+    """The next `limit` rows that pass, by seq, beyond seq `after` in the direction of travel."""
+    compiled = compile_where(where)
+    found: list[Record] = []
+    while len(found) < limit:
+        wanted = limit - len(found) if compiled.exact else max(SCAN, limit)
+        rows = _slice(c, tenant, compiled, wanted, after, descending)
+        found += [row for row in rows if compiled.exact or matches(where, attributes(row))]
+        if len(rows) < wanted:
+            break
+        after = rows[-1].seq
+    return found[:limit]
+
+
+def _slice(
+    c: Connection, tenant: str, compiled: Where, limit: int, after: int | None, descending: bool
+) -> list[Record]:
+    beyond = "" if after is None else f" AND seq {'<' if descending else '>'} ?"
+    rows = c.select(
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND ({compiled.sql}){beyond}"
+        f" ORDER BY seq {'DESC' if descending else 'ASC'} LIMIT ?",
+        [tenant, *compiled.params, *([] if after is None else [after]), limit],
+    )
+    return [Record._make(row) for row in rows]
+
+
+def scan(db: Database, tenant: str, where: Filter, *, size: int = SCAN) -> Iterator[list[Record]]:
+    """Every row that passes, oldest first, in pages; each page is read on its own, so writes go on meanwhile."""
+    after: int | None = None
+    while True:
+
+        def read(c: Connection, at: int | None = after) -> list[Record]:
+            return page(c, tenant, where, limit=size, after=at, descending=False)
+
+        rows = db.read(read, tenant)
+        if not rows:
+            return
+        yield rows
+        after = rows[-1].seq
+
+
+def count(db: Database, tenant: str, where: Filter) -> int:
+    """How many rows pass."""
+    compiled = compile_where(where)
+    if compiled.exact:
+        sql = f"SELECT count(*) FROM memories WHERE tenant_id = ? AND ({compiled.sql})"
+        return int(db.read(lambda c: c.select(sql, [tenant, *compiled.params]), tenant)[0][0])
+    return sum(len(rows) for rows in scan(db, tenant, where))

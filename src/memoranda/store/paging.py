@@ -1,0 +1,85 @@
+"""Pages of lists: limits, cursors, and the page as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+from memoranda.storage.sql.base import Connection, Row
+
+T = TypeVar("T")
+
+
+class Listed(msgspec.Struct, Generic[T], kw_only=True):
+    """One page of a listing. `after=last_id` asks for the next one."""
+
+    data: list[T]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+def page(
+    c: Connection,
+    select: str,
+    params: Sequence[Any],
+    place: str,
+    *,
+    limit: int,
+    after: int | None,
+    before: int | None,
+    descending: bool,
+) -> tuple[list[Row], bool]:
+    """The next `limit` rows of `select` (whose WHERE goes on) by `place`, beyond seq `after` or up to seq `before` in
+    the direction of travel; and whether there are more."""
+    backwards = before is not None
+    down = descending != backwards
+    cursor = before if backwards else after
+    beyond = "" if cursor is None else f" AND {place} {'<' if down else '>'} ?"
+    rows = c.select(
+        f"{select}{beyond} ORDER BY {place} {'DESC' if down else 'ASC'} LIMIT ?",
+        [*params, *([] if cursor is None else [cursor]), limit + 1],
+    )
+    kept = rows[:limit][::-1] if backwards else rows[:limit]
+    return kept, len(rows) > limit
+
+
+def cursors(
+    after: str | None, before: str | None, seq_of: Callable[[str], int | None]
+) -> tuple[int | None, int | None]:
+    """The seqs that the cursors of a listing stand for.
+
+    Raises:
+        InvalidInput: both are given, or one names nothing.
+    """
+    if after is not None and before is not None:
+        raise InvalidInput("before", "goes without `after`: a page is read in one direction")
+    found: list[int | None] = []
+    for name, cursor in (("after", after), ("before", before)):
+        seq = None if cursor is None else seq_of(cursor)
+        if cursor is not None and seq is None:
+            raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")
+        found.append(seq)
+    return found[0], found[1]
+
+
+def check_page(limit: Any, order: Any, most: int) -> None:
+    """Refuses a limit or an order that is none.
+
+    Raises:
+        InvalidInput: names the field.
+    """
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
+        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
+    if order not in ("asc", "desc"):
+        raise InvalidInput("order", "must be asc or desc")
+
+
+def as_page(values: list[T], ids: Sequence[str], more: bool) -> Listed[T]:
+    """A page of values with the cursors of its ends."""
+    return Listed(
+        data=values, first_id=ids[0] if ids else None, last_id=ids[-1] if ids else None, has_more=more
+    )

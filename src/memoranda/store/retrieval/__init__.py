@@ -1,0 +1,1 @@
+"""The read path: candidates, fusion, reranking and query expansion."""

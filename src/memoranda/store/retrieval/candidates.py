@@ -1,0 +1,80 @@
+"""What the two sides of a search found, by memory, before any row is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.filters import Filter
+from memoranda.indexes.keyword.base import WordMatches
+from memoranda.indexes.vector.base import Matches
+from memoranda.store.index_sync import Live
+
+Side = tuple[NDArray[np.int64], NDArray[np.float64]]
+NONE: Side = (np.empty(0, np.int64), np.empty(0, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One scope to search: what a hit in it weighs, and the rows that are in it."""
+
+    name: str | None
+    weight: float
+    where: Filter
+
+
+@dataclass(slots=True)
+class Candidates:
+    """Cosines and BM25 by seq, merged over the searched scopes; the scope that a memory counts in is the heaviest it
+    was found in. `live` is the index that is asked throughout. A row of a revision up to `as_of_rev` passed the
+    filters in the indexes as it is."""
+
+    live: Live
+    as_of_rev: int = 0
+    dense: Side = NONE
+    words: Side = NONE
+    parts: dict[int, int] = field(default_factory=dict)
+    weights: dict[int, float] = field(default_factory=dict)
+    scopes: dict[int, str] = field(default_factory=dict)
+    degraded: set[str] = field(default_factory=set)
+    cut: bool = False
+    """Words found more than was looked at."""
+
+    def add_dense(self, found: Matches, target: Target | None) -> None:
+        """Takes in what the vector index found in one scope."""
+        self.dense = _merged(self.dense, (found.seqs, found.scores.astype(np.float64)))
+        late = np.nonzero(found.parts)[0]
+        self.parts.update(zip(found.seqs[late].tolist(), found.parts[late].tolist(), strict=True))
+        self._note(found.seqs, target)
+
+    def add_words(self, found: WordMatches, target: Target, depth: int) -> None:
+        """Takes in what words found in one scope, looking `depth` deep."""
+        self.cut = self.cut or len(found) >= depth
+        self.words = _merged(self.words, (found.seqs, found.scores.astype(np.float64)))
+        self._note(found.seqs, target)
+
+    def only_words(self) -> NDArray[np.int64]:
+        """The memories that words found and the vectors did not."""
+        return np.setdiff1d(self.words[0], self.dense[0])
+
+    def _note(self, seqs: NDArray[np.int64], target: Target | None) -> None:
+        if target is None or target.name is None:
+            return
+        for seq in seqs.tolist():
+            if target.weight > self.weights.get(seq, -1.0):
+                self.weights[seq], self.scopes[seq] = target.weight, target.name
+
+
+def _merged(held: Side, more: Side) -> Side:
+    """Both sides as one, a memory that is in both with its higher score."""
+    if not len(held[0]):
+        return more
+    seqs = np.concatenate((held[0], more[0]))
+    scores = np.concatenate((held[1], more[1]))
+    order = np.lexsort((-scores, seqs))
+    seqs, scores = seqs[order], scores[order]
+    first = np.ones(len(seqs), np.bool_)
+    first[1:] = seqs[1:] != seqs[:-1]
+    return seqs[first], scores[first]

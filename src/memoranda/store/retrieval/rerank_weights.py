@@ -1,0 +1,149 @@
+"""The second stage of ranking: what a message's place in its conversation adds to its fused score. Pure arithmetic.
+
+A style is a linear model over `FEATURES`, in units of the fused score: a message's score is its fused score plus the
+sum of `weight x (feature - mean)`. Means are those of the messages that the weights were fitted on, so that memories
+which are no messages, and get nothing, compete with an average one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from memoranda.errors import ConfigError
+
+Floats = NDArray[np.float64]
+FEATURES = (
+    "near",
+    "overlap",
+    "around",
+    "sitting",
+    "speaker",
+    "length",
+    "asks",
+    "answers",
+    "dated",
+    "when",
+    "author",
+)
+"""The columns of a feature matrix:
+
+| feature | range | what it is |
+|---|---|---|
+| near | 0..2 | fused scores of the candidates said right before and after it |
+| overlap | 0..1 | share of the question's terms it holds, rare ones counting more, names of speakers left out |
+| around | 0..1 | share that its neighbours hold and it does not |
+| sitting | 0..1 | the best fused score of another candidate of the same sitting |
+| speaker | -1..1 | 1: the question names its speaker; -1: it names another; 0: it names nobody |
+| length | .. | natural logarithm of 2 + the spaces in it, up to 100 of them |
+| asks | 0, 1 | it ends by asking |
+| answers | 0, 1 | what was said before it ends by asking |
+| dated | 0, 1 | it has a word of time in it, and the question asks when |
+| when | 0..1 | how near it was said to a time that the question names |
+| author | 0, 1 | it was said by the user of an assistant; by the assistant, where the question asks it what it said |
+"""
+STEEPNESS = 4.0
+STYLES = ("people", "assistant", "plain")
+RERANKS = ("auto", *STYLES, "sessions", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A style's weights and means by feature; what is not named weighs nothing."""
+
+    name: str
+    weights: Mapping[str, float]
+    means: Mapping[str, float] = field(default_factory=dict)
+
+    def parts(self, features: Floats) -> Floats:
+        """What each feature (n, len(FEATURES)) adds to the fused score of each message, of the same shape."""
+        return (features - _vector(self.means)) * _vector(self.weights)
+
+
+def _vector(values: Mapping[str, float]) -> Floats:
+    return np.array([values.get(name, 0.0) for name in FEATURES])
+
+
+PEOPLE = Weights(
+    "people",
+    {
+        "near": 0.045,
+        "overlap": 0.386,
+        "around": 0.569,
+        "sitting": 0.432,
+        "speaker": 0.11,
+        "length": 0.176,
+        "asks": -0.101,
+        "answers": 0.077,
+        "dated": 0.365,
+        "when": 0.405,
+    },
+    {
+        "near": 0.193,
+        "overlap": 0.082,
+        "around": 0.029,
+        "sitting": 0.477,
+        "speaker": 0.492,
+        "length": 3.102,
+        "asks": 0.278,
+        "answers": 0.279,
+        "dated": 0.04,
+        "when": 0.046,
+    },
+)
+"""People who chat. Fitted on five conversations of LoCoMo (`memoranda eval fit`)."""
+ASSISTANT = Weights(
+    "assistant",
+    {"overlap": 0.1, "sitting": 0.1, "when": 0.2, "author": 0.15},
+    {"sitting": 0.5, "author": 0.5},
+)
+"""A user and an assistant. Set by hand: what a user says is evidence more often than what it is told; weights of people
+chatting are known to hurt here, so of these only a little of what does not depend on the style is kept."""
+PLAIN = Weights("plain", {"when": 0.2})
+"""Messages whose speakers are unknown: the fused score, and the time that a question names."""
+PRESETS = {one.name: one for one in (PEOPLE, ASSISTANT, PLAIN)}
+
+
+def squashed(scores: Floats) -> Floats:
+    """Scores of any size mapped onto (0, 1) in the same order: the logistic function, steepest at .5."""
+    held: Floats = 1.0 / (1.0 + np.exp(-STEEPNESS * (scores - 0.5)))
+    return held
+
+
+def load(path: str | Path, key: str = "search.rerank_weights") -> dict[str, Weights]:
+    """Presets with the styles of a file put in their place: JSON or YAML as `memoranda eval fit` writes it, `{style:
+    {weights: {feature: number}, means: {feature: number}}}`.
+
+    Raises:
+        ConfigError: the file cannot be read or has another shape.
+    """
+    try:
+        read = yaml.safe_load(Path(path).expanduser().read_text("utf-8"))
+        given = msgspec.convert(read, dict[str, dict[str, Any]])
+        styles = {
+            name: Weights(
+                name,
+                msgspec.convert(one.get("weights", {}), dict[str, float]),
+                msgspec.convert(one.get("means", {}), dict[str, float]),
+            )
+            for name, one in given.items()
+        }
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as exc:
+        raise ConfigError(key, f"the file {path} cannot be read as weights: {exc}") from exc
+    for style in styles.values():
+        if style.name not in STYLES:
+            raise ConfigError(key, f"{path} names the style {style.name!r}; use one of {', '.join(STYLES)}")
+        for name, number in (*style.weights.items(), *style.means.items()):
+            if name not in FEATURES or not np.isfinite(number):
+                raise ConfigError(
+                    key,
+                    f"{path}: {style.name} has {name}: {number}; use finite numbers for {', '.join(FEATURES)}",
+                )
+    return PRESETS | styles

@@ -1,0 +1,224 @@
+"""The second stage of a search: the best candidates looked at as rows, and ranked again by what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import micros
+from memoranda.filters import any_of
+from memoranda.storage.sql.base import Connection, Database
+from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.fusion import (
+    COVERED_PENALTY,
+    SESSION_BONUS,
+    Ranking,
+    blended,
+    boosted,
+    decayed,
+    reordered,
+)
+from memoranda.store.retrieval.rerank_features import (
+    Around,
+    Candidate,
+    features,
+    read,
+    read_neighbours,
+    speakers,
+    style_of,
+)
+from memoranda.store.retrieval.rerank_weights import FEATURES, PRESETS, STEEPNESS, Weights, squashed
+from memoranda.text.cover import held, rarity
+from memoranda.text.terms import query_terms
+
+DEPTH = 100
+"""So many candidates at least are looked at, best fused score first; those below stay below."""
+DAY, HOUR = 86_400_000_000, 3_600_000_000
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What a second stage does: `rerank` one of `rerank_weights.RERANKS`, `recency` `off`, `decay` or `boost`; whether
+    times that the question names count; the weights by style, and the half-life of unused facts in days."""
+
+    rerank: str = "auto"
+    recency: str = "decay"
+    times: bool = True
+    styles: Mapping[str, Weights] = field(default_factory=lambda: PRESETS)
+    half_life_days: float = 90.0
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does nothing."""
+        return self.rerank == "off" and self.recency == "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a second stage was: its preset, and the names of the columns `Ranking.added` and `Ranking.factors`."""
+
+    preset: str
+    added: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
+
+    def formula(
+        self, fused: str, scope_weight: float, added: Mapping[str, float], factors: Mapping[str, float]
+    ) -> str:
+        """How a score came about, in words: `fused` is the sum that the first stage made."""
+        score = f"({fused})"
+        if self.preset == "sessions":
+            score = f"({' + '.join(f'{value:.3f} {name}' for name, value in added.items())})"
+        elif self.added:
+            parts = "".join(f" {value:+.3f} {name}" for name, value in added.items())
+            score = f"logistic({STEEPNESS:g} x ({fused}{parts} - 0.5))"
+        return " x ".join(
+            [f"{scope_weight:g}", score, *(f"{value:.3f} {name}" for name, value in factors.items())]
+        )
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The first candidates of a ranking as rows, None for one that is gone or of no matter here, and the neighbours of
+    messages."""
+
+    rows: list[Candidate | None]
+    around: Around
+
+    def messages(self) -> list[int]:
+        return [i for i, row in enumerate(self.rows) if row is not None and row.kind == "message"]
+
+
+def rescored(
+    db: Database,
+    tenant: str,
+    question: str,
+    now: datetime,
+    limit: int,
+    targets: Sequence[Target],
+    ranked: Ranking,
+    how: How,
+) -> tuple[Ranking, Stage | None]:
+    """The ranking as the second stage makes it, and what it was; None, and the ranking as it came, where nothing is to
+    be said about any candidate. `now` is the moment that ages and times are seen from."""
+    if how.idle or not len(ranked):
+        return ranked, None
+    looked = _looked(db, tenant, ranked.seqs[: max(DEPTH, 2 * limit)].tolist(), targets, how)
+    plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
+    if how.rerank == "sessions":
+        scores, added, penalties = _merged(question, now, limit, plain, looked)
+        stage = Stage("sessions", ("base", "recency", "overlap"), ("kind",))
+    else:
+        scores, added, stage = _styled(question, now, plain, ranked.seqs, looked, how)
+        penalties = np.empty((len(plain), 0))
+    aged = _aged(now, len(plain), looked, how)
+    if aged is not None:
+        stage = Stage(stage.preset, stage.added, (*stage.factors, how.recency))
+        penalties = np.column_stack([penalties, aged])
+    if not stage.added and not stage.factors:
+        return ranked, None
+    scores = scores * penalties.prod(axis=1) * ranked.scope_weights
+    return reordered(ranked, scores / max(1.0, float(scores.max())), added, penalties), stage
+
+
+def _looked(db: Database, tenant: str, seqs: list[int], targets: Sequence[Target], how: How) -> _Rows:
+    where = any_of(*(target.where for target in targets))
+    style = how.rerank in ("auto", *how.styles)
+
+    def work(c: Connection) -> tuple[dict[int, Candidate], Around]:
+        rows = read(c, tenant, seqs, how.rerank == "sessions" or how.recency == "boost")
+        return rows, read_neighbours(c, tenant, rows, where) if style else {}
+
+    rows, around = db.read(work, tenant, late=True)
+    return _Rows([rows.get(seq) for seq in seqs], around)
+
+
+def _styled(
+    question: str, now: datetime, plain: Floats, seqs: NDArray[np.int64], looked: _Rows, how: How
+) -> tuple[Floats, Floats, Stage]:
+    """Scores by the style of the conversation that the messages among the candidates are of."""
+    at = looked.messages()
+    nothing = plain, np.empty((len(plain), 0)), Stage(how.rerank)
+    if how.rerank == "off" or not at:
+        return nothing
+    messages = [row for i in at if (row := looked.rows[i]) is not None]
+    said_by = speakers(messages)
+    style = how.styles[style_of(said_by) if how.rerank == "auto" else how.rerank]
+    fused = dict(zip(seqs.tolist(), plain.tolist(), strict=True))
+    columns = features(question, now, messages, said_by, looked.around, fused, timed=how.times)
+    added = np.zeros((len(plain), len(FEATURES)))
+    added[at] = style.parts(columns)
+    if not added.any():
+        return nothing
+    scores = squashed(plain + added.sum(axis=1))
+    below = len(looked.rows)
+    scores[below:] = np.minimum(scores[below:], scores[:below].min())
+    return scores, added, Stage(style.name, FEATURES)
+
+
+def _merged(
+    question: str, now: datetime, limit: int, plain: Floats, looked: _Rows
+) -> tuple[Floats, Floats, Floats]:
+    """Scores of messages and session summaries as one list, see `fusion.blended`."""
+    texts = [row.content if row else "" for row in looked.rows]
+    found = held(texts, query_terms(question))
+    overlap, ages = np.zeros(len(plain)), np.full(len(plain), np.inf)
+    overlap[: len(texts)] = found @ rarity(found)
+    ages[: len(texts)] = [(micros(now) - row.occurred_at) / HOUR if row else np.inf for row in looked.rows]
+    added = blended(plain, ages, overlap)
+    kinds = np.ones((len(plain), 1))
+    retrieved = [row for row in looked.rows[:limit] if row is not None and row.kind == "session_summary"]
+    for i, row in enumerate(looked.rows):
+        if row is None:
+            continue
+        if row.kind == "session_summary":
+            kinds[i] = SESSION_BONUS
+        elif row.kind == "message" and any(_covers(summary, row) for summary in retrieved):
+            kinds[i] = COVERED_PENALTY
+    return added.sum(axis=1), added, kinds
+
+
+class _Window(msgspec.Struct):
+    """The window of a session as its summary's metadata has it."""
+
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+def _covers(summary: Candidate, message: Candidate) -> bool:
+    """Whether a message is of a summarized session: by its id, or by its channel and time."""
+    if summary.session_id is not None and message.session_id is not None:
+        return summary.session_id == message.session_id
+    if summary.channel_id is None or summary.channel_id != message.channel_id:
+        return False
+    try:
+        window = msgspec.json.decode(summary.metadata, type=_Window)
+    except msgspec.ValidationError:
+        return False
+    if window.started_at is None or window.ended_at is None:
+        return False
+    return micros(window.started_at) <= message.occurred_at <= micros(window.ended_at)
+
+
+def _aged(now: datetime, n: int, looked: _Rows, how: How) -> Floats | None:
+    """Factors (n,) of what time and importance make of memories; None when they make nothing of any."""
+    factors, at = np.ones(n), micros(now)
+    if how.recency == "decay":
+        facts = [(i, row) for i, row in enumerate(looked.rows) if row is not None and row.kind == "fact"]
+        if not facts:
+            return None
+        unused = [(at - max(row.last_accessed_at or 0, row.created_at)) / DAY for _, row in facts]
+        factors[[i for i, _ in facts]] = decayed(np.array(unused), how.half_life_days)
+        return factors
+    there = [(i, row) for i, row in enumerate(looked.rows) if row is not None]
+    if how.recency == "off" or not there:
+        return None
+    importance = np.array([float(row.importance) for _, row in there])
+    ages = np.array([(at - row.occurred_at) / DAY for _, row in there])
+    factors[[i for i, _ in there]] = boosted(importance, ages)
+    return factors

@@ -1,0 +1,385 @@
+"""The one read path: dense and words, each filtered before its limit, fused, weighed, explained."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import moment, now_micros
+from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
+from memoranda.filters import Compare, all_of, check_unicode, matches
+from memoranda.providers.embeddings.base import Calibration
+from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
+from memoranda.store.index_sync import Live
+from memoranda.store.retrieval.candidates import Candidates, Target
+from memoranda.store.retrieval.fusion import Ranking, fuse, rank_of
+from memoranda.store.retrieval.reranking import How, Stage, rescored
+from memoranda.store.rows import Record, attributes, fetch, to_memory
+from memoranda.store.store import Store
+from memoranda.text.highlights import highlights
+from memoranda.text.terms import query_terms
+from memoranda.types import Explanation, Highlight, Hit, Query, SearchResult, Subject
+
+log = logging.getLogger("memoranda.search")
+MAX_LIMIT = 1_000
+SNIPPET = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The defaults of a search, see `config.Search`. `candidates` is how deep each side is looked into."""
+
+    limit: int = 10
+    threshold: float | None = None
+    scope: str | None = None
+    dense_weight: float = 0.7
+    words_weight: float = 0.3
+    scope_weights: dict[str, float] = field(
+        default_factory=lambda: {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
+    )
+    candidates: int = 50
+    second: How = field(default_factory=How)
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search came to: rows, best first, each with its place in the ranking. `stage` is what the second stage of
+    ranking was, None without one."""
+
+    tenant: str
+    ranked: Ranking
+    candidates: Candidates
+    weights: dict[str, float]
+    stage: Stage | None = None
+    rows: list[Record] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    @property
+    def degraded(self) -> list[str]:
+        """The sides that could not answer in full."""
+        return sorted(self.candidates.degraded)
+
+
+class ModelChanged(Exception):
+    """The query was embedded with a model that another has taken over from meanwhile."""
+
+
+class Recall:
+    """Searches one store. Synchronous: run it on a worker thread."""
+
+    def __init__(self, store: Store, calibration: Calibration, settings: Settings) -> None:
+        self.store = store
+        self.calibration = calibration
+        self.settings = settings
+
+    def search(
+        self, subject: Subject, query: Query, vector: NDArray[np.float32] | None, model: str = ""
+    ) -> SearchResult:
+        """The best memories for `query` that `subject` may see.
+
+        `vector` (dim,) is the query as `model` embedded it ("": as the caller did); None when it could not be made,
+        or is not wanted.
+
+        Raises:
+            ModelChanged: another model has taken over since; embed the query again.
+            InvalidInput: a field of the query is wrong.
+            EmbedderUnavailable: `mode` is `dense` and there is no vector.
+        """
+        began = time.perf_counter()
+        check(query)
+        targets = self._targets(subject, query)
+        threshold = query.threshold if query.threshold is not None else self.settings.threshold
+        found = self.find(subject.tenant_id, query, vector, targets, threshold, model, self._second(query))
+        terms = query_terms(query.query)
+        results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
+        return SearchResult(
+            results=results,
+            total_count=len(results),
+            query_time=time.perf_counter() - began,
+            degraded=found.degraded,
+        )
+
+    def find(
+        self,
+        tenant: str,
+        query: Query,
+        vector: NDArray[np.float32] | None,
+        targets: Sequence[Target],
+        threshold: float | None,
+        model: str = "",
+        second: How | None = None,
+    ) -> Found:
+        """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
+        Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
+        `second` is the second stage of ranking, if there is to be one. Errors as `search`."""
+        if self.store.derived.follows:
+            self.store.derived.follow()
+        live = self.store.derived.live
+        if vector is not None and model not in ("", live.model):
+            raise ModelChanged(f"{live.model} has taken over from {model}")
+        candidates = self._gather(tenant, query, vector, targets, live)
+        weights = self._weights(query)
+        ranked = fuse(
+            candidates.dense,
+            candidates.words,
+            dense_weight=weights["dense"],
+            words_weight=weights["words"],
+            cut=candidates.cut,
+            scope_weights=candidates.weights,
+        )
+        stage = None
+        if second is not None:
+            now = query.as_of or moment(now_micros())
+            db, limit = self.store.db, query.limit
+            ranked, stage = rescored(db, tenant, query.query, now, limit, targets, ranked, second)
+        floor = self._floor(threshold, query, candidates)
+        if floor is not None:
+            ranked = ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
+        found = Found(tenant, ranked, candidates, weights, stage)
+        self._take_rows(query.limit, found, targets)
+        return found
+
+    def _second(self, query: Query) -> How:
+        """The second stage as the query wants it."""
+        told = self.settings.second
+        return replace(
+            told,
+            rerank=(query.rerank or told.rerank) if query.mode == "hybrid" else "off",
+            recency=query.recency or told.recency,
+            times=told.times if query.times is None else query.times,
+        )
+
+    def _weights(self, query: Query) -> dict[str, float]:
+        weights = {"dense": self.settings.dense_weight, "words": self.settings.words_weight}
+        return weights | {name: value for name, value in (query.weights or {}).items() if name in weights}
+
+    def _targets(self, subject: Subject, query: Query) -> list[Target]:
+        base = selection_filter(query, subject, now_micros())
+        if query.hierarchy is None:
+            scopes = query.scopes
+            if scopes is None and self.settings.scope is not None:
+                scopes = [self.settings.scope]
+            return [Target(None, 1.0, all_of(scopes_filter(scopes, subject), base))]
+        if query.scopes is not None:
+            raise InvalidInput("hierarchy", "names the scopes itself; leave `scopes` out")
+        weigh = self.settings.scope_weights | (query.weights or {})
+        return [
+            Target(scope, weigh[scope.partition(":")[0]], all_of(scope_filter(scope, subject), base))
+            for scope in hierarchy_scopes(query.hierarchy)
+        ]
+
+    # --- the two sides -----------------------------------------------------------------------------
+
+    def _gather(
+        self,
+        tenant: str,
+        query: Query,
+        vector: NDArray[np.float32] | None,
+        targets: Sequence[Target],
+        live: Live,
+    ) -> Candidates:
+        found = Candidates(live, as_of_rev=self.store.derived.applied)
+        depth = max(self.settings.candidates, 4 * query.limit)
+        found.degraded.update(self.store.behind)
+        answered = query.mode != "words" and self._dense_side(tenant, query, vector, targets, depth, found)
+        answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, found)
+        if not answered:  # an empty answer would say that there is nothing
+            raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
+        if vector is not None and query.mode == "hybrid":
+            self._complete(tenant, vector, found)
+        return found
+
+    def _dense_side(
+        self,
+        tenant: str,
+        query: Query,
+        vector: NDArray[np.float32] | None,
+        targets: Sequence[Target],
+        depth: int,
+        found: Candidates,
+    ) -> bool:
+        """Whether it answered."""
+        if vector is None:
+            if query.mode == "dense":
+                raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
+            found.degraded.add("embedding")
+            return False
+        if self.store.owed.get(tenant, 0) > 0 or self.store.next_space is not None:
+            found.degraded.add("embedding")
+        for target in targets:
+            try:
+                near = found.live.index.search(tenant, vector, depth, target.where)
+            except BaseException as exc:
+                _check_degradable("index", exc)
+                found.degraded.add("index")
+                return False
+            found.add_dense(near, target)
+        return True
+
+    def _words_side(
+        self, tenant: str, query: Query, targets: Sequence[Target], depth: int, found: Candidates
+    ) -> bool:
+        """Whether it answered."""
+        for target in targets:
+            try:
+                hits = self.store.words.search(tenant, query.query, depth, target.where)
+            except BaseException as exc:
+                _check_degradable("words", exc)
+                found.degraded.add("words")
+                return False
+            found.add_words(hits, target, depth)
+        return True
+
+    def _complete(self, tenant: str, vector: NDArray[np.float32], found: Candidates) -> None:
+        """Cosines for memories that only words found, so that both sides judge every candidate."""
+        missing = found.only_words()
+        if not len(missing) or "index" in found.degraded:
+            return
+        where = Compare("$seq", "in", tuple(missing.tolist()))
+        try:
+            near = found.live.index.search(tenant, vector, len(missing), where)
+        except BaseException as exc:
+            _check_degradable("index", exc)
+            found.degraded.add("index")
+            return
+        found.add_dense(near, None)
+
+    def _floor(self, threshold: float | None, query: Query, found: Candidates) -> float | None:
+        """The cosine that a threshold asks for; None when there is no floor, or no dense side to judge by."""
+        if not threshold or query.mode == "words" or not len(found.dense[0]):
+            return None
+        return self.calibration.cosine(threshold)
+
+    # --- from candidates to hits -------------------------------------------------------------------
+
+    def _take_rows(self, limit: int, found: Found, targets: Sequence[Target]) -> None:
+        """The rows of the best candidates that are still there, until there are `limit`."""
+        seqs, tenant = found.ranked.seqs.tolist(), found.tenant
+        at = 0
+        while len(found.rows) < limit and at < len(seqs):
+            step = range(at, min(len(seqs), at + limit - len(found.rows)))
+            at = step.stop
+            wanted = [seqs[i] for i in step]
+            rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted), tenant, late=True)  # type: ignore[misc]
+            for i in step:
+                row = rows.get(seqs[i])
+                if row is None or (row.rev > found.candidates.as_of_rev and not _passes(row, targets)):
+                    continue
+                found.rows.append(row)
+                found.places.append(i)
+
+    def similarity(self, found: Found, at: int) -> float | None:
+        """The calibrated similarity of a row that was found; None when its cosine is not known."""
+        cosine = float(found.ranked.cosines[found.places[at]])
+        return round(self.calibration.similarity(cosine), 6) if cosine == cosine else None
+
+    def explain(self, found: Found, at: int) -> Explanation:
+        """Every part of the score of a row that was found."""
+        similarity = self.similarity(found, at)
+        return _explain(found, found.places[at], similarity, at + 1)
+
+    def _hit(self, found: Found, at: int, terms: list[str], explain: bool) -> Hit:
+        row = found.rows[at]
+        part = found.candidates.parts.get(row.seq)
+        return Hit(
+            memory=to_memory(row),
+            score=round(float(found.ranked.scores[found.places[at]]), 6),
+            similarity=self.similarity(found, at),
+            highlights=highlights(row.content, terms) or self._snippet(row, part, terms),
+            explanation=self.explain(found, at) if explain else None,
+        )
+
+    def _snippet(self, row: Record, part: int | None, terms: list[str]) -> list[Highlight]:
+        """What to show when no word matched near the beginning: where words match in the window whose vector
+        did, else that window's beginning."""
+        start = 0
+        if part:
+            key = [row.tenant_id, self.store.space, row.seq, part]
+            span = self.store.db.read(lambda c: c.one("embedding_span", key), row.tenant_id, late=True)
+            start, stop = (int(span[0]), int(span[1])) if span else (0, 0)
+            inside = highlights(row.content[start:stop], terms)
+            if inside:
+                return [Highlight(text=h.text, start=start + h.start, end=start + h.end) for h in inside]
+        text = row.content[start : start + SNIPPET]
+        return [Highlight(text=text, start=start, end=start + len(text))] if text else []
+
+
+def _check_degradable(side: str, exc: BaseException) -> None:
+    """Lets an answer go on without one side when that index does not answer, or its native code panicked (which
+    is no Exception); raises anything else again."""
+    if not isinstance(exc, IndexUnavailable) and type(exc).__name__ != "PanicException":
+        raise exc
+    log.warning("search goes on without the %s: %s", side, exc)
+
+
+def check(query: Query) -> None:
+    """Refuses a query whose numbers make no sense.
+
+    Raises:
+        InvalidInput: names the field and its range.
+    """
+    if not isinstance(query.query, str) or not query.query.strip():
+        raise InvalidInput("query", "must hold some text")
+    check_unicode(query.query, "query")
+    if not 1 <= query.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}")
+    if query.threshold is not None and not 0.0 <= query.threshold <= 1.0:
+        raise InvalidInput(
+            "threshold", "must be between 0 and 1; leave it out for the default, 0 is no floor"
+        )
+    if query.threshold and query.mode == "words":
+        raise InvalidInput(
+            "threshold", "is a floor on the dense similarity, which mode `words` does not have"
+        )
+    for name, value in (query.weights or {}).items():
+        if name not in ("dense", "words", "session", "user", "agent", "channel", "global"):
+            raise InvalidInput(f"weights.{name}", "is unknown; use dense, words, or a scope's name")
+        if not 0.0 <= value <= 100.0:
+            raise InvalidInput(f"weights.{name}", "must be between 0 and 100")
+
+
+def _passes(row: Record, targets: Sequence[Target]) -> bool:
+    """A row that changed while the search ran still belongs to the answer as it is now."""
+    held = attributes(row)
+    return any(matches(target.where, held) for target in targets)
+
+
+def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
+    ranked, weights = found.ranked, found.weights
+    dense, words = float(np.nan_to_num(ranked.dense[i])), float(np.nan_to_num(ranked.words[i]))
+    scope_weight, stage = float(ranked.scope_weights[i]), found.stage or Stage("")
+    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
+    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
+    return Explanation(
+        cosine=_number(ranked.cosines[i]),
+        similarity=similarity,
+        bm25=_number(ranked.bm25[i]),
+        dense_normalised=_number(ranked.dense[i]),
+        words_normalised=_number(ranked.words[i]),
+        dense_rank=rank_of(ranked.cosines, ranked.seqs, i),
+        words_rank=rank_of(ranked.bm25, ranked.seqs, i),
+        weights=weights,
+        scope=found.candidates.scopes.get(int(ranked.seqs[i])),
+        scope_weight=scope_weight,
+        fused=float(ranked.fused[i]),
+        preset=None if found.stage is None else stage.preset,
+        added=added,
+        factors=factors,
+        rank_before=int(ranked.rank_before[i]),
+        rank_after=rank,
+        formula=stage.formula(
+            f"{weights['dense']:g} x {dense:.3f} dense + {weights['words']:g} x {words:.3f} words",
+            scope_weight,
+            added,
+            factors,
+        ),
+    )
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,202 @@
+"""A memory as a row, as a value, and as filters and words see it: the one place that knows all three."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memoranda.clock import moment
+from memoranda.storage.sql.base import Connection
+from memoranda.store.ids import nameable
+from memoranda.types import Memory
+
+CHUNK = "chunk"
+"""The kind of a row that is a piece of a document in a vector store: no memory, only searches in stores see it."""
+
+
+class Record(NamedTuple):
+    """One row of `memories`, in the order of `COLUMNS`. Times are microseconds since 1970."""
+
+    tenant_id: str
+    seq: int
+    rev: int
+    id: str
+    kind: str
+    content: str
+    content_hash: str
+    dedup_key: str
+    user_id: str | None
+    agent_id: str | None
+    channel_id: str | None
+    session_id: str | None
+    role: str | None
+    source: str | None
+    tags: str
+    metadata: str
+    importance: int
+    confidence: float
+    access_count: int
+    last_accessed_at: int | None
+    valid_from: int | None
+    invalid_at: int | None
+    superseded_by: str | None
+    archived_at: int | None
+    source_refs: str
+    dated: int
+    occurred_at: int
+    created_at: int
+    updated_at: int
+    header: str | None = None
+
+
+COLUMNS = ", ".join(Record._fields)
+
+
+def _maybe(value: int | None) -> datetime | None:
+    return None if value is None else moment(value)
+
+
+def scope_of(row: Record) -> str:
+    """The narrowest place the row was written to."""
+    if row.session_id is not None:
+        return "session"
+    if row.user_id is not None:
+        return "user"
+    if row.agent_id is not None:
+        return "agent"
+    return "channel" if row.channel_id is not None else "global"
+
+
+def to_memory(row: Record) -> Memory:
+    """The row as the caller sees it."""
+    return Memory(
+        id=row.id,
+        kind=row.kind,  # type: ignore[arg-type]
+        content=row.content,
+        content_hash=row.content_hash,
+        user_id=row.user_id,
+        agent_id=row.agent_id,
+        channel_id=row.channel_id,
+        session_id=row.session_id,
+        scope=scope_of(row),
+        role=row.role,
+        source=row.source,
+        tags=[] if row.tags == "[]" else msgspec.json.decode(row.tags),
+        metadata={} if row.metadata == "{}" else msgspec.json.decode(row.metadata),
+        importance=row.importance,
+        confidence=row.confidence,
+        access_count=row.access_count,
+        last_accessed_at=_maybe(row.last_accessed_at),
+        valid_from=_maybe(row.valid_from),
+        invalid_at=_maybe(row.invalid_at),
+        superseded_by=row.superseded_by,
+        archived_at=_maybe(row.archived_at),
+        source_refs=refs_of(row),
+        occurred_at=moment(row.occurred_at),
+        created_at=moment(row.created_at),
+        updated_at=moment(row.updated_at),
+    )
+
+
+def refs_of(row: Record) -> list[str]:
+    """The ids of what the row was made of."""
+    return [] if row.source_refs == "[]" else list(msgspec.json.decode(row.source_refs))
+
+
+_SEEN = (
+    ("$user_id", "user_id"),
+    ("$agent_id", "agent_id"),
+    ("$channel_id", "channel_id"),
+    ("$session_id", "session_id"),
+    ("$role", "role"),
+    ("$source", "source"),
+    ("$valid_from", "valid_from"),
+    ("$invalid_at", "invalid_at"),
+    ("$archived_at", "archived_at"),
+)
+_PLACES = [(key, Record._fields.index(name)) for key, name in _SEEN]
+
+
+def attributes(row: Record) -> dict[str, Any]:
+    """What filters see of a row: its own fields under `$`, then its top-level metadata. What is None is left
+    out, which to a filter is the same and to an index a key less."""
+    held: dict[str, Any] = {"$seq": row.seq, "$kind": row.kind, "$occurred_at": row.occurred_at}
+    for key, place in _PLACES:
+        if row[place] is not None:
+            held[key] = row[place]
+    if row.tags != "[]":
+        held["$tags"] = msgspec.json.decode(row.tags)
+    if row.metadata != "{}":
+        held.update(msgspec.json.decode(row.metadata))
+    return held
+
+
+def speaker(row: Record) -> str | None:
+    """Who said it, as far as the row tells: metadata `speaker` or `name`, else the role; None when it is no message."""
+    return speaker_of(row.metadata, row.role) if row.kind == "message" else None
+
+
+def speaker_of(metadata: str, role: str | None) -> str | None:
+    """Who said a message of this metadata (JSON) and role."""
+    if metadata != "{}":
+        told = msgspec.json.decode(metadata)
+        for key in ("speaker", "name"):
+            if isinstance(told.get(key), str) and told[key]:
+                return str(told[key])
+    return role
+
+
+def header(row: Record) -> str:
+    """What embeddings and words see before the content: `[08 May 2023] speaker: ` for a message, as far as the
+    date was told and the speaker is known; the row's own header for a chunk; nothing for anything else."""
+    if row.header is not None:
+        return row.header
+    date = f"[{moment(row.occurred_at):%d %B %Y}] " if row.kind == "message" and row.dated else ""
+    who = speaker(row)
+    return f"{date}{who}: " if who else date
+
+
+def searched_text(row: Record) -> str:
+    """What embeddings and words see of a row: its header and its content."""
+    return header(row) + row.content
+
+
+def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int, Record]:
+    """The rows of these seqs that are there, by seq."""
+    wanted = list(seqs)
+    if not wanted:
+        return {}
+    few = len(wanted) <= 64
+    places = ", ".join("?" * len(wanted)) if few else "SELECT value FROM {seqs ?} wanted"
+    rows = connection.select(
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND seq IN ({places})",
+        [tenant, *wanted] if few else [tenant, json.dumps(wanted)],
+    )
+    return {row[1]: Record._make(row) for row in rows}
+
+
+def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+    """The rows of these ids that are there, by id."""
+    rows = connection.select(
+        f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM {{texts ?2}} wanted"
+        " {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value",
+        [tenant, json.dumps([id_ for id_ in ids if nameable(id_)])],
+    )
+    return {row[3]: Record._make(row) for row in rows}
+
+
+def newer_than(connection: Connection, tenant: str, rev: int, after: int, limit: int) -> list[Record]:
+    """Rows changed after revision `rev`, by seq, beginning after seq `after`; at most `limit`.
+
+    A row that never changed has its seq as its revision; only the others are in an index by revision.
+    """
+    rows = connection.select(
+        f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ?1 AND seq > ?3 AND (seq > ?2 OR seq IN ("
+        "SELECT seq FROM memories WHERE tenant_id = ?1 AND rev <> seq AND rev > ?2)) ORDER BY seq LIMIT ?4",
+        [tenant, rev, after, limit],
+    )
+    return [Record._make(row) for row in rows]

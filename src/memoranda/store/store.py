@@ -1,0 +1,417 @@
+"""Rows, and what is derived from them: the one place that writes memories.
+
+Rows commit first; the two indexes follow in step, see `derived`. A search begun after a write returned sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.errors import DimensionMismatch
+from memoranda.indexes.keyword.base import Words
+from memoranda.indexes.vector.base import Index
+from memoranda.storage.sql.base import Connection, Database, Row
+from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
+from memoranda.store.index_sync import Derived, Live, Mirror
+from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids
+from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, known_texts
+from memoranda.store.validation import Draft
+from memoranda.text.json import compact_json
+from memoranda.text.memo import let_go
+
+T = TypeVar("T")
+
+
+Along = Callable[[Connection, list[Outcome]], None]
+"""What is written together with drafts, in their transaction, given what became of them; it may refuse them all."""
+
+
+class Store:
+    """One database, one vector space of it, one index of each kind."""
+
+    def __init__(self, db: Database, index: Index, words: Words, model: str) -> None:
+        self.db = db
+        self.derived = Derived(db, index, words)
+        self.derived.live = Live(index, 0, model)
+        self.owed: dict[str, int] = {}
+        self.next_space: int | None = None
+        self.next_model = ""
+        """The space of a model that is to take over: rows owe it a vector too."""
+        self.on_owed: Callable[[str], None] = lambda tenant: None
+        """Called on the writing thread when rows of a tenant were written without vectors."""
+        self.cascades: list[Cascade] = []
+        self.edits: list[Edit] = []
+        """What else is written when memories go, or their texts change, see `Writing`."""
+        self.caches: list[Callable[[], None]] = [let_go]
+        """Called, on whatever thread, when words were forgotten here or by another process: what memory keeps goes."""
+        self.derived.on_purged = self._let_go
+        self._tenants: set[str] = set()
+
+    @property
+    def index(self) -> Index:
+        """The vector index that answers."""
+        return self.derived.index
+
+    @property
+    def words(self) -> Words:
+        """The word index that answers."""
+        return self.derived.words
+
+    @property
+    def behind(self) -> dict[str, int]:
+        """The sides that miss changes, see `Derived`."""
+        return self.derived.behind | dict.fromkeys(self.derived.displaced, 0)
+
+    @property
+    def model(self) -> str:
+        """The model of the vectors that answer."""
+        return self.derived.live.model
+
+    @property
+    def space(self) -> int:
+        """The number of the vector space in the rows."""
+        return self.derived.space
+
+    # --- opening -----------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Finds or makes the vector space, then brings both indexes up to the rows.
+
+        Raises:
+            DimensionMismatch: the model is known to this folder with another dimension.
+            StorageError: the rows cannot be read.
+        """
+        space, moved = self.db.write(self._find_space).result()
+        self.derived.live = Live(self.index, space, self.model)
+        if moved:
+            self.db.write(self._owe_all_missing).result()
+        self.count_owed()
+        self.derived.open()
+
+    def count_owed(self) -> None:
+        """Counts again how many rows wait for vectors, by tenant; on the writing thread, where every write of this
+        process adds what it owes."""
+
+        def note(rows: Sequence[Row]) -> None:
+            self.owed = dict(rows)
+
+        self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
+
+    def owed_in(self, space: int) -> dict[str, int]:
+        """How many rows wait for vectors of a space, by tenant."""
+        return dict(self.db.read(lambda c: c.all("count_owed", [space])))
+
+    def prepare(self, model: str, dim: int) -> None:
+        """Makes the space of a model that is to take over, and notes every row's debt to it.
+
+        Raises:
+            DimensionMismatch: the model is known with another dimension.
+        """
+
+        def work(c: Connection) -> int:
+            space = self._space_of(c, model, dim)
+            for (tenant,) in c.all("tenants"):
+                c.run("owe_missing", [space, tenant])
+            return space
+
+        def note(space: int) -> None:
+            self.next_space, self.next_model = space, model
+
+        self.db.write(work, note).result()
+
+    def switch(
+        self,
+        mirror: Mirror,
+        model: str,
+        embedder_url: str = "",
+        *,
+        leave: int = 0,
+        then: Callable[[], None] = lambda: None,
+    ) -> Index | None:
+        """Lets a filled mirror answer from here on; the index that did before. None, and nothing changed, when more
+        than `leave` rows still owe its space a vector. `then` is called in the same step."""
+
+        def work(c: Connection) -> bool:
+            c.one("draw_revs", [1])  # waits for writes of other processes that have begun
+            owed = sum(count for _, count in c.all("count_owed", [mirror.space]))
+            if mirror.space != self.space and owed > leave:
+                return False
+            c.run("set_meta", ["space", str(mirror.space)])
+            c.run("remodel_stores", [model, mirror.index.dim, model, mirror.index.dim])
+            if embedder_url:
+                c.run("set_meta", ["embedder", embedder_url])
+            c.run("set_meta", ["keeps.index", self.derived.identity("index", mirror.index, mirror.space)])
+            return True
+
+        old: list[Index] = []
+
+        def take_over(settled: bool) -> None:
+            if settled:
+                old.append(self.derived.take_over(mirror, model))
+                if self.next_space == mirror.space:
+                    self.next_space, self.next_model = None, ""
+                then()
+
+        self.db.write(work, take_over).result()
+        if not old:
+            return None
+        self.count_owed()
+        for tenant, count in self.owed.items():
+            if count:
+                self.on_owed(tenant)
+        return old[0]
+
+    def _find_space(self, c: Connection) -> tuple[int, bool]:
+        """The space of the model, and whether the folder was last written with another model."""
+        space, last = self._space_of(c, self.model, self.index.dim), c.one("get_meta", ["space"])
+        if last is not None and int(last[0]) == space:
+            return space, False
+        c.run("set_meta", ["space", str(space)])
+        c.run("remodel_stores", [self.model, self.index.dim, self.model, self.index.dim])
+        return space, True
+
+    def _space_of(self, c: Connection, model: str, dim: int) -> int:
+        held = c.one("space_of", [model])
+        if held is not None and held[1] != dim:
+            raise DimensionMismatch(
+                "embedder.url", f"{model} has {dim} dimensions here, {held[1]} in the stored vectors"
+            )
+        row = held or c.one("add_space", [model, dim])
+        assert row is not None
+        return int(row[0])
+
+    def _owe_all_missing(self, c: Connection) -> None:
+        for (tenant,) in c.all("tenants"):
+            c.run("owe_missing", [self.space, tenant])
+
+    def refresh(self) -> None:
+        """Keeps in step with other processes of the same database, see `Derived.refresh`."""
+        self.count_owed()
+        self.derived.refresh()
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def transact(self, tenant: str, work: Callable[[Writing], T]) -> Future[T]:
+        """Queues `work`, a change of one tenant's rows as one transaction; the indexes follow it.
+
+        Raises (in the future):
+            Whatever `work` raises; nothing was written then.
+        """
+        return self._write(tenant, lambda c, applied: work(self._writing(c, tenant, applied)))
+
+    def _writing(self, c: Connection, tenant: str, applied: Applied) -> Writing:
+        spaces = Spaces(self.space, self.model, self.next_space)
+        return Writing(c, tenant, applied, spaces, tenant in self._tenants, self.cascades, self.edits)
+
+    def put(self, drafts: Sequence[Draft], along: Along | None = None) -> Future[list[Outcome]]:
+        """Writes drafts of one tenant, and what `along` writes with them. A text already there in its scope is left as
+        it is and returned.
+
+        Raises (in the future):
+            Conflict: an id given by the caller already names another text; nothing of the batch was written.
+            Whatever `along` raises; nothing of the batch was written.
+        """
+
+        def work(w: Writing) -> list[Outcome]:
+            outcomes = w.insert(drafts)
+            if along is not None:
+                along(w.c, outcomes)
+            return outcomes
+
+        return self.transact(drafts[0].row.tenant_id, work)
+
+    def rewrite(
+        self, tenant: str, seqs: Sequence[int], change: Callable[[Record], Record]
+    ) -> Future[list[Record]]:
+        """Gives rows another standing, see `Writing.mark`."""
+        return self.transact(tenant, lambda w: w.mark(seqs, change))
+
+    def replace(self, tenant: str, seq: int, change: Callable[[Record], Draft]) -> Future[Record]:
+        """Rewrites one row, see `Writing.replace`."""
+        return self.transact(tenant, lambda w: w.replace(seq, change))
+
+    def remove(self, tenant: str, seqs: Sequence[int]) -> Future[tuple[int, int]]:
+        """Deletes rows with their vectors, in rows and indexes; (rows, vectors) deleted."""
+        return self.transact(tenant, lambda w: w.remove(seqs))
+
+    def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
+        """Queues a change of one tenant's rows, with what follows from it."""
+        applied = Applied()
+
+        def change(c: Connection) -> T:
+            applied.clear()
+            result = work(c, applied)
+            applied.folded()
+            self.derived.inside(c, applied)
+            return result
+
+        return self.db.write(change, lambda _: self._apply(applied), tenant)
+
+    def _space(self, model: str) -> int | None:
+        """The space of a model that answers or is to take over; None of any other."""
+        if model == self.model:
+            return self.space
+        return self.next_space if model == self.next_model else None
+
+    def settle(self, tenant: str, made: Sequence[Settled], model: str) -> Future[int]:
+        """Stores vectors that `model` made for rows written before; rows that changed or went meanwhile are left
+        alone. Returns the rows settled."""
+
+        def work(c: Connection, applied: Applied) -> int:
+            rows = fetch(c, tenant, [one.seq for one in made])
+            ready = [one for one in made if one.seq in rows and text_key(rows[one.seq]) == one.text_key]
+            into = self._space(model)
+            if not ready or into is None:
+                return 0
+            settled = 0
+            for one in ready:
+                c.run("drop_embeddings", [tenant, into, one.seq])
+                c.many(
+                    "add_embedding",
+                    [
+                        (tenant, into, one.seq, number, start, stop, text_hash, blob(vector))
+                        for number, (start, stop, text_hash, vector) in enumerate(one.parts)
+                    ],
+                )
+                settled += c.run("settle_embedding", [tenant, into, one.seq])
+            if into != self.space:
+                mirror = self.derived.mirror
+                if mirror is None or mirror.space != into:
+                    return len(ready)
+                applied.mirrored[tenant] = [
+                    Put(rows[one.seq], [vector for _, _, _, vector in one.parts]) for one in ready
+                ]
+                return len(ready)
+            first = self._writing(c, tenant, applied).draw(len(ready))
+            revs = {one.seq: first + i for i, one in enumerate(ready)}
+            c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
+            applied.owed[tenant] = -settled
+            applied.puts[tenant] = [
+                Put(rows[one.seq]._replace(rev=revs[one.seq]), [vector for _, _, _, vector in one.parts])
+                for one in ready
+            ]
+            return len(ready)
+
+        return self._write(tenant, work)
+
+    def owe(self, tenant: str, everything: bool) -> Future[int]:
+        """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
+
+        def work(c: Connection) -> int:
+            c.run("owe_all" if everything else "owe_missing", [self.space, tenant])
+            return sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
+
+        def note(owed: int) -> None:
+            self.owed[tenant] = owed
+
+        return self.db.write(work, note, tenant)
+
+    # --- after the commit --------------------------------------------------------------------------
+
+    def _apply(self, applied: Applied) -> None:
+        for tenant, change in applied.owed.items():
+            self.owed[tenant] = self.owed.get(tenant, 0) + change
+            if change > 0:
+                self.on_owed(tenant)
+        self._tenants.update(applied.puts)
+        self.derived.after(applied)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def known_vectors(self, tenant: str, hashes: Iterable[str], model: str) -> dict[str, NDArray[np.float32]]:
+        """Vectors of a model that the tenant already has for texts of these hashes."""
+        space = self._space(model)
+        if space is None:
+            return {}
+        listed = compact_json(list(hashes))
+        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, space, listed]), tenant)
+        return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
+
+    def has_vectors(self, tenant: str) -> bool:
+        """Whether the tenant's vectors are this model's: it has made some, or no model has made any."""
+
+        def read(c: Connection) -> bool:
+            mine = c.one("has_embeddings", [tenant, self.space])
+            return mine is not None or c.one("has_embedding", [tenant]) is None
+
+        return self.db.read(read, tenant)
+
+    def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
+        """The dedup keys among these drafts' that are stored already."""
+        return set(self.db.read(lambda c: known_texts(c, tenant, drafts), tenant))
+
+    def by_id(self, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+        """The rows of these ids, by id; missing ones are left out."""
+        return self.db.read(lambda c: fetch_ids(c, tenant, ids), tenant)
+
+    def purge(self) -> None:
+        """Makes sure that no file holds the words or vectors of rows deleted before this call.
+
+        Raises:
+            StorageError: the log could not be emptied; what was deleted stays deleted.
+        """
+        self._let_go()
+        self.derived.purge()
+        self.derived.forget_removals()
+        self.db.erase().result()
+
+    def _let_go(self) -> None:
+        for cache in self.caches:
+            cache()
+
+    def compact(self) -> None:
+        """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where
+        nothing waits for its own."""
+
+        def drop(c: Connection) -> None:
+            for (tenant,) in c.all("tenants"):
+                if not self.owed.get(tenant) and self.next_space is None:
+                    c.run("drop_foreign_spaces", [tenant, self.space])
+
+        self.db.write(drop).result()
+        self.purge()
+        for door in (self.index, self.words):
+            if door.inside:
+                door.compact()
+        self.db.compact().result()
+
+    def stats(self, tenant: str) -> dict[str, Any]:
+        """Counts and sizes, see `Memories.stats`."""
+
+        awaited = self.space if self.next_space is None else self.next_space
+
+        def counts(c: Connection) -> dict[str, Any]:
+            kinds = c.all("stats_by_kind", [tenant])
+            vectors = c.one("count_embeddings", [tenant, self.space])
+            chunks = sum(count for kind, count, _ in kinds if kind == CHUNK)
+            kinds = [row for row in kinds if row[0] != CHUNK]
+            return {
+                "memories": sum(count for _, count, _ in kinds),
+                "characters": sum(chars for _, _, chars in kinds),
+                "by_kind": {kind: count for kind, count, _ in kinds},
+                "chunks": chunks,
+                "vectors": vectors[0] if vectors else 0,
+                "unembedded": sum(n for t, n in c.all("count_owed", [awaited]) if t == tenant),
+                "jobs": dict(c.all("count_jobs")),
+            }
+
+        return self.db.read(counts, tenant) | {
+            "indexed_vectors": self.index.count(tenant),
+            "indexed_words": self.words.count(tenant),
+            "behind": sorted(self.behind),
+            "model": self.model,
+            "dimension": self.index.dim,
+            "database": self.db.health(),
+            "index": self.index.health(),
+            "words": self.words.health(),
+        }
+
+    def close(self) -> None:
+        """Finishes writes, saves both indexes, lets go."""
+        self.db.close()
+        self.derived.close()

@@ -1,0 +1,335 @@
+"""From what a caller hands in to a row that can be written: validated, hashed, nothing stored yet."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import micros
+from memoranda.errors import DimensionMismatch, InvalidInput
+from memoranda.store.rows import Record
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.types import KINDS, Change, NewMemory, Subject
+
+MAX_ID_CHARS = 256
+GIVEN = "given-"
+"""Begins the text hash of a vector that somebody handed in: no other text is ever given that vector."""
+PLAIN = {str, bool, type(None)}
+"""Types that JSON keeps as they are, whatever the value."""
+NUMERIC = "fiu"
+"""Kinds of arrays that are numbers: float, signed and unsigned."""
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL as JSON writes it; a backslash before the backslash makes it plain text."""
+_LONG = re.compile(r"\d{19}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one memory may be at most, see `config.Limits`."""
+
+    content_bytes: int = 1 << 20
+    tags: int = 64
+    metadata_bytes: int = 1 << 16
+
+
+@dataclass(slots=True)
+class Part:
+    """One window of a text and its vector: characters [start, stop) of the content."""
+
+    start: int
+    stop: int
+    text: str
+    text_hash: str
+    vector: NDArray[np.float32] | None = None
+
+
+@dataclass(slots=True)
+class Draft:
+    """A row without its place (seq and rev are 0 until it is written), and the vectors that `model` made for it."""
+
+    row: Record
+    named: bool
+    parts: list[Part] = field(default_factory=list)
+    model: str = ""
+
+    @property
+    def embedded(self) -> bool:
+        """Whether every window has its vector."""
+        return bool(self.parts) and all(part.vector is not None for part in self.parts)
+
+
+def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str) -> Draft:
+    """The row that `new` asks for.
+
+    `now` is the time of writing in microseconds; `where` is how the caller names this input in an error.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
+    _check_text(new.content, f"{where}content", bounds)
+    if not new.content.strip():
+        raise InvalidInput(f"{where}content", "must hold some text")
+    if new.kind not in KINDS:
+        raise InvalidInput(f"{where}kind", f"must be one of {', '.join(KINDS)}")
+    user = subject.user_id if isinstance(new.user_id, msgspec.UnsetType) else new.user_id
+    scope = (user, new.agent_id, new.channel_id, new.session_id)
+    for name, value in zip(("user_id", "agent_id", "channel_id", "session_id"), scope, strict=True):
+        check_name(value, f"{where}{name}")
+    for name, value in (("id", new.id), ("role", new.role), ("source", new.source)):
+        check_name(value, f"{where}{name}")
+    dated = new.occurred_at is not None
+    occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
+    content_hash = digest(new.content)
+    row = Record(
+        tenant_id=subject.tenant_id,
+        seq=0,
+        rev=0,
+        id=new.id or f"mem_{now:013x}{secrets.token_hex(6)}",
+        kind=new.kind,
+        content=new.content,
+        content_hash=content_hash,
+        dedup_key=dedup_key(new.kind, scope, new.role, occurred if dated else None, content_hash),
+        user_id=user,
+        agent_id=new.agent_id,
+        channel_id=new.channel_id,
+        session_id=new.session_id,
+        role=new.role,
+        source=new.source,
+        tags=_tags(new.tags, f"{where}tags", bounds),
+        metadata=_metadata(new.metadata, f"{where}metadata", bounds),
+        importance=_importance(new.importance, f"{where}importance"),
+        confidence=_confidence(new.confidence, f"{where}confidence"),
+        access_count=0,
+        last_accessed_at=None,
+        valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
+        invalid_at=None if new.invalid_at is None else time_of(new.invalid_at, f"{where}invalid_at"),
+        superseded_by=None,
+        archived_at=None,
+        source_refs=_refs(new.source_refs, f"{where}source_refs"),
+        dated=int(dated),
+        occurred_at=occurred,
+        created_at=now,
+        updated_at=now,
+    )
+    return Draft(row, named=new.id is not None)
+
+
+def dedup_key(
+    kind: str, scope: Sequence[str | None], role: str | None, occurred: int | None, content_hash: str
+) -> str:
+    """What makes two writes the same write: kind, scope and text; for a message also who said it, and when
+    if the caller told the time (the same "ok" said on two days is two messages)."""
+    said = [role, occurred] if kind == "message" else []
+    return digest(compact_json([kind, list(scope), said]), content_hash)
+
+
+def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
+    """The row after an update; fields that are unset stay as they are.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
+    put: dict[str, Any] = {}
+    for name in ("kind", "role", "source"):
+        value = getattr(change, name)
+        if value is not msgspec.UNSET:
+            check_name(value, name)
+            put[name] = value
+    if change.content is not msgspec.UNSET:
+        _check_text(change.content, "content", bounds)
+        if not change.content.strip():
+            raise InvalidInput("content", "must hold some text")
+        put["content"], put["content_hash"] = change.content, digest(change.content)
+    if change.tags is not msgspec.UNSET:
+        put["tags"] = _tags(change.tags, "tags", bounds)
+    if change.metadata is not msgspec.UNSET:
+        put["metadata"] = _metadata(change.metadata, "metadata", bounds)
+    if change.importance is not msgspec.UNSET:
+        put["importance"] = _importance(change.importance, "importance")
+    if change.confidence is not msgspec.UNSET:
+        put["confidence"] = _confidence(change.confidence, "confidence")
+    if change.source_refs is not msgspec.UNSET:
+        put["source_refs"] = _refs(change.source_refs, "source_refs")
+    for name in ("valid_from", "invalid_at"):
+        value = getattr(change, name)
+        if value is not msgspec.UNSET:
+            put[name] = None if value is None else time_of(value, name)
+    if change.occurred_at is not msgspec.UNSET:
+        put["occurred_at"], put["dated"] = time_of(change.occurred_at, "occurred_at"), 1
+    if change.archived is not msgspec.UNSET:
+        put["archived_at"] = (row.archived_at or now) if change.archived else None
+    after = row._replace(**put, updated_at=now)
+    scope = (after.user_id, after.agent_id, after.channel_id, after.session_id)
+    occurred = after.occurred_at if after.dated else None
+    return after._replace(dedup_key=dedup_key(after.kind, scope, after.role, occurred, after.content_hash))
+
+
+def time_of(value: Any, where: str) -> int:
+    """A moment in microseconds since 1970; without a zone it is taken as UTC.
+
+    Raises:
+        InvalidInput: it is no moment, or not one of the years 1 to 9999 in UTC.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidInput(where, "must be a moment, as in 2024-05-01T12:00:00Z")
+    try:
+        return micros(value if value.tzinfo is None else value.astimezone(UTC))
+    except OverflowError as exc:
+        raise InvalidInput(where, "must lie in the years 1 to 9999, in UTC") from exc
+
+
+def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
+    """The vector as (dim,) float32.
+
+    Raises:
+        DimensionMismatch: it has another length than the configured model's.
+        InvalidInput: it is not a list of finite numbers.
+    """
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError) as exc:
+        raise InvalidInput(where, "must be a list of numbers") from exc
+    if given.dtype.kind not in NUMERIC:
+        raise InvalidInput(where, "must be a list of numbers")
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        vector = given.astype(np.float32)
+    if vector.shape != (dim,):
+        held = vector.shape[0] if vector.ndim == 1 else f"shape {vector.shape}"
+        raise DimensionMismatch(where, f"has {held} dimensions, the configured model has {dim}")
+    if not np.isfinite(vector).all():
+        raise InvalidInput(where, "holds NaN or infinity; send finite numbers")
+    return vector
+
+
+def _check_text(text: Any, where: str, bounds: Bounds) -> None:
+    if not isinstance(text, str):
+        raise InvalidInput(where, f"must be a string, not {type(text).__name__}")
+    if len(text) > bounds.content_bytes or len(_encode(text, where)) > bounds.content_bytes:
+        raise InvalidInput(
+            where,
+            f"is longer than {bounds.content_bytes} bytes; split it, index it as a document, "
+            "or raise limits.max_content_bytes",
+        )
+    if "\x00" in text:
+        raise InvalidInput(where, "holds a NUL character; remove it")
+
+
+def _encode(text: str, where: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(
+            where, f"holds a lone surrogate at character {exc.start}; send valid unicode"
+        ) from exc
+
+
+def check_name(value: Any, where: str) -> None:
+    """Refuses what cannot be an id or a name; None is left to the caller.
+
+    Raises:
+        InvalidInput: it is empty, too long, no string, or not text.
+    """
+    if value is None:
+        return
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(where, "must be a string that is not empty, or be left out")
+    if len(value) > MAX_ID_CHARS:
+        raise InvalidInput(where, f"must be at most {MAX_ID_CHARS} characters")
+    if "\x00" in value:
+        raise InvalidInput(where, "holds a NUL character; remove it")
+    _encode(value, where)
+
+
+def _tags(tags: Any, where: str, bounds: Bounds) -> str:
+    if not tags:
+        return "[]"
+    if not isinstance(tags, list | tuple):
+        raise InvalidInput(where, "must be a list of strings")
+    if len(tags) > bounds.tags:
+        raise InvalidInput(where, f"holds {len(tags)} tags, at most {bounds.tags} are kept")
+    for i, tag in enumerate(tags):
+        check_name(tag, f"{where}[{i}]")
+        if tag is None:
+            raise InvalidInput(f"{where}[{i}]", "must be a string")
+    return compact_json(list(dict.fromkeys(tags)))
+
+
+def _metadata(metadata: Any, where: str, bounds: Bounds) -> str:
+    if not metadata:
+        return "{}"
+    if not isinstance(metadata, dict):
+        raise InvalidInput(where, "must be an object")
+    for key in metadata:
+        if not isinstance(key, str) or not key or key.startswith("$"):
+            raise InvalidInput(where, f"key {key!r} must be a string that is not empty and not begin with $")
+    try:
+        text = compact_json(metadata)
+    except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as exc:
+        raise InvalidInput(where, f"must be plain JSON: {exc}") from exc
+    if len(text.encode("utf-8")) > bounds.metadata_bytes:
+        raise InvalidInput(where, f"is longer than {bounds.metadata_bytes} bytes as JSON")
+    if _NUL.search(text):
+        raise InvalidInput(where, "holds a NUL character; remove it")
+    _check_survives(metadata, text, where)
+    return text
+
+
+def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:
+    """Refuses what JSON would turn into something else (NaN, sets, dates, bytes), and numbers that no index
+    can compare."""
+    if all(map(_is_plain, metadata.values())):
+        return  # the usual case, at a tenth of the cost
+    if _LONG.search(text) and _beyond_64_bits(metadata):
+        raise InvalidInput(where, "holds a whole number beyond 64 bits; send it as a string")
+    if msgspec.json.decode(text) == metadata:
+        return
+    try:
+        json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        raise InvalidInput(where, f"must be plain JSON: {exc}") from exc
+
+
+def _is_plain(value: Any) -> bool:
+    """A scalar that JSON and every index keep as it is."""
+    kind = type(value)
+    if kind is int:
+        return bool(-(1 << 63) <= value < 1 << 63)
+    return kind in PLAIN or (kind is float and bool(value - value == 0))
+
+
+def _beyond_64_bits(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_beyond_64_bits(held) for held in value.values())
+    if isinstance(value, list | tuple):
+        return any(_beyond_64_bits(held) for held in value)
+    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+
+
+def _refs(refs: Any, where: str) -> str:
+    if not isinstance(refs, list | tuple):
+        raise InvalidInput(where, "must be a list of strings")
+    for i, ref in enumerate(refs):
+        check_name(ref, f"{where}[{i}]")
+    return compact_json(list(refs))
+
+
+def _importance(value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -1000 <= value <= 1000:
+        raise InvalidInput(where, "must be a whole number between -1000 and 1000")
+    return value
+
+
+def _confidence(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InvalidInput(where, "must be a number between 0 and 1")
+    return float(value)

@@ -1,0 +1,94 @@
+"""Which terms of a question many texts hold, and what else their words show, quickly. No I/O."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.text.terms import terms, word_terms
+
+CHARACTERS = 2_000
+"""Of a longer text only the beginning is looked at."""
+_WORD = re.compile(r"[a-z0-9]+")
+_PLAIN = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
+_TIMELY = frozenset(
+    """
+    yesterday today tonight tomorrow last next ago week weekend weeks month months year years day days morning
+    night monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+    august september october november december summer winter spring fall autumn recently soon since
+    """.split()  # noqa: SIM905 - prose reads better than fifty quoted words
+)
+_ASKS_WHEN = re.compile(
+    r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:date|year|month|week|day|time|season)s?\b", re.IGNORECASE
+)
+
+
+def held(texts: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
+    """Which of the `wanted` terms (m, see `terms.query_terms`) each of the texts (n) holds: (n, m).
+
+    The same terms as an index would find, but for words that share fewer than three letters with their stem.
+    """
+    found = np.zeros((len(texts), len(wanted)), np.bool_)
+    if not all(term.isascii() for term in wanted):
+        for i, text in enumerate(texts):
+            there = set(terms(text[:CHARACTERS]))
+            found[i] = [term in there for term in wanted]
+        return found
+    lowered = [_folded(text[:CHARACTERS]) for text in texts]
+    starts, at = [], 0
+    for text in lowered:
+        starts.append(at)
+        at += len(text) + 1
+    joined = "\n".join(lowered)
+    for column, term in enumerate(wanted):
+        beginning = term[: max(3, len(term) - 2)]
+        place = joined.find(beginning)
+        while place >= 0:
+            following = place + 1
+            if place == 0 or not joined[place - 1].isalnum():
+                word = _WORD.match(joined, place)
+                if word is not None and term in word_terms(word[0]):
+                    row = bisect_right(starts, place) - 1
+                    found[row, column] = True
+                    following = starts[row] + len(lowered[row])
+            place = joined.find(beginning, following)
+    return found
+
+
+def _folded(text: str) -> str:
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text.replace("\u2019", "'")).encode("ascii", "ignore").decode()
+    return text.lower()
+
+
+def rarity(found: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How much each term (m) tells among these texts: its inverse document frequency as BM25 has it, scaled to sum
+    to 1; `found` is (n, m)."""
+    count, times = len(found), found.sum(axis=0)
+    weights: NDArray[np.float64] = np.log(1.0 + (count - times + 0.5) / (times + 0.5))
+    total = weights.sum()
+    return weights / total if total > 0 else weights
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends by asking: its last mark of an end is a question mark."""
+    at = text.rfind("?")
+    return at >= 0 and "." not in text[at:] and "!" not in text[at:]
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question wants a time for an answer."""
+    return _ASKS_WHEN.search(question) is not None
+
+
+def timely(text: str) -> bool:
+    """Whether a text has a word of time in it: a day, a month, `ago`, `last`, a year."""
+    words = text[:CHARACTERS].lower().translate(_PLAIN).split()
+    return not _TIMELY.isdisjoint(words) or any(
+        len(w) == 4 and w.isdigit() and w[:2] in ("19", "20") for w in words
+    )

@@ -1,0 +1,143 @@
+"""Where a text matches a query: the snippets to show. No I/O."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from memoranda.text.terms import WORD, query_terms, word_terms
+from memoranda.types import Highlight
+
+MAX_SCANNED = 20_000
+MAX_OCCURRENCES = 1_000
+_JOINER = "\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A query term at characters [start, end)."""
+
+    start: int
+    end: int
+    term: str
+
+
+def highlights(text: str, query: str | Collection[str], limit: int = 3, width: int = 160) -> list[Highlight]:
+    """Up to `limit` snippets of about `width` characters that hold most of the query's terms, in text order.
+    `query` is the query, or, when many texts are shown for one, its `terms.query_terms`.
+
+    Terms match as they do in the word index: stemmed, without stopwords. `text[h.start:h.end] == h.text` for
+    each; snippets do not overlap, begin and end at words where a word ends in reach, and never inside a
+    grapheme. Looks at the first 20 000 characters. Empty when nothing matches.
+    """
+    wanted = set(query_terms(query) if isinstance(query, str) else query)
+    if not wanted or limit <= 0 or width <= 0:
+        return []
+    found = _occurrences(text[:MAX_SCANNED], wanted)
+    snippets: list[Highlight] = []
+    while found and len(snippets) < limit:
+        first, last = _best_window(found, width)
+        start, end = _bounds(text, found[first].start, found[last].end, width, snippets)
+        snippets.append(Highlight(text=text[start:end], start=start, end=end))
+        found = [hit for hit in found if hit.end <= start or hit.start >= end]
+    return sorted(snippets, key=lambda snippet: snippet.start)
+
+
+def _occurrences(text: str, wanted: set[str]) -> list[Occurrence]:
+    found: list[Occurrence] = []
+    for match in WORD.finditer(text):
+        for term in word_terms(match.group()):
+            if term in wanted:
+                found.append(Occurrence(match.start(), match.end(), term))
+                break
+        if len(found) >= MAX_OCCURRENCES:
+            break
+    return found
+
+
+def _best_window(found: list[Occurrence], width: int) -> tuple[int, int]:
+    """First and last occurrence of the window with most distinct terms, then most occurrences, then first."""
+    best, best_score = (0, 0), (0, 0)
+    counts: dict[str, int] = {}
+    last = -1
+    for first, hit in enumerate(found):
+        last = max(last, first - 1)
+        while last + 1 < len(found) and (found[last + 1].end - hit.start <= width or last < first):
+            last += 1
+            counts[found[last].term] = counts.get(found[last].term, 0) + 1
+        score = (len(counts), last - first)
+        if score > best_score:
+            best, best_score = (first, last), score
+        counts[hit.term] -= 1
+        if not counts[hit.term]:
+            del counts[hit.term]
+    return best
+
+
+def _bounds(text: str, start: int, end: int, width: int, taken: list[Highlight]) -> tuple[int, int]:
+    """The window grown evenly to `width`, kept off other snippets, its edges moved to where words end."""
+    floor = max((other.end for other in taken if other.end <= start), default=0)
+    ceiling = min((other.start for other in taken if other.start >= end), default=len(text))
+    spare = max(0, width - (end - start))
+    low = max(floor, start - spare // 2)
+    high = min(ceiling, low + max(width, end - low))
+    low = max(floor, min(low, high - width))
+    return _left_edge(text, low, start), _right_edge(text, end, high)
+
+
+def _left_edge(text: str, low: int, start: int) -> int:
+    """The first place in [low, start] where a word begins; failing that, where a grapheme does."""
+    at = low
+    if at and not text[at - 1].isspace():
+        while at < start and not text[at - 1].isspace():
+            at += 1
+        if at == start:
+            at = low
+    while at < start and (text[at].isspace() or not is_boundary(text, at)):
+        at += 1
+    while not is_boundary(text, at):
+        at -= 1
+    return at
+
+
+def _right_edge(text: str, end: int, high: int) -> int:
+    """The last place in [end, high] where a word ends; failing that, where a grapheme does."""
+    at = high
+    if at < len(text) and not text[at].isspace():
+        while at > end and not text[at].isspace():
+            at -= 1
+        if at == end:
+            at = high
+    while at > end and (text[at - 1].isspace() or not is_boundary(text, at)):
+        at -= 1
+    while not is_boundary(text, at):
+        at += 1
+    return at
+
+
+def is_boundary(text: str, at: int) -> bool:
+    """Whether a cut before character `at` leaves graphemes whole: marks, joiners, skin tones, flags, CRLF."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    if after < "\u0300":
+        return not (before == "\r" and after == "\n")
+    if after == _JOINER or before == _JOINER or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return False
+    if _is_flag(after) and _is_flag(before):
+        return _flags_before(text, at) % 2 == 0
+    if "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff":
+        return False
+    return not unicodedata.category(after).startswith("M") and not "\U000e0020" <= after <= "\U000e007f"
+
+
+def _is_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flags_before(text: str, at: int) -> int:
+    count = 0
+    while at > count and _is_flag(text[at - count - 1]):
+        count += 1
+    return count

@@ -1,0 +1,84 @@
+"""A text that was tokenized once, so that the tokens of any stretch of it are known almost for nothing."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.text.tokens import DEFAULT_ENCODING, SLAB, Tokens, count, locate
+
+_CRLF = re.compile("\r\n")
+_SPACE = re.compile(r"\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A text, its tokens, and which of them are `safe` (k,) to cut before: the tokens on either side stay the same.
+    CR LF counts as one character: no token that begins inside is `whole`."""
+
+    text: str
+    tokens: Tokens
+    safe: NDArray[np.int64]
+    encoding: str
+
+    def cost(self, start: int, end: int) -> int:
+        """How many tokens the characters [start, end) are by themselves: those between the first and the last safe
+        cut are taken as they are, and only what is outside is encoded again."""
+        starts = self.tokens.starts
+        if end - start <= 2 * SLAB:
+            first = bisect_left(self.safe, start, key=starts.__getitem__)
+            last = bisect_right(self.safe, end, key=starts.__getitem__) - 1
+            if first < last:
+                left, right = int(self.safe[first]), int(self.safe[last])
+                head = count(self.text[start : int(starts[left])], self.encoding)
+                return head + right - left + count(self.text[int(starts[right]) : end], self.encoding)
+        return count(self.text[start:end], self.encoding)
+
+    def token(self, at: int) -> int:
+        """The first token that begins at or after character `at`."""
+        return int(np.searchsorted(self.tokens.starts, at))
+
+    def reach(self, start: int, budget: int, stop: int) -> int:
+        """About `budget` tokens on from character `start`: a place to cut, after at least one character, at most
+        `stop`. What lies between may cost a little more; without a budget it is the one character."""
+        end = self.before(self.token(start) + budget) if budget > 0 else start
+        return min(stop, max(end, self.next(start)))
+
+    def before(self, token: int) -> int:
+        """The last place to cut at or before where this token begins; the text's end past the last token."""
+        starts, whole = self.tokens.starts, self.tokens.whole
+        if token >= len(starts):
+            return len(self.text)
+        token = max(0, token)
+        while not whole[token]:
+            token -= 1
+        return int(starts[token])
+
+    def next(self, at: int) -> int:
+        """The next place to cut after character `at`."""
+        return at + 2 if self.text.startswith("\r\n", at) else at + 1
+
+    def visible(self, at: int) -> int:
+        """The first character at or after `at` that is no whitespace; the text's length if there is none."""
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+
+def measure(text: str, encoding: str = DEFAULT_ENCODING) -> Measured:
+    """The text, tokenized.
+
+    Raises:
+        InvalidInput: the encoding is not one of `tokens.ENCODINGS`.
+    """
+    tokens = locate(text, encoding)
+    safe = np.flatnonzero(tokens.safe)
+    if "\r\n" in text:
+        feeds = np.array([match.start() + 1 for match in _CRLF.finditer(text)])
+        inside = np.searchsorted(tokens.starts, feeds)
+        inside, feeds = inside[inside < len(tokens)], feeds[inside < len(tokens)]
+        tokens.whole[inside[tokens.starts[inside] == feeds]] = False
+    return Measured(text, tokens, safe, encoding)

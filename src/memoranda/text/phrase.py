@@ -1,0 +1,51 @@
+"""A phrase to be found in texts, however it is spelled in letters and gaps."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+
+MAX_CHARS = 1_000
+
+
+class Phrase:
+    """Words in order. Case does not matter, nor which white space is between them; they begin and end where words do:
+    `Ann` is in "call ann!", not in "planning".
+
+    Raises:
+        InvalidInput: there is no letter or digit in it, or it is too long.
+    """
+
+    def __init__(self, words: str) -> None:
+        folded = folded_of(words).strip() if isinstance(words, str) else ""
+        if len(folded) > MAX_CHARS or not re.search(r"\w", folded):
+            raise InvalidInput("text", f"must be words, {MAX_CHARS} characters at most")
+        parts = r"\s+".join(map(re.escape, folded.split()))
+        before = r"(?<!\w)" if re.match(r"\w", folded) else ""
+        after = r"(?!\w)" if re.search(r"\w$", folded) else ""
+        self._pattern = re.compile(f"{before}{parts}{after}")
+
+    def within(self, *texts: str | None) -> bool:
+        """Whether any of the texts holds it."""
+        return any(text and self._pattern.search(folded_of(text)) for text in texts)
+
+    def within_json(self, *texts: str | None) -> bool:
+        """Whether a string or a key of any of these JSON texts holds it."""
+        return any(text and self._in(msgspec.json.decode(text)) for text in texts)
+
+    def _in(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return self.within(value)
+        if isinstance(value, dict):
+            return any(self.within(key) or self._in(part) for key, part in value.items())
+        return isinstance(value, list) and any(map(self._in, value))
+
+
+def folded_of(text: str) -> str:
+    """The text as it is compared: composed, and without case."""
+    return unicodedata.normalize("NFC", text).casefold()

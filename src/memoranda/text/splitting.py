@@ -1,0 +1,163 @@
+"""How a document's text is split: the strategy as a value, and the text by it.
+
+The reader's process does this, so nothing heavier than the tokenizer is loaded here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from memoranda.text.chunking import Chunk, fixed
+from memoranda.text.recursive import pieces, recursive
+
+Strategy = Literal["fixed", "recursive", "semantic"]
+MAX_HEADING = 200
+
+
+class Chunking(msgspec.Struct, frozen=True, kw_only=True):
+    """`size` and `overlap` are tokens of `o200k_base`, overlap at most half of size. `fixed` cuts every `size` tokens;
+    `recursive` at paragraphs, sentences and words; `semantic` where the meaning turns. `header` embeds every chunk
+    under the document's title and the headings above it."""
+
+    strategy: Strategy = "fixed"
+    size: int = 512
+    overlap: int = 50
+    header: bool = False
+
+
+class ChunkPlace(msgspec.Struct, frozen=True):
+    """Characters [start, end) of a document's text, which are `tokens` tokens by themselves. `page` is the one that the
+    chunk begins on. `heading` is the path of headings in force where it begins, or else the first heading inside."""
+
+    start: int
+    end: int
+    tokens: int
+    page: int | None = None
+    heading: str | None = None
+
+
+class PageStart(Protocol):
+    """Where page `number` begins, in characters."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+
+
+class HeadingStart(Protocol):
+    """Where a heading stands, in characters; level 1 is the highest."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def level(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+def split(
+    text: str, pages: Sequence[PageStart], headings: Sequence[HeadingStart], chunking: Chunking
+) -> list[ChunkPlace]:
+    """The chunks of a document's text, ascending; `pages` and `headings` are in order of `start`.
+
+    Each is at most `size` tokens, except a single character that costs more. Every visible character is in a chunk,
+    and every chunk has one. For `semantic` these are the sentences, to be embedded and put together by
+    `semantic.group`.
+
+    Raises:
+        InvalidInput: `size` is below 1 or `overlap` not in [0, size).
+    """
+    size, overlap = chunking.size, chunking.overlap
+    heads = [_line_start(text, heading.start) for heading in headings]
+    if chunking.strategy == "fixed":
+        chunks = fixed(text, size, overlap)
+    elif chunking.strategy == "recursive":
+        chunks = recursive(text, size, overlap, heads, [page.start for page in pages])
+    else:
+        chunks = pieces(text, size, headings=heads)
+    return _placed(text, chunks, pages, headings, heads)
+
+
+def _line_start(text: str, heading: int) -> int:
+    """Where the line of a heading begins, if nothing but marks (`## `) stands before it there, else the heading."""
+    start = text.rfind("\n", 0, heading) + 1
+    return heading if any(letter.isalnum() for letter in text[start:heading]) else start
+
+
+def _placed(
+    text: str,
+    chunks: Sequence[Chunk],
+    pages: Sequence[PageStart],
+    headings: Sequence[HeadingStart],
+    heading_starts: Sequence[int],
+) -> list[ChunkPlace]:
+    """The chunks that hold something visible, with the page and the headings they stand under; these begin at
+    `heading_starts`, their marks included."""
+    page_starts = [page.start for page in pages]
+    paths = heading_paths(headings)
+    places: list[ChunkPlace] = []
+    for chunk in chunks:
+        content = text[chunk.start : chunk.end]
+        if not content or content.isspace():
+            continue
+        first = chunk.start + len(content) - len(content.lstrip())
+        page = bisect_right(page_starts, first) - 1
+        above = bisect_right(heading_starts, first) - 1
+        if above < 0 and headings and heading_starts[0] < chunk.end:
+            above = 0
+        places.append(
+            ChunkPlace(
+                chunk.start,
+                chunk.end,
+                chunk.tokens,
+                pages[page].number if page >= 0 else None,
+                paths[above] if above >= 0 else None,
+            )
+        )
+    return places
+
+
+def heading_paths(headings: Sequence[HeadingStart]) -> list[str | None]:
+    """For each heading the headings it stands under and itself, joined by " > ", the outermost left out where that is
+    over 200 characters; None when none has words."""
+    paths: list[str | None] = []
+    above: list[tuple[int, str]] = []
+    for heading in headings:
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        if words := " ".join(heading.text.split()):
+            above.append((heading.level, words))
+        paths.append(_joined([words for _, words in above]))
+    return paths
+
+
+def _joined(parts: Sequence[str]) -> str | None:
+    while len(parts) > 1 and sum(map(len, parts)) + 3 * (len(parts) - 1) > MAX_HEADING:
+        parts = parts[1:]
+    return shortened(" > ".join(parts), MAX_HEADING) or None
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, or its first `limit` - 1 characters and an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def context_header(title: str | None, heading: str | None, filename: str) -> str:
+    """What a chunk is embedded and indexed under: `Title > Heading path`, one line of at most 300 characters.
+
+    Empty when neither is known: a file's name alone says little and would be put before every chunk. A title that only
+    repeats the file's name is left out, and so is one that the path begins with.
+    """
+    names = {filename.casefold(), filename.rsplit(".", 1)[0].casefold()}
+    named = " ".join((title or "").split())
+    path = " ".join((heading or "").split())
+    if named.casefold() in names or path.casefold().split(" > ")[0] == named.casefold():
+        named = ""
+    if not named or not path:
+        return shortened(named or path, 300)
+    return f"{shortened(named, 300 - 3 - len(path))} > {path}" if len(path) < 250 else shortened(path, 300)

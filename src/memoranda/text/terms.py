@@ -1,0 +1,80 @@
+"""What counts as a word: one analysis for the word indexes, for highlights, for overlap. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from memoranda.text.memo import kept
+
+STAMP = "simple,long60,lower,fold,stop176,english,han1/1"
+"""Changes whenever the same text would give other terms: an index built under another stamp is stale."""
+
+MAX_TERM_BYTES = 60
+MAX_QUERY_CHARS = 20_000
+MAX_QUERY_TERMS = 128
+
+# Snowball's English list, plus the ends that a tokenizer leaves of contractions ("don't" -> don, t).
+STOPWORDS = frozenset(
+    """
+    a about above after again against ain all am an and any are aren as at be because been before being
+    below between both but by can cannot could couldn d did didn do does doesn doing don down during each
+    few for from further had hadn has hasn have haven having he her here hers herself him himself his how
+    i if in into is isn it its itself just let ll m ma me mightn more most mustn my myself needn no nor not
+    now o of off on once only or other ought our ours ourselves out over own re s same shan she should
+    shouldn so some such t than that the their theirs them themselves then there these they this those
+    through to too under until up ve very was wasn we were weren what when where which while who whom why
+    will with won would wouldn y you your yours yourself yourselves
+    """.split()  # noqa: SIM905 - prose reads better than 170 quoted words
+)
+
+# Han and kana are written without spaces: each character is a term of its own.
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+WORD = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
+
+
+def analyzer() -> TextAnalyzer:
+    """A new analyzer: words of letters and digits, lower-cased, accents folded, no stopwords, stemmed."""
+    return (
+        TextAnalyzerBuilder(Tokenizer.simple())
+        .filter(Filter.remove_long(MAX_TERM_BYTES))
+        .filter(Filter.lowercase())
+        .filter(Filter.ascii_fold())
+        .filter(Filter.custom_stopword(sorted(STOPWORDS)))
+        .filter(Filter.stemmer("english"))
+        .build()
+    )
+
+
+_ANALYZER = analyzer()
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD; the same length."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def spaced(text: str) -> str:
+    """The text as an analyzer should read it: encodable, and a space around each Han or kana character."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", encodable(text))
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in their order, repetitions kept."""
+    found: list[str] = _ANALYZER.analyze(spaced(text))
+    return found
+
+
+def query_terms(query: str) -> list[str]:
+    """The first 128 distinct terms of a query: a pasted book must not cost what a book costs."""
+    return list(dict.fromkeys(terms(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_TERMS]
+
+
+@kept(65_536)
+def word_terms(word: str) -> Sequence[str]:
+    """The terms of one word: () for a stopword, usually one; remembered, since words repeat."""
+    return tuple(terms(word))

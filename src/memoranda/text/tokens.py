@@ -1,0 +1,178 @@
+"""Exact token counts and boundaries for o200k_base and cl100k_base, offline."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+
+import numpy as np
+import tiktoken
+from numpy.typing import NDArray
+
+from memoranda.errors import InvalidInput, StorageError
+
+DEFAULT_ENCODING = "o200k_base"
+SLAB = 32_768
+"""Characters encoded in one go. The encodings' patterns overflow their stack on whitespace of a million."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SAFE_CUT = re.compile(r"(?<=\S)(?= )|(?<=[\r\n])(?= ?[^\s/])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """What defines an encoding. Source: tiktoken_ext/openai_public.py, MIT, OpenAI."""
+
+    sha256: str
+    pattern: str
+
+
+ENCODINGS = {
+    "o200k_base": _Spec(
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+    "cl100k_base": _Spec(
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$"
+        r"|\s*[\r\n]|\s+(?!\S)|\s",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a text, as character positions.
+
+    `starts` (n,) int64 is the character each token begins in. `whole` (n,) is False where a token begins
+    inside that character, which several tokens then share. `safe` (n,) is True where a cut before the token is known
+    to change none: the stretches on either side have, by themselves, the tokens they have here.
+    """
+
+    starts: NDArray[np.int64]
+    whole: NDArray[np.bool_]
+    safe: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def count(text: str, encoding: str = DEFAULT_ENCODING) -> int:
+    """How many tokens the text has; names of special tokens in it are plain text.
+
+    Exact, except for a stretch of over 32 768 characters without a word's beginning or a line's: that is
+    counted in slices, which can add or take a token at each cut.
+
+    Raises:
+        InvalidInput: the encoding is not one of `ENCODINGS`.
+    """
+    bpe = _load(encoding).bpe
+    return sum(len(bpe.encode_ordinary(slab)) for slab in _slabs(well_formed(text)))
+
+
+def locate(text: str, encoding: str = DEFAULT_ENCODING) -> Tokens:
+    """Where each token of the text begins, in characters. Counts as `count` does.
+
+    Raises:
+        InvalidInput: the encoding is not one of `ENCODINGS`.
+    """
+    loaded = _load(encoding)
+    starts, whole, safe = [np.empty(0, np.int64)], [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
+    offset = 0
+    for slab in _slabs(well_formed(text)):
+        data = np.frombuffer(slab.encode(), np.uint8)
+        ends = np.cumsum(loaded.widths[np.array(loaded.bpe.encode_ordinary(slab), np.int64)])
+        begins = np.concatenate(([0], ends[:-1]))
+        if slab.isascii():
+            starts.append(begins + offset)
+            whole.append(np.ones(len(begins), np.bool_))
+        else:
+            leads = (data & 0xC0) != 0x80
+            starts.append((np.cumsum(leads) - 1)[begins] + offset)
+            whole.append(leads[begins])
+        safe.append(_safe(data, begins))
+        offset += len(slab)
+    return Tokens(np.concatenate(starts), np.concatenate(whole), np.concatenate(safe))
+
+
+def _safe(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where `_SAFE_CUT` finds a space after a visible character, by the UTF-8 bytes `data`; not quite all of them:
+    what ends as an encoded space can end is left out. The spaces are C2 xx, E1 9A xx, E2 xx xx and E3 80 xx."""
+    safe: NDArray[np.bool_] = (data[begins] == 0x20) & (begins > 2)
+    at = begins[safe]
+    one, two, three = data[at - 1], data[at - 2], data[at - 3]
+    space = (
+        (two == 0xC2)
+        | (three == 0xE2)
+        | ((three == 0xE3) & (two == 0x80))
+        | ((three == 0xE1) & (two == 0x9A))
+    )
+    safe[safe] = (one > 0x20) & ((one < 0x80) | ~space)
+    return safe
+
+
+def decode(ids: Sequence[int], encoding: str = DEFAULT_ENCODING, where: str = "tokens") -> str:
+    """The text of these token ids; `where` is how the caller names them in an error.
+
+    Raises:
+        InvalidInput: an id is not one of the encoding's, or together they are no valid UTF-8.
+    """
+    try:
+        return _load(encoding).bpe.decode_bytes(ids).decode("utf-8")
+    except (KeyError, OverflowError) as exc:
+        raise InvalidInput(where, f"holds a token that {encoding} does not have") from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(where, f"is cut inside a character at byte {exc.start}") from exc
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for every lone surrogate: same length, and UTF-8 has bytes for all of it."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _slabs(text: str) -> Iterator[str]:
+    """The text in pieces whose tokens, in a row, are the text's tokens.
+
+    Both patterns begin a new match at a space that follows a visible character, and at what follows the
+    last newline of a run, whatever lies around it, so cutting there changes nothing.
+    """
+    start = 0
+    while len(text) - start > 2 * SLAB:
+        cut = _SAFE_CUT.search(text, start + SLAB, start + 2 * SLAB)
+        end = cut.start() if cut else start + SLAB
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """An encoding, and how many bytes the token of each rank has."""
+
+    bpe: tiktoken.Encoding
+    widths: NDArray[np.int64]
+
+
+@lru_cache
+def _load(encoding: str) -> _Loaded:
+    if encoding not in ENCODINGS:
+        raise InvalidInput("encoding", f"{encoding!r} is unknown; use one of {', '.join(ENCODINGS)}")
+    spec = ENCODINGS[encoding]
+    packed = files("memoranda.text").joinpath(f"ranks/{encoding}.tiktoken.gz").read_bytes()
+    plain = gzip.decompress(packed)
+    if sha256(plain).hexdigest() != spec.sha256:
+        raise StorageError(f"the shipped ranks of {encoding} are damaged; install the package again")
+    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, plain.splitlines())}
+    widths = np.zeros(max(ranks.values()) + 1, np.int64)
+    widths[list(ranks.values())] = list(map(len, ranks))
+    bpe = tiktoken.Encoding(encoding, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens={})
+    return _Loaded(bpe, widths)

@@ -1,0 +1,190 @@
+"""A live store moves to another index, or to another model, while it is written and searched."""
+
+from __future__ import annotations
+
+import threading
+from operator import not_
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.indexes.vector import Index
+from memoranda.storage.sql import Connection
+from memoranda.store.index_batches import changed_page
+from memoranda.store.index_sync import Mirror
+from memoranda.types import Subject
+from support.waiting import until
+
+QUICK = {"url": "hash:64"}
+
+
+def agree(rc: BlockingMemoranda) -> None:
+    """The index that answers holds exactly the vectors of the rows: every one is its own nearest, and no more."""
+    store = rc.inner.core.store
+
+    def vectors(c: Connection) -> dict[int, list[Any]]:
+        found: dict[int, list[Any]] = {}
+        while page := changed_page(c, "default", store.space, 0, max(found, default=0)):
+            found |= {put.row.seq: put.vectors for put in page}
+        return found
+
+    held = store.db.read(vectors)
+    assert store.index.count("default") == sum(len(parts) for parts in held.values())
+    for seq, parts in list(held.items())[::9]:
+        for vector in parts:
+            found = store.index.search("default", vector, 20)
+            assert seq in found.seqs[np.isclose(found.scores, 1.0, atol=1e-4)].tolist()
+
+
+class Traffic:
+    """Adds, deletes, rewrites and searches from threads of their own until told to stop."""
+
+    def __init__(self, rc: BlockingMemoranda) -> None:
+        self.memories = rc.memories
+        self.failures: list[BaseException] = []
+        self.kept: set[str] = set()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._guarded, args=(work,)) for work in (self._write, self._ask)
+        ]
+
+    def __enter__(self) -> Traffic:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _guarded(self, work: Any) -> None:
+        try:
+            n = 0
+            while not self._stop.is_set():
+                work(n)
+                n += 1
+        except BaseException as exc:
+            self.failures.append(exc)
+
+    def _write(self, n: int) -> None:
+        added = [self.memories.add(f"traffic {n} {k} of words{n % 7}").memory.id for k in range(3)]
+        self.memories.delete(added[0])
+        self.memories.update(added[1], content=f"rewritten {n} of words{n % 5}")
+        self.memories.update(added[2], metadata={"n": n})
+        self.kept |= set(added[1:])
+
+    def _ask(self, n: int) -> None:
+        assert self.memories.search(f"entry {n % 300} words{n % 7}", limit=5).results
+
+
+@pytest.mark.parametrize("to", ["memory:?engine=float", "sqlitevec:", "lancedb:"])
+def test_a_store_moves_while_it_is_written_and_searched(to: str, tmp_path: Path) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        rc.memories.add_many([f"entry {n} of words{n % 7}" for n in range(600)])
+        before = rc.inner.core.store.index
+        with Traffic(rc) as traffic:
+            job = rc.memories.wait(rc.memories.move_index(to).id)
+        assert (job.state, job.error) == ("completed", None)
+        assert traffic.failures == []
+        assert rc.inner.core.store.index is not before
+        rc.memories.add("written after the move")
+        assert (
+            rc.memories.search("written after the move", mode="dense", limit=1).results[0].similarity == 1.0
+        )
+        agree(rc)
+        total = rc.memories.count()
+        assert total == 601 + len(traffic.kept)
+    for url in (to, "memory:"):
+        with memoranda.open(tmp_path, embedder=QUICK, index={"url": url}) as rc:
+            assert rc.memories.count() == total
+            agree(rc)
+
+
+def test_a_move_that_fails_leaves_the_old_index_answering(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK, jobs={"max_attempts": 1}) as rc:
+        rc.memories.add_many([f"entry {n}" for n in range(50)])
+        before = rc.inner.core.store.index
+        monkeypatch.setattr(type(before), "count", lambda *_: 7)
+        job = rc.memories.wait(rc.memories.move_index("memory:?engine=float").id)
+        monkeypatch.undo()
+        assert job.state == "failed"
+        assert "7 of 50" in str(job.error)
+        assert rc.inner.core.store.index is before
+        rc.memories.add("one more")
+        agree(rc)
+        job = rc.memories.wait(rc.memories.move_index("memory:?engine=float").id)
+        assert job.state == "completed"
+        agree(rc)
+
+
+def test_only_the_operator_moves_and_only_to_a_known_index(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK, jobs={"max_attempts": 1}) as rc:
+        with pytest.raises(InvalidInput, match=r"to: .*memory"):
+            rc.memories.move_index("oracle:")
+        for subject in (Subject(tenant_id="acme", role="admin"), Subject(role="member", user_id="u")):
+            with pytest.raises(Forbidden):
+                rc.acting_as(subject).move_index("memory:?engine=float")
+        assert rc.memories.wait(rc.memories.move_index("memory:").id).state == "failed"
+
+
+def test_another_model_takes_over_under_traffic(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        rc.memories.add_many([f"entry {n} of words{n % 7}" for n in range(400)])
+        other = rc.acting_as(Subject(tenant_id="acme"))
+        other.add_many([f"acme {n}" for n in range(30)])
+    with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
+        assert rc.inner.core.store.model == "hash-64"
+        with Traffic(rc) as traffic:
+            job = rc.memories.wait(rc.memories.reembed().id)
+        assert (job.state, job.error) == ("completed", None)
+        assert traffic.failures == []
+        assert rc.inner.core.store.model == "hash-128"
+        # what was being written at the very moment follows
+        until(lambda: rc.memories.stats()["unembedded"], "no pending embedding", accept=not_)
+        assert rc.memories.search("entry 7 of words0").degraded == []
+        assert rc.acting_as(Subject(tenant_id="acme")).search("acme 3", mode="dense").results
+        agree(rc)
+    with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
+        assert rc.inner.core.next is None
+        agree(rc)
+
+
+def test_a_model_change_that_was_killed_keeps_what_it_made(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        rc.memories.add_many([f"entry {n}" for n in range(300)])
+    with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
+        job = rc.memories.reembed(rows_per_second=300)
+        while rc.memories.job(job.id).done < 64:
+            threading.Event().wait(0.02)
+        rc.inner.core.jobs.handlers.clear()  # as if the process ended: nothing takes the job up here any more
+    with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
+        assert rc.inner.core.store.model in ("hash-64", "hash-128")
+        for one in rc.portal.call(rc.inner.core.jobs.list("default")):
+            rc.memories.wait(one.id)
+        assert rc.inner.core.store.model == "hash-128"
+        agree(rc)
+
+
+def test_a_mirror_takes_changes_of_rows_it_has_already(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        first = rc.memories.add("amber")
+        core = rc.inner.core
+        index: Index = rc.inner._moves._open_index("memory:?engine=float", core.embedder)
+        mirror = Mirror(index, core.store.space)
+        core.store.derived.begin_mirror(mirror)
+        assert core.store.derived.fill(mirror, "default") == 1
+        rc.memories.update(first.memory.id, content="basalt")
+        rc.memories.add("cedar")
+        assert core.store.derived.check(mirror) == 2
+        rc.memories.delete(first.memory.id)
+        assert core.store.derived.check(mirror) == 1
+        core.store.derived.end_mirror(mirror)
+        index.close()

@@ -1,0 +1,170 @@
+"""Citations: markers and quotes become annotations in characters; whatever names no document stays text."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.providers.chat.base import Source
+from memoranda.responses.citations import annotations
+
+HOLIDAY = "carry over at most five days of unused holiday"
+OPEN = "opens at eight o'clock on every working day"
+POLICY = f"Employees may {HOLIDAY} into the next year. 假期最多可以结转五天到下一年使用。"
+SOURCES = [
+    Source(number=1, text=POLICY, title="holiday.pdf", id="file-1"),
+    Source(
+        number=2,
+        text="The café opens at eight o’clock on every working day.",
+        title="café 🥐.md",
+        id="file-2",
+    ),
+    Source(
+        number=3,
+        text="She said she likes tea more than she likes coffee.",
+        title="note",
+        id="mem_3",
+        kind="memory",
+    ),
+    Source(number=12, text="Carry over at most five days, it says elsewhere.", title="b.txt", id="file-12"),
+]
+
+
+def cited(text: str, sources: list[Source] = SOURCES) -> list[tuple[str, str]]:
+    """What is cited with what, after a look at the offsets."""
+    found = annotations(text, sources)
+    for one in found:
+        assert text[one["start_index"] : one["end_index"]] == one["text"]
+        assert one["index"] == one["start_index"]
+    return [(one["text"], one["file_id"]) for one in found]
+
+
+def test_a_marker_is_an_annotation_with_everything_a_client_wants() -> None:
+    text = "Fünf Tage 🏖️ sind es höchstens [1]."
+    assert annotations(text, SOURCES) == [
+        {
+            "type": "file_citation",
+            "file_id": "file-1",
+            "filename": "holiday.pdf",
+            "index": text.index("[1]"),
+            "text": "[1]",
+            "start_index": text.index("[1]"),
+            "end_index": text.index("[1]") + 3,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("So it is [1][2].", [("[1]", "file-1"), ("[2]", "file-2")]),
+        ("So it is [1] [12].", [("[1]", "file-1"), ("[12]", "file-12")]),
+        ("So it is [1, 12].", [("1", "file-1"), ("12", "file-12")]),
+        ("So it is [2,9,1].", [("2", "file-2"), ("1", "file-1")]),
+        ("So it is【1】和【2、12】。", [("【1】", "file-1"), ("2", "file-2"), ("12", "file-12")]),
+        ("So it is 【12†holiday.pdf】.", [("【12†holiday.pdf】", "file-12")]),
+        ("Twice [1] and again [1].", [("[1]", "file-1"), ("[1]", "file-1")]),
+        ("Known [1], unknown [4], none [0], far [999999999].", [("[1]", "file-1")]),
+        ("A memory is not a file [3]; nor is [x], [], [1a], [-1], [1.5] or (1).", []),
+        ("In `rows[1]` it stays.\n```\nx = y[1]\n```\nEnd [1].", [("[1]", "file-1")]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_markers(text: str, expected: list[tuple[str, str]]) -> None:
+    assert cited(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"It says “{HOLIDAY}”.", [(f"“{HOLIDAY}”", "file-1")]),
+        (f'It says "{HOLIDAY}."', [(f'"{HOLIDAY}."', "file-1")]),
+        (f"«{HOLIDAY}» it is", [(f"«{HOLIDAY}»", "file-1")]),
+        (
+            '"carry over at most\n five  days of unused"',
+            [('"carry over at most\n five  days of unused"', "file-1")],
+        ),
+        ("规定写道「最多可以结转五天到下一年」。", [("「最多可以结转五天到下一年」", "file-1")]),
+        (f"„{OPEN}“ heißt es", [(f"„{OPEN}“", "file-2")]),
+        # its marker follows: the marker alone is the citation
+        (f'"{HOLIDAY}" [1].', [("[1]", "file-1")]),
+        (f'"{HOLIDAY}." [2, 1]', [("2", "file-2"), ("1", "file-1")]),
+        # another's marker follows
+        (f'"{HOLIDAY}" [2]', [(f'"{HOLIDAY}"', "file-1"), ("[2]", "file-2")]),
+        # too short, not word for word, a memory's words, a marker inside
+        ('"at most five days"', []),
+        ('"carry over at most six days of unused holiday"', []),
+        ('"likes tea more than she likes coffee"', []),
+        ('"carry over at [1] most five days of unused holiday"', [("[1]", "file-1")]),
+        # marks that do not pair do not hide the quote in the next paragraph
+        (f'A 5" disk.\n\n"{HOLIDAY}"', [(f'"{HOLIDAY}"', "file-1")]),
+    ],
+)
+def test_quotes(text: str, expected: list[tuple[str, str]]) -> None:
+    assert cited(text) == expected
+
+
+def test_of_two_documents_that_hold_a_quote_the_first_is_cited() -> None:
+    assert cited("“carry over at most five days of unused”") == [
+        ("“carry over at most five days of unused”", "file-1")
+    ]
+    both = [SOURCES[3], SOURCES[0]]
+    assert cited("“over at most five days”", both) == [("“over at most five days”", "file-12")]
+
+
+def test_without_documents_nothing_is_cited() -> None:
+    assert cited("So it is [1] and [3].", []) == []
+    assert cited("So it is [3].", [SOURCES[2]]) == []
+
+
+MARKS = [
+    *"[]【】“”«»「」`\n 1é👩",
+    '"',
+    "[1]",
+    "[2]",
+    "[3]",
+    "[7]",
+    "[1, 2]",
+    "[1,7;12]",
+    "【1】",
+    "【2†a】",
+    "```",
+]
+WORDS = ["\n\n", "\r\n", ", ", "e\u0301", "👩‍👩‍👧", "🇩🇪", HOLIDAY, OPEN, "最多可以结转五天到下一年使用"]
+PIECES = st.sampled_from([*MARKS, *WORDS])
+TEXTS = st.lists(PIECES | st.text(max_size=6), max_size=30).map("".join)
+
+
+@given(TEXTS)
+def test_whatever_is_said_spans_are_characters_in_order_apart_and_of_documents(text: str) -> None:
+    found = annotations(text, SOURCES)
+    end = 0
+    for one in found:
+        assert end <= one["start_index"] < one["end_index"] <= len(text)
+        assert text[one["start_index"] : one["end_index"]] == one["text"]
+        end = one["end_index"]
+    names = {source.id: source.title for source in SOURCES if source.kind == "document"}
+    assert all(names[one["file_id"]] == one["filename"] for one in found)
+
+
+@given(
+    st.text(alphabet=st.characters(exclude_characters='"`“”„«»「」『』[]【】'), max_size=40),
+    st.lists(st.integers(0, 20), max_size=6),
+)
+def test_a_marker_is_cited_if_and_only_if_its_number_is_a_documents(between: str, numbers: list[int]) -> None:
+    text = between + "".join(f"[{number}]{between}" for number in numbers)
+    documents = {source.number for source in SOURCES if source.kind == "document"}
+    expected = [f"[{number}]" for number in numbers if number in documents]
+    assert [one["text"] for one in annotations(text, SOURCES)] == expected
+
+
+def test_a_long_answer_without_end_of_its_marks_takes_no_time() -> None:
+    sources: list[Any] = [Source(number=n, text="word " * 400, title="a", id=f"f{n}") for n in range(50)]
+    began = time.process_time()
+    for mark in ("【1†", "[1, ", '"word word word word word ', "“word ", "`[1]", "```", "[1]"):
+        assert isinstance(annotations(mark * 20_000, sources), list)
+    assert time.process_time() - began < 5

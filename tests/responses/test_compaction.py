@@ -1,0 +1,97 @@
+"""Compacted conversations: what a client carries comes back as it was, or is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.config.sections import Summarization
+from memoranda.errors import InvalidInput
+from memoranda.providers.chat.scripted import ScriptedModel
+from memoranda.responses import compaction
+from memoranda.responses.compaction import compaction_item, decode, encode
+from memoranda.responses.items import checked
+from memoranda.responses.messages import to_messages
+from memoranda.responses.summaries import compacted
+
+TEXT = "User: the kettle is green. 水は青い. 😀"
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_what_was_packed_comes_back(text: str) -> None:
+    assert decode(encode(text)) == text
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "rubbish", "gAAAAABo-other-servers", 7, None, encode(TEXT)[:-4], encode(TEXT) + "AAAA", "rc1.", "rc1.é",
+     "rc1." + base64.urlsafe_b64encode(b"1234" + zlib.compress(b"other")).decode()],
+)  # fmt: skip
+def test_rubbish_is_refused_by_name(content: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        decode(content, "input[3].encrypted_content")
+    assert caught.value.field == "input[3].encrypted_content"
+    assert "compact" in str(caught.value)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 255))
+def test_no_changed_byte_goes_unnoticed(place: int, change: int) -> None:
+    body = bytearray(base64.urlsafe_b64decode(encode(TEXT).removeprefix("rc1.")))
+    body[place % len(body)] ^= change
+    with pytest.raises(InvalidInput):
+        decode("rc1." + base64.urlsafe_b64encode(bytes(body)).decode())
+
+
+def test_what_unpacks_to_more_than_a_mebibyte_is_refused() -> None:
+    raw = b"a" * (4 * compaction.MAX_CHARS)
+    bomb = zlib.crc32(raw).to_bytes(4, "big") + zlib.compress(raw, 9)
+    content = "rc1." + base64.urlsafe_b64encode(bomb).decode()
+    assert len(content) < 10_000
+    with pytest.raises(InvalidInput, match="damaged"):
+        decode(content)
+
+
+def test_an_item_is_checked_when_it_comes_in() -> None:
+    sent = [{"role": "user", "content": "hello"}, {"type": "compaction", "encrypted_content": "rubbish"}]
+    with pytest.raises(InvalidInput) as caught:
+        checked(sent, "input")
+    assert caught.value.field == "input[1].encrypted_content"
+
+
+def test_a_model_reads_the_text_of_the_item() -> None:
+    carried = checked([compaction_item(TEXT)])
+    assert to_messages(carried) == [{"role": "system", "content": TEXT}]
+
+
+def test_a_conversation_becomes_its_questions_and_one_item() -> None:
+    model = ScriptedModel([{"text": "The kettle is green; the price is open."}])
+    items = checked(
+        [
+            {"role": "developer", "content": "Be brief."},
+            {"role": "user", "content": "What colour is the kettle?"},
+            {"role": "assistant", "content": "Green."},
+            {"role": "user", "content": "And what does it cost?"},
+            {"type": "function_call", "call_id": "c1", "name": "stock", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "3"},
+            {"type": "function_call", "call_id": "c2", "name": "price", "arguments": "{}"},
+        ]
+    )
+    made = asyncio.run(compacted(items, model, Summarization()))
+    assert [item["type"] for item in made] == ["message", "message", "compaction", "function_call"]
+    assert [item["role"] for item in made[:2]] == ["user", "user"]
+    assert decode(made[2]["encrypted_content"]) == "The kettle is green; the price is open."
+    assert made[3]["call_id"] == "c2"
+    again = asyncio.run(
+        compacted(
+            [*made[:3], *checked("Go on.")],
+            ScriptedModel([{"when": "price is open", "text": "ok"}]),
+            Summarization(),
+        )
+    )
+    assert decode(again[-1]["encrypted_content"]) == "ok"

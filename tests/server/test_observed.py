@@ -1,0 +1,130 @@
+"""Metrics, logs, health: they say how the server does, never what it holds."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda.errors import IndexUnavailable
+from memoranda.server import logs
+from memoranda.server.routes import ROUTES
+from memoranda.server.telemetry import Telemetry
+
+DOC = Path(__file__).parents[2] / "docs/http.md"
+SECRET = "xylophone-4711"
+
+
+def metrics(house: Any) -> dict[str, float]:
+    text = house.request("GET", "/metrics").text
+    lines = [line.rsplit(" ", 1) for line in text.splitlines() if line and line[0] != "#"]
+    return {name: float(value) for name, value in lines}
+
+
+def busy(house: Any) -> None:
+    """Every kind of event once, each with the secret in it."""
+    house.add(SECRET, tags=[SECRET], metadata={SECRET: SECRET}, id=SECRET)
+    house.add(SECRET, tags=[SECRET], id=SECRET)
+    house.request("POST", "/v1/memories", json={"content": f"{SECRET} other", "id": SECRET})
+    house.request("POST", "/v1/memories", json={"content": "a", SECRET: 1})
+    house.request("POST", "/v1/memories/search", json={"query": SECRET})
+    house.request("POST", "/v1/memories/search", json={"query": SECRET, "filters": {"$x": SECRET}})
+    house.request("GET", f"/v1/memories/{SECRET}")
+    house.request("GET", "/v1/memories", params={"after": SECRET, "source": SECRET})
+    house.request("GET", f"/{SECRET}")
+    house.request("POST", "/v1/embeddings", json={"model": SECRET, "input": SECRET})
+    house.request(SECRET, "/v1/memories")
+
+
+def test_metrics_count_what_happens(house: Any) -> None:
+    busy(house)
+    seen = metrics(house)
+    assert seen['memoranda_upserts_total{outcome="created"}'] == 1
+    assert seen['memoranda_upserts_total{outcome="present"}'] == 1
+    assert seen['memoranda_upsert_failures_total{code="Conflict"}'] == 1
+    assert seen["memoranda_searches_total"] == 1
+    assert seen["memoranda_search_hits_total"] == 1
+    assert seen["memoranda_index_vectors"] == 1
+    assert seen['memoranda_jobs{state="queued"}'] == 0
+    assert seen["memoranda_embedding_texts_total"] >= 2
+    assert seen['memoranda_stage_seconds_count{stage="recall"}'] == 1
+    route = '{method="POST",route="/v1/memories/search",status="200"}'
+    assert seen[f"memoranda_http_requests_total{route}"] == 1
+
+
+def test_metrics_hold_no_contents_and_few_labels(house: Any) -> None:
+    busy(house)
+    text = house.request("GET", "/metrics").text
+    assert SECRET not in text
+    routes = {line.split('route="')[1].split('"')[0] for line in text.splitlines() if 'route="' in line}
+    assert routes <= {route.path for route in ROUTES} | {"unknown"}
+
+
+def test_a_degraded_search_is_counted_and_ready_says_which_side(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert house.request("GET", "/readyz").json()["checks"] == {"rows": "ok", "index": "ok", "words": "ok"}
+
+    def away(*_: Any) -> None:
+        raise IndexUnavailable("away")
+
+    store = house.memoranda.core.store
+    monkeypatch.setattr(store, "refresh", lambda: None)  # the watch would repair the index
+    monkeypatch.setattr(store.words, "search", away)
+    house.request("POST", "/v1/memories/search", json={"query": "a"})
+    assert metrics(house)['memoranda_searches_degraded_total{side="words"}'] == 1
+    monkeypatch.setitem(store.derived.behind, "words", 1)
+    answer = house.request("GET", "/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"rows": "ok", "index": "ok", "words": "behind"}
+    assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+    assert house.request("GET", "/healthz").status_code == 200
+    assert metrics(house)['memoranda_index_behind{side="words"}'] == 1
+
+
+def test_the_log_says_what_was_asked_and_never_what_was_said(
+    house: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "memoranda"):
+        busy(house)
+    shown = [{**vars(record), "said": record.getMessage()} for record in caplog.records]
+    assert SECRET not in str([{k: v for k, v in one.items() if k != "exc_info"} for one in shown])
+    first = next(one for one in shown if one["said"] == "request")
+    assert (first["route"], first["status"], first["tenant"]) == ("/v1/memories", 200, "default")
+    assert first["request_id"].startswith("req_")
+
+
+def test_the_server_logs_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    held, level = root.handlers[:], root.level
+    try:
+        logs.configure("info")
+        logging.getLogger("memoranda.http").info("request", extra={"route": "/healthz", "status": 200})
+    finally:
+        root.handlers[:] = held
+        root.setLevel(level)
+    line = json.loads(capsys.readouterr().err.splitlines()[-1])
+    assert (line["message"], line["route"], line["level"]) == ("request", "/healthz", "info")
+
+
+def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
+    telemetry: Telemetry = lasting.app.state.answers.house.telemetry
+    headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+    with telemetry.span("GET", headers) as span:
+        assert format(span.get_span_context().trace_id, "x") == "ab" * 16
+    assert lasting.request("GET", "/healthz", headers=headers).status_code == 200
+
+
+def test_every_metric_is_documented(house: Any) -> None:
+    telemetry: Telemetry = house.app.state.answers.house.telemetry
+    for family in telemetry.registry.collect():
+        assert f"`{family.name}" in DOC.read_text("utf-8"), family.name
+
+
+def test_every_route_is_documented() -> None:
+    text = DOC.read_text("utf-8")
+    for route in ROUTES:
+        assert f"`{route.name}`" in text, route.name

@@ -1,0 +1,154 @@
+"""The OpenAPI document is valid, complete, and true."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from memoranda.server.route import BINARY
+from memoranda.server.routes import ROUTES
+
+
+@pytest.fixture(scope="module")
+def document(lasting: Any) -> dict[str, Any]:
+    return lasting.request("GET", "/openapi.json").json()
+
+
+def refs(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+        return own + [ref for item in node.values() for ref in refs(item)]
+    return [ref for item in node for ref in refs(item)] if isinstance(node, list) else []
+
+
+def test_every_route_is_there_once(document: dict[str, Any]) -> None:
+    there = {f"{method.upper()} {path}" for path, item in document["paths"].items() for method in item}
+    assert there == {route.name for route in ROUTES}
+    ids = [operation["operationId"] for item in document["paths"].values() for operation in item.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_reference_leads_somewhere_and_every_schema_is_one(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert {ref.rpartition("/")[2] for ref in refs(document)} <= set(schemas)
+    for name, schema in schemas.items():
+        jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+        assert schema.get("description") or name in ("Problem",), f"{name} has no description"
+
+
+def test_path_parameters_are_declared(document: dict[str, Any]) -> None:
+    for path, item in document["paths"].items():
+        for operation in item.values():
+            declared = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert declared == set(re.findall(r"{(\w+)}", path))
+
+
+def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """What to send where an empty body is not enough."""
+    attach = {"file_id": ids["file_id"]}
+    upload = {"filename": "a.txt", "bytes": 5, "purpose": "assistants", "mime_type": "text/plain"}
+    store = "/v1/vector_stores/{store_id}"
+    return {
+        "POST /v1/memories": {"json": {"content": "more", "embedding": [0.25] * 64}},
+        "POST /v1/memories/batch": {"json": {"memories": [{"content": "most", "embedding": [0.25] * 64}]}},
+        "POST /v1/memories/search": {"json": {"query": "something", "explain": True, "limit": 50}},
+        "POST /v1/memories/forget": {"json": {"ids": ["x"]}},
+        "POST /v1/context": {
+            "json": {
+                "query": "something of a kettle",
+                "stores": [ids["store_id"]],
+                "system": "Be brief.",
+                "explain": True,
+                "recent": [{"role": "user", "content": "hello"}],
+            }
+        },
+        "POST /v1/backfills": {"json": {"what": "summaries"}},
+        "POST /v1/embeddings": {"json": {"model": "hash-64", "input": "a"}},
+        "POST /v1/memories/move_index": {"json": {"to": "memory:?engine=float"}},
+        "POST /v1/files": {"files": {"file": ("a.txt", b"a")}, "data": {"purpose": "assistants"}},
+        "POST /v1/uploads": {"json": upload},
+        "POST /v1/uploads/{upload_id}/parts": {"files": {"data": ("a", b"12345")}},
+        "POST /v1/uploads/{upload_id}/complete": {"json": {"part_ids": [ids.get("part_id", "")]}},
+        "POST /v1/vector_stores": {
+            "json": {"name": "n", "expires_after": {"anchor": "last_active_at", "days": 3}}
+        },
+        "POST /v1/vector_stores/search": {"json": {"vector_store_ids": [ids["store_id"]], "query": "kettle"}},
+        "POST /v1/responses": {"json": {"input": "kettle?", "metadata": {"a": "b"}}},
+        "POST /v1/responses/input_tokens": {"json": {"input": "kettle?"}},
+        "POST /v1/responses/compact": {"json": {"input": "The kettle is green."}},
+        "POST /v1/conversations": {
+            "json": {"items": [{"role": "user", "content": "a"}], "metadata": {"a": "b"}}
+        },
+        "POST /v1/conversations/{conversation_id}": {"json": {"metadata": {"a": "c"}}},
+        "POST /v1/conversations/{conversation_id}/items": {
+            "json": {"items": [{"role": "assistant", "content": "b"}]}
+        },
+        "POST /v1/messages": {
+            "json": {"messages": [{"content": "a", "speaker": "Ana"}], "channel_id": "said"}
+        },
+        "POST /v1/sessions/{session_id}/messages": {"json": {"messages": [{"content": "b"}]}},
+        "POST /v1/sessions/{session_id}/messages/{message_id}": {"json": {"content": "c"}},
+        "POST /v1/agents": {"json": {"name": "n", "memory": {"episodic": True, "min_score": 0.5}}},
+        "POST /api/v1/upload-ask/documents": {"json": {"title": "a", "text": "The kettle is green."}},
+        "POST /api/v1/upload-ask/query": {"json": {"question": "kettle?", "topKMems": 3}},
+        "POST /api/v1/upload-ask/qa/query": {
+            "json": {"query": "kettle?", "sessionId": ids["ask_session_id"]}
+        },
+        "POST /api/v1/upload-ask/memories": {"json": {"content": "The kettle is loud."}},
+        f"POST {store}/search": {"json": {"query": "kettle", "explain": True, "expand": {"neighbours": 1}}},
+        f"POST {store}/files": {"json": attach},
+        f"POST {store}/files/{{file_id}}": {"json": {"attributes": {"a": 1}}},
+        f"POST {store}/file_batches": {"json": {"files": [attach]}},
+    }
+
+
+def asked(house: Any, route: Any, ids: dict[str, str]) -> Any:
+    """The answer to a request that is right; what a part was called is kept for those that complete it."""
+    path = route.path
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    options = asks(ids).get(route.name, {"json": {}} if route.body not in (None, bytes) else {})
+    answer = house.request(route.method, path, **options)
+    if route.path.endswith("/parts") and answer.status_code == 200:
+        ids["part_id"] = answer.json()["id"]
+    return answer
+
+
+def test_answers_are_as_the_document_says(lasting: Any, document: dict[str, Any]) -> None:
+    ids = {**lasting.stock(), "id": lasting.add("something to look at", tags=["a"]), "model": "hash-64"}
+    other = lasting.stock()
+    for route in ROUTES:
+        if route.answer is None or "/jobs/" in route.path or route.method == "DELETE":
+            continue
+        answer = asked(lasting, route, other if route.path.endswith("/cancel") else ids)
+        assert answer.status_code == 200, (route.name, answer.text)
+        told = document["paths"][route.path][route.method.lower()]["responses"]["200"]["content"]
+        schema = {**told[route.media]["schema"], "components": document["components"]}
+        jsonschema_rs.validator_for(schema).validate(answer.json())
+
+
+def test_no_answer_holds_an_embedding(lasting: Any) -> None:
+    """No key named so, and no list of numbers as long as one, but where a text's own embedding was asked for."""
+
+    def vectors(value: Any) -> bool:
+        if isinstance(value, dict):
+            return any(key in ("embedding", "embeddings", "vector") or vectors(v) for key, v in value.items())
+        if isinstance(value, list):
+            return (len(value) >= 32 and all(isinstance(v, float) for v in value)) or any(map(vectors, value))
+        return False
+
+    embedding = [0.25] * 64
+    ids = {**lasting.stock(), "id": lasting.add("look for my vector", embedding=embedding)}
+    for route in ROUTES:
+        if route.name == "POST /v1/embeddings" or route.path in ("/openapi.json", "/metrics"):
+            continue
+        answer = asked(lasting, route, ids)
+        if route.media == BINARY:
+            assert answer.content == b"the kettle is green"
+            continue
+        for line in answer.text.splitlines():
+            assert not vectors(json.loads(line)), route.name

@@ -1,0 +1,111 @@
+"""No statement walks through a tenant's rows where an index leads to the ones it wants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memoranda
+from memoranda.clock import now_micros
+from memoranda.filters import all_of
+from memoranda.storage.sql.sqlite import SqliteConnection, SqliteDatabase
+from memoranda.storage.sql.statements import statements
+from memoranda.storage.sql.where import compile_where
+from memoranda.store.access import scopes_filter, selection_filter
+from memoranda.types import Selection, Subject
+
+WALKS = {
+    "has_embedding",
+    "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces",
+    "drop_removals", "count_owed", "list_jobs", "drop_ended_jobs", "tenants", "spaces", "release_jobs",
+    "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "settle_before",
+    "changed_tenants", "newest", "misses_model", "go_on_spending", "unsummarized", "count_unsummarized",
+    "sessions_of_users",
+    # of knowledge
+    "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
+    "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
+    # of agents
+    "count_agents",
+    # of the log of questions: what became no memory, row by row
+    "count_underived", "underived_queries",
+    # of facts
+    "idle_facts", "count_live_facts", "live_facts", "tenants_with_facts", "unread_sessions", "facts_after",
+}  # fmt: skip
+"""Statements whose business is all rows of a tenant, or that read a small table in order: the parts of uploads are
+those of pending ones, the uploads those of a day."""
+MADE = ("wanted", "chain", "held")
+"""How tables are called that a statement makes itself, of what it was given or found."""
+WALK = re.compile(r"SEARCH .*\(tenant_id=\?( AND seq[<>]\?)?\)$")
+
+
+@pytest.mark.parametrize("name", sorted(set(statements("sqlite")) - WALKS))
+def test_plan(name: str, tmp_path: Path) -> None:
+    db = SqliteDatabase(tmp_path)
+    sql = statements("sqlite")[name]
+    numbered = re.findall(r"\?(\d+)", sql)
+    count = max(map(int, numbered)) if numbered else sql.count("?")
+    plan = [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", ["1"] * count)]
+    db.close()
+    walks = [
+        step
+        for step in plan
+        if (
+            step.startswith("SCAN")
+            and not step.removeprefix("SCAN ").startswith(MADE)
+            and "json_each" not in step
+        )
+        or WALK.search(step)
+    ]
+    assert walks == []
+
+
+@pytest.mark.parametrize("scope", ["session", "user", "agent", "channel"])
+def test_a_scope_is_listed_by_its_own_index(scope: str, tmp_path: Path) -> None:
+    where = all_of(
+        scopes_filter([f"{scope}:x"], Subject()), selection_filter(Selection(), Subject(), now_micros())
+    )
+    compiled = compile_where(where)
+    assert compiled.exact
+    sql = f"SELECT id FROM memories WHERE tenant_id = ? AND ({compiled.sql}) ORDER BY seq DESC LIMIT 20"
+    db = SqliteDatabase(tmp_path)
+    plan = [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", ["t", *compiled.params])]
+    db.close()
+    assert plan == [f"SEARCH memories USING INDEX memories_{scope} (tenant_id=? AND {scope}_id=?)"]
+
+
+def test_lists_of_knowledge_are_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Page by page from an index, nothing sorted, whoever asks."""
+    asked: list[tuple[str, Sequence[Any]]] = []
+    select = SqliteConnection.select
+
+    def noted(self: SqliteConnection, sql: str, params: Sequence[Any] = ()) -> list[Any]:
+        asked.append((sql, params))
+        return select(self, sql, params)
+
+    with memoranda.open(tmp_path, embedder={"url": "hash:16"}) as rc:
+        monkeypatch.setattr(SqliteConnection, "select", noted)
+
+        def run(work: Coroutine[Any, Any, Any]) -> Any:
+            return rc.portal.call(work)
+
+        for subject in (Subject(), Subject(user_id="ann", role="member")):
+            knowledge = rc.inner.knowing_as(subject)
+            stores = [run(knowledge.stores.create()).id for _ in range(2)]
+            files = [run(knowledge.files.upload(b"x", "a.txt")).id for _ in range(2)]
+            run(knowledge.stores.attach(stores[0], files))
+            asked.clear()
+            for order in ("asc", "desc"):
+                run(knowledge.files.list(order=order, after=files[0]))
+                run(knowledge.stores.list(order=order, before=stores[1]))
+                run(knowledge.stores.files(stores[0], order=order, after=files[0]))
+                run(knowledge.stores.files(stores[0], order=order, state="failed"))
+            assert len(asked) == 8
+            for sql, params in asked:
+                plan = [row[3] for row in rc.inner.core.store.db.read(
+                    lambda c, sql=sql, params=params: select(c, f"EXPLAIN QUERY PLAN {sql}", params)
+                )]  # fmt: skip
+                assert not any(step.startswith(("SCAN", "USE TEMP")) for step in plan), plan

@@ -1,0 +1,81 @@
+"""Processes of one database that are configured otherwise: said by the one, mended for the other."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import memoranda
+from memoranda.app import maintenance
+from memoranda.store import index_sync
+from support.waiting import until
+
+QUICK = {"url": "hash:64"}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(index_sync, "SETTLED_WITHIN", 0)
+
+
+def process(url: str, **settings: Any) -> Any:
+    return memoranda.open(":memory:", database={"url": url}, embedder=QUICK, **settings)
+
+
+def test_a_process_whose_index_nobody_keeps_any_more_says_so(postgres_url: str) -> None:
+    with process(postgres_url) as old:
+        old.memories.add("amber one")
+        assert old.memories.search("amber").degraded == []
+        with process(postgres_url, index={"url": "pgvector:?type=halfvec"}) as new:
+            assert new.memories.search("amber", mode="dense").results
+            until(lambda: old.memories.search("amber").degraded == ["index"], "a degraded search")
+            late = old.memories.add("basalt two, written by the old one")
+            seen = lambda: {hit.memory.id for hit in new.memories.search("basalt", mode="dense").results}  # noqa: E731
+            until(seen, "the new memory", accept=lambda ids: late.memory.id in ids)
+            old.memories.delete(late.memory.id)
+            assert late.memory.id not in seen()
+            until(lambda: new.inner.core.store.index.count("default") == 1, "one vector")
+            assert new.memories.search("amber").degraded == []
+    with process(postgres_url, index={"url": "pgvector:?type=halfvec"}) as again:
+        assert again.inner.core.store.index.count("default") == 1
+        assert again.memories.search("amber").degraded == []
+    with process(postgres_url) as back:
+        back.memories.add("cedar three")
+        assert back.inner.core.store.index.count("default") == 2
+        assert back.memories.search("cedar", mode="dense").results[0].memory.content == "cedar three"
+
+
+def test_processes_of_one_configuration_leave_nothing_in_the_journal(postgres_url: str) -> None:
+    with process(postgres_url) as one, process(postgres_url) as two:
+        one.memories.add("amber")
+        two.memories.add("basalt")
+        time.sleep(0.5)
+        store = one.inner.core.store
+        assert store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled"))[0][0] == 0
+        assert store.derived.displaced == two.inner.core.store.derived.displaced == {}
+
+
+def test_what_a_process_with_its_own_index_writes_reaches_the_index_that_is_kept(postgres_url: str) -> None:
+    with process(postgres_url) as kept:
+        kept.memories.add("amber one")
+        with process(postgres_url, index={"url": "memory:"}, words={"url": "tantivy:"}) as own:
+            late = own.memories.add("basalt two").memory.id
+            assert own.memories.search("basalt").degraded == []
+            assert {hit.memory.content for hit in own.memories.search("amber basalt").results} == {
+                "amber one",
+                "basalt two",
+            }
+            until(lambda: kept.inner.core.store.index.count("default") == 2, "two vectors")
+            until(lambda: kept.memories.search("basalt", mode="words").results, "a keyword result")
+            own.memories.delete(late)
+            until(lambda: kept.inner.core.store.index.count("default") == 1, "one vector")
+            assert kept.memories.search("amber").degraded == []
+        store = kept.inner.core.store
+        until(
+            lambda: store.db.read(lambda c: c.select("SELECT count(*) FROM unsettled")),
+            "no unsettled row",
+            accept=lambda rows: rows[0][0] == 0,
+        )

@@ -1,0 +1,257 @@
+"""Jobs: once each, resumed by their cursor, retried, cancelled between steps, taken over when a lease ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from memoranda.concurrency.threads import Threads
+from memoranda.errors import NotFound
+from memoranda.store import jobs as module
+from memoranda.store.jobs import Jobs, Run, backoff
+
+
+@asynccontextmanager
+async def house(home: Any, **settings: float) -> AsyncIterator[Jobs]:
+    db, threads = home.database(), Threads(4)
+    jobs = Jobs(db, threads, **settings)  # type: ignore[arg-type]
+    try:
+        yield jobs
+    finally:
+        await jobs.stop()
+        await threads.run(db.close)
+        threads.close()
+
+
+def run(work) -> None:
+    asyncio.run(asyncio.wait_for(work, 20))
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "backoff", lambda attempt: 0.01)
+
+
+def test_a_job_runs_once_and_keeps_its_result(home: Any) -> None:
+    async def story() -> None:
+        seen = []
+
+        async def handler(job: Run) -> dict[str, int]:
+            seen.append(job.payload["n"])
+            await job.report(1, 1)
+            return {"sum": 7}
+
+        async with house(home) as jobs:
+            jobs.handlers["count"] = handler
+            ids = [await jobs.enqueue("t", "count", {"n": n}) for n in range(5)]
+            await jobs.start(2)
+            ended = [await jobs.wait("t", id_) for id_ in ids]
+        assert sorted(seen) == [0, 1, 2, 3, 4]
+        assert {job.state for job in ended} == {"completed"}
+        assert ended[0].result == {"sum": 7}
+        assert (ended[0].done, ended[0].total) == (1, 1)
+
+    run(story())
+
+
+def test_a_failing_job_is_tried_again_and_then_failed_with_its_reason(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            raise ValueError("the disk is haunted")
+
+        async with house(home, max_attempts=3) as jobs:
+            jobs.handlers["bad"] = handler
+            id_ = await jobs.enqueue("t", "bad", {})
+            await jobs.start(1)
+            job = await jobs.wait("t", id_)
+        assert (job.state, job.attempts) == ("failed", 3)
+        assert job.error == "ValueError: the disk is haunted"
+
+    run(story())
+
+
+def test_the_cursor_survives_a_failure(home: Any) -> None:
+    async def story() -> None:
+        starts = []
+
+        async def handler(job: Run) -> None:
+            starts.append(job.cursor)
+            if job.cursor is None:
+                await job.report(10, 20, "row-10")
+                raise ConnectionError("gone")
+
+        async with house(home) as jobs:
+            jobs.handlers["walk"] = handler
+            id_ = await jobs.enqueue("t", "walk", {})
+            await jobs.start(1)
+            job = await jobs.wait("t", id_)
+        assert starts == [None, "row-10"]
+        assert job.state == "completed"
+
+    run(story())
+
+
+def test_cancel_stops_between_two_steps(home: Any) -> None:
+    async def story() -> None:
+        steps = []
+        begun = asyncio.Event()
+
+        async def handler(job: Run) -> None:
+            for step in range(10_000):
+                steps.append(step)
+                begun.set()
+                await job.report(step)
+
+        async with house(home) as jobs:
+            jobs.handlers["long"] = handler
+            id_ = await jobs.enqueue("t", "long", {})
+            await jobs.start(1)
+            await begun.wait()
+            await jobs.cancel("t", id_)
+            job = await jobs.wait("t", id_)
+        assert job.state == "cancelled"
+        assert len(steps) < 10_000
+
+    run(story())
+
+
+def test_a_waiting_job_is_cancelled_at_once(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            raise AssertionError("must not run")
+
+        async with house(home) as jobs:
+            jobs.handlers["never"] = handler
+            id_ = await jobs.enqueue("t", "never", {})
+            assert (await jobs.cancel("t", id_)).state == "cancelled"
+            await jobs.start(1)
+            await asyncio.sleep(0.1)
+
+    run(story())
+
+
+def test_twins_are_one(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            return None
+
+        async with house(home) as jobs:
+            jobs.handlers["once"] = handler
+            first = await jobs.enqueue("t", "once", {}, dedup_key="k")
+            assert await jobs.enqueue("t", "once", {}, dedup_key="k") == first
+            assert await jobs.enqueue("other", "once", {}, dedup_key="k") != first
+            await jobs.start(1)
+            await jobs.wait("t", first)
+            assert await jobs.enqueue("t", "once", {}, dedup_key="k") != first
+
+    run(story())
+
+
+def test_a_job_left_running_by_a_dead_process_is_taken_up(home: Any) -> None:
+    async def story() -> None:
+        seen = []
+
+        async def handler(job: Run) -> None:
+            seen.append(job.attempts)
+
+        # Alone with its folder a process need not wait for the lease to end; beside others it must.
+        lease = 60.0 if home.rows_in == "sqlite" else 0.3
+        async with house(home, lease_seconds=lease) as jobs:
+            jobs.handlers["kept"] = handler
+            id_ = await jobs.enqueue("t", "kept", {})
+            assert await jobs._claim() is not None
+            jobs.owner = "nobody"  # the process dies here: it gives nothing back
+        async with house(home) as jobs:
+            jobs.handlers["kept"] = handler
+            await jobs.start(1)
+            assert (await jobs.wait("t", id_)).state == "completed"
+        assert seen == [2]
+
+    run(story())
+
+
+def test_an_expired_lease_is_taken_over_and_the_late_worker_is_told(home: Any) -> None:
+    async def story() -> None:
+        async with house(home, lease_seconds=0.05) as jobs:
+            jobs.handlers["slow"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
+            await jobs.enqueue("t", "slow", {})
+            late = await jobs._claim()
+            assert late is not None
+            await asyncio.sleep(0.1)
+            other = Jobs(jobs.db, jobs.threads)
+            assert (await other._claim()).id == late.id  # type: ignore[union-attr]
+            with pytest.raises(module.LeaseLost):
+                await late.report(1)
+
+    run(story())
+
+
+def test_stopping_gives_back_what_is_under_way(home: Any) -> None:
+    async def story() -> None:
+        begun = asyncio.Event()
+
+        async def handler(job: Run) -> None:
+            begun.set()
+            await asyncio.sleep(60)
+
+        async with house(home) as jobs:
+            jobs.handlers["long"] = handler
+            id_ = await jobs.enqueue("t", "long", {})
+            await jobs.start(1)
+            await begun.wait()
+            await jobs.stop()
+            assert (await jobs.get("t", id_)).state == "queued"
+
+    run(story())
+
+
+def test_a_worker_stopped_while_it_claims_gives_the_job_back(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            await asyncio.sleep(60)
+
+        async with house(home) as jobs:
+            jobs.handlers["long"] = handler
+            for _ in range(20):
+                id_ = await jobs.enqueue("t", "long", {})
+                await jobs.start(1)
+                await asyncio.sleep(0)
+                await jobs.stop()
+                assert (await jobs.get("t", id_)).state == "queued"
+                jobs._stopping = False
+
+    run(story())
+
+
+def test_another_tenants_job_does_not_exist(home: Any) -> None:
+    async def story() -> None:
+        async with house(home) as jobs:
+            jobs.handlers["mine"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
+            id_ = await jobs.enqueue("t", "mine", {})
+            for tenant, asked in (("other", id_), ("t", "\x00"), ("t", "\ud800"), ("t", "'")):
+                with pytest.raises(NotFound):
+                    await jobs.get(tenant, asked)
+                with pytest.raises(NotFound):
+                    await jobs.cancel(tenant, asked)
+            assert (await jobs.get("t", id_)).state == "queued"
+
+    run(story())
+
+
+def test_unknown_kinds_are_refused(home: Any) -> None:
+    async def story() -> None:
+        async with house(home) as jobs:
+            with pytest.raises(NotFound, match="no handler"):
+                await jobs.enqueue("t", "typo", {})
+
+    run(story())
+
+
+def test_backoff_grows_and_stays_bounded() -> None:
+    assert 0.8 <= backoff(1) <= 1.2
+    assert 3.2 <= backoff(3) <= 4.8
+    assert backoff(50) <= 360
