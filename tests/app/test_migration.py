@@ -157,6 +157,57 @@ def test_another_model_takes_over_under_traffic(tmp_path: Path) -> None:
         agree(rc)
 
 
+@pytest.mark.parametrize("text", ["written beside the switch", "rewritten beside the switch"])
+def test_a_write_in_the_commit_group_of_the_switch_is_in_the_new_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """It comes after the switch in its group: it runs while the old index answers and reaches the new one."""
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        rc.memories.add_many([f"entry {n}" for n in range(20)])
+        first = rc.memories.add("the first text").memory.id
+    with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
+        store = rc.inner.core.store
+        monkeypatch.setattr(store, "refresh", lambda: None)  # the repair of the index would hide a lost write
+        switch, write = store.switch, store.db.write
+        gate, begun = threading.Event(), threading.Event()
+
+        def change() -> None:
+            if text.startswith("rewritten"):
+                rc.memories.update(first, content=text)
+            else:
+                rc.memories.add(text)
+
+        beside, queued = threading.Thread(target=change), list[Any]()
+
+        def hold(_: Connection) -> None:
+            begun.set()
+            gate.wait(60)
+
+        def in_one_group(*task: Any, **options: Any) -> Any:
+            future = write(*task, **options)
+            queued.append(future)
+            if len(queued) == 1:
+                beside.start()
+            elif len(queued) == 2:
+                gate.set()
+            return future
+
+        def switch_beside_a_write(*arguments: Any, **options: Any) -> Any:
+            write(hold)
+            assert begun.wait(60)
+            monkeypatch.setattr(store.db, "write", in_one_group)
+            return switch(*arguments, **options)
+
+        monkeypatch.setattr(store, "switch", switch_beside_a_write)
+        job = rc.memories.wait(rc.memories.reembed().id)
+        beside.join(60)
+        assert (job.state, job.error, store.model) == ("completed", None, "hash-128")
+        until(lambda: rc.memories.stats()["unembedded"], "no pending embedding", accept=not_)
+        found = rc.memories.search(text, mode="dense", limit=1)
+        assert (found.degraded, found.results[0].memory.content) == ([], text)
+        agree(rc)
+
+
 def test_a_model_change_that_was_killed_keeps_what_it_made(tmp_path: Path) -> None:
     with memoranda.open(tmp_path, embedder=QUICK) as rc:
         rc.memories.add_many([f"entry {n}" for n in range(300)])

@@ -134,6 +134,19 @@ def test_a_single_failing_write_leaves_nothing_and_the_next_one_works(
     assert db.read(keys) == ["next"]
 
 
+def test_an_error_is_reported_when_the_write_before_it_is_visible(db: Database) -> None:
+    """A write that fails because of an earlier one of its commit group: its caller reads what that one wrote."""
+    gate, seen = held_up(db), list[list[str]]()
+    db.write(put("a"))
+    failed = db.write(lambda c: c.run("no statement of that name"))
+    failed.add_done_callback(lambda _: seen.append(db.read(keys)))
+    gate.set()
+    with pytest.raises(Exception, match="no statement"):
+        failed.result(60)
+    db.write(put("b")).result(60)
+    assert seen == [["a"]]
+
+
 def test_close_finishes_what_was_queued(home: Any) -> None:
     db = home.database()
     futures = [db.write(put(f"k{n}")) for n in range(200)]

@@ -36,7 +36,8 @@ class Put:
 class Applied:
     """What one committed write changed, for the indexes: revisions `first` to `rev` (0: nothing), the rows put and
     removed by tenant, by how much the number of rows without vectors changed, and the puts of an index that is being
-    filled, which may be of another vector space. `kept` says that the journal keeps it for another process."""
+    filled, which may be of another vector space. `kept` says that the journal keeps it for another process, `live`
+    is the index that answered while the write ran."""
 
     rev: int = 0
     first: int = 0
@@ -45,6 +46,7 @@ class Applied:
     owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     mirrored: dict[str, list[Put]] = field(default_factory=dict)
     kept: bool = False
+    live: object = None
 
     def folded(self) -> None:
         """Keeps the last of several puts of one row."""

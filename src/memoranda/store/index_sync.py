@@ -118,6 +118,7 @@ class Derived:
 
     def inside(self, c: Connection, applied: Applied) -> None:
         """The part of a write that belongs into its transaction."""
+        applied.live = self.live
         if self.mirror is not None:
             self._mirror(c, self.mirror, applied)
         if not applied.rev:
@@ -134,12 +135,16 @@ class Derived:
     def after(self, applied: Applied) -> None:
         """The part of a write that comes after its commit, on the writing thread."""
         mirror, took = self.mirror, True
+        switched = applied.live is not self.live  # by an earlier write of the same commit group
         if mirror is not None and not mirror.index.inside:
             took = self._step("mirror", lambda: _to_index(mirror.index, applied.removed, applied.mirrored))
-        if not applied.rev:
+        if not applied.rev and not switched:
             return
         if not self.index.inside:
-            took &= self._step("index", lambda: _to_index(self.index, applied.removed, applied.puts))
+            puts = applied.mirrored if switched else applied.puts
+            took &= self._step("index", lambda: _to_index(self.index, applied.removed, puts))
+        if not applied.rev:
+            return
         if not self.words.inside:
             took &= self._step("words", lambda: _to_words(self.words, applied))
         if took and self._journalled() and not applied.kept:

@@ -59,7 +59,7 @@ class Transaction(ABC):
 class Task:
     """One queued write and the future its caller waits for. One that is `alone` runs outside a transaction."""
 
-    __slots__ = ("alone", "future", "result", "tenant", "then", "work")
+    __slots__ = ("alone", "error", "future", "result", "tenant", "then", "work")
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Task:
         self.alone = alone
         self.future: Future[Any] = Future()
         self.result: Any = None
+        self.error: BaseException | None = None
 
 
 class GroupWriter:
@@ -149,7 +150,7 @@ class GroupWriter:
         pause = 0.02
         while True:
             try:
-                done = self._try(group)
+                self._try(group)
                 break
             except BaseException as exc:
                 self._transaction.rollback()
@@ -159,37 +160,37 @@ class GroupWriter:
                     continue
                 error = self._transaction.error(exc)
                 for task in group:
-                    if not task.future.done():
-                        task.future.set_exception(error)
+                    task.future.set_exception(error)
                 return
-        for task in done:
+        for task in group:
             _finish(task)
 
-    def _try(self, group: list[Task]) -> list[Task]:
-        """Runs the works in one transaction and commits it; those that did not raise."""
-        open_ = [task for task in group if not task.future.done()]
-        if not open_:
-            return []
+    def _try(self, group: list[Task]) -> None:
+        """Runs the works in one transaction and commits it. A work that raises is undone alone; its caller gets the
+        error after the commit, since an earlier work of the group may be the cause and must be visible by then."""
         connection = self._transaction.begin()
-        done = [task for task in open_ if self._attempt(task, connection, len(open_) == 1)]
+        for task in group:
+            self._attempt(task, connection, len(group) == 1)
         self._transaction.commit()
-        return done
 
-    def _attempt(self, task: Task, connection: Connection, only: bool) -> bool:
+    def _attempt(self, task: Task, connection: Connection, only: bool) -> None:
         """Runs one work inside the open transaction, undoing it alone when it raises."""
+        task.error = None
         self._transaction.enter(task.tenant, only)
         try:
             task.result = task.work(connection)
         except BaseException as exc:
             if self._transaction.retryable(exc) or not self._transaction.undo():
                 raise
-            task.future.set_exception(self._transaction.error(exc))
-            return False
-        self._transaction.leave()
-        return True
+            task.error = self._transaction.error(exc)
+        else:
+            self._transaction.leave()
 
 
 def _finish(task: Task) -> None:
+    if task.error is not None:
+        task.future.set_exception(task.error)
+        return
     try:
         if task.then is not None:
             task.then(task.result)
