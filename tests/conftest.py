@@ -35,6 +35,14 @@ QUICK = {"url": "hash:64"}
 ROWS = ("sqlite", "postgresql")
 """Where rows are kept, each with the indexes that go with it; `postgresql-local` has the local ones."""
 LOCAL = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}}
+POSTGRES_IN_GATE = {
+    "contexts": "test_contexts",
+    "document_qa": "test_remembering",
+    "server": "test_walls",
+    "sessions": "test_log",
+}
+"""Folders of tests in which one file runs on PostgreSQL in the gate and the others are slow there: what differs between
+the databases is in `store`, `storage`, `memories` and `knowledge`, whose tests all run on both."""
 
 _spec = importlib.util.spec_from_file_location(
     "memoranda_tests_postgres", Path(__file__).parent / "postgres.py"
@@ -56,7 +64,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that has to do with `rows_in`, by whatever fixture, runs once in every place."""
     if "rows_in" in metafunc.fixturenames:
         marked = metafunc.definition.get_closest_marker("rows_in")
-        metafunc.parametrize("rows_in", marked.args if marked else ROWS, scope="module")
+        places = [in_place(place, metafunc.definition.path) for place in (marked.args if marked else ROWS)]
+        metafunc.parametrize("rows_in", places, scope="module")
+
+
+def in_place(place: str, path: Path) -> Any:
+    """The parameter of a test in a file, marked slow where the gate leaves it out."""
+    one_file = POSTGRES_IN_GATE.get(path.parent.name, path.stem)
+    slow = place == "postgresql-local" or (place == "postgresql" and path.stem != one_file)
+    return pytest.param(place, marks=[pytest.mark.slow] if slow else [])
 
 
 class Home:

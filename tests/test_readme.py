@@ -35,6 +35,7 @@ def test_every_link_leads_somewhere(name: str) -> None:
     assert (ROOT / name).exists()
 
 
+@pytest.mark.slow
 def test_the_two_commands_are_commands(tmp_path: Path) -> None:
     commands = [line.split("#")[0].split() for line in BLOCKS[0][1].splitlines()]
     assert commands == [["./run"], ["./run", "demo"]]
@@ -53,6 +54,7 @@ def test_the_library_block(tmp_path: Path) -> None:
     assert told.stdout == BLOCKS[2][1]
 
 
+@pytest.mark.slow
 def test_the_command_line_block(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(README)
     (tmp_path / "docs").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,8 +33,12 @@ def test_kills_its_worker_once():
 def run(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
     """The script over one file of tests, with two workers."""
     (folder / "test_sample.py").write_text(source)
-    command = [sys.executable, str(SCRIPT), "-n", "2", "-q", "test_sample.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, str(SCRIPT), "-p", "xdist", "-n", "2", "-q", "test_sample.py"]
+    plain = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }  # plugins that it does not need cost seconds
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=plain, check=False)
 
 
 def test_a_failure_by_chance_is_named_and_does_not_fail_the_run(tmp_path: Path) -> None:

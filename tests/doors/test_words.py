@@ -63,7 +63,8 @@ BACKENDS: dict[str, Callable[[str, Path | None], Words]] = {
     "fts5": Fts5Words,
     "tsvector": PostgresWords,
 }
-OWN_STATISTICS = [BriskTantivyWords, EagerTantivyWords, PostgresWords]
+EAGER = pytest.param(EagerTantivyWords, marks=pytest.mark.slow)
+OWN_STATISTICS = [BriskTantivyWords, EAGER, PostgresWords]
 """Backends in which how often a term occurs is counted within the tenant."""
 Open = Callable[[], Words]
 
@@ -327,7 +328,7 @@ FILTERS = st.recursive(
 )
 
 
-@pytest.fixture(scope="module", params=[BriskTantivyWords, EagerTantivyWords, Fts5Words, PostgresWords])
+@pytest.fixture(scope="module", params=[BriskTantivyWords, EAGER, Fts5Words, PostgresWords])
 def shared(request) -> Iterator[Words]:
     index = request.param("", None)
     yield index

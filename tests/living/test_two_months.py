@@ -81,13 +81,10 @@ def serving(settings: dict[str, Any]) -> Iterator[dict[str, Asking]]:
         yield {name: Asking(url, f"key of {name}") for name in TALKS}
 
 
-USUAL = ("sqlite",)
+pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=[] if name in USUAL else pytest.mark.slow) for name in RUNS],
-)
+@pytest.fixture(scope="module", params=list(RUNS))
 def lives(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
     run = RUNS[request.param]
     settings: dict[str, Any] = {

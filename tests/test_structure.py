@@ -1,0 +1,107 @@
+"""The structure of the code is the one in docs/architecture.md: layers of packages, no cycle, few files at the top."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "memoranda"
+LARGEST_FILE = 600
+"""Lines."""
+TOP_LEVEL_FILES = 8
+"""Beside `__init__.py`."""
+
+
+def layers() -> dict[str, int]:
+    """The layer of each package and top-level module, from the table in docs/architecture.md."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
+    return {package: int(layer) for layer, packages in rows for package in re.findall(r"`(\w+)`", packages)}
+
+
+def package_of(module: str) -> str:
+    """The package of a module, or a top-level module itself: `store` for `memoranda.store.rows`."""
+    return ".".join(module.split(".")[1:2]) or "__init__"
+
+
+def modules() -> dict[str, ast.Module]:
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        name = ".".join(("memoranda", *path.relative_to(SOURCE).with_suffix("").parts))
+        found[name.removesuffix(".__init__")] = ast.parse(path.read_text("utf-8"))
+    return found
+
+
+def imports(tree: ast.Module, known: set[str]) -> set[str]:
+    """The product's modules that a file imports anywhere, also inside functions and for annotations."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "memoranda"}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "memoranda":
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in known else node.module)
+    return found
+
+
+TREES = modules()
+GRAPH = {name: imports(tree, set(TREES)) for name, tree in TREES.items()}
+LAYERS = layers()
+
+
+def test_every_package_has_a_layer() -> None:
+    assert {package_of(name) for name in TREES} == LAYERS.keys()
+    assert sorted(set(LAYERS.values())) == list(range(1, 13))
+
+
+def test_a_package_imports_lower_layers_only() -> None:
+    """Which also means that packages form no cycle. `memoranda` itself is a facade that any layer above it may use."""
+    wrong = [
+        f"{name} -> {other}"
+        for name, others in GRAPH.items()
+        for other in others
+        if package_of(other) not in ("__init__", package_of(name))
+        and LAYERS[package_of(other)] >= LAYERS[package_of(name)]
+    ]
+    assert wrong == []
+
+
+def test_no_cycle_between_modules() -> None:
+    state: dict[str, int] = defaultdict(int)
+    trail: list[str] = []
+
+    def walk(name: str) -> None:
+        state[name] = 1
+        trail.append(name)
+        for other in GRAPH.get(name, ()):
+            assert state[other] != 1 or other == name, f"cycle: {' -> '.join([*trail, other])}"
+            if state[other] == 0:
+                walk(other)
+        trail.pop()
+        state[name] = 2
+
+    for name in TREES:
+        if state[name] == 0:
+            walk(name)
+
+
+def test_few_files_at_the_top() -> None:
+    names = {path.name for path in SOURCE.glob("*.py")} - {"__init__.py"}
+    assert len(names) <= TOP_LEVEL_FILES, names
+
+
+def test_files_stay_small() -> None:
+    lines = {path.relative_to(SOURCE): path.read_text("utf-8").count("\n") for path in SOURCE.rglob("*.py")}
+    assert {path: count for path, count in lines.items() if count > LARGEST_FILE} == {}
+
+
+def test_the_earlier_name_is_in_the_changelog_only() -> None:
+    earlier = "recol" + "lect"
+    command = ["git", "grep", "--ignore-case", "--name-only", earlier]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["CHANGELOG.md"], found.stderr
