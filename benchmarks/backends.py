@@ -108,7 +108,7 @@ class Ours(Side):
 def postgres() -> Any:
     """A PostgreSQL of our own, as the tests have it."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from postgres import Server
+    from support.postgres import Server
 
     return Server("shared_buffers = '512MB'", "max_wal_size = '4GB'")
 

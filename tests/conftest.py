@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
 import random
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import memoranda
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.storage.sql import Database, open_database
 from memoranda.types import Subject
+from support import postgres
 from support.processes import guard
 
 SEED = os.environ.get("TEST_SEED")
@@ -43,15 +42,6 @@ POSTGRES_IN_GATE = {
 }
 """Folders of tests in which one file runs on PostgreSQL in the gate and the others are slow there: what differs between
 the databases is in `store`, `storage`, `memories` and `knowledge`, whose tests all run on both."""
-
-_spec = importlib.util.spec_from_file_location(
-    "memoranda_tests_postgres", Path(__file__).parent / "postgres.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-postgres = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = postgres
-_spec.loader.exec_module(postgres)
 
 
 def pytest_configure(config: pytest.Config) -> None:

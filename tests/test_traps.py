@@ -16,8 +16,8 @@ TRAPS = {
         "knowledge/test_stores.py::test_as_many_chunks_as_the_arithmetic_says",
     ],
     "stable listing order, after/before paging complete under inserts": [
-        "store/test_search.py::test_pages_hold_every_row_once",
-        "store/test_search.py::test_pages_miss_nothing_while_others_write",
+        "store/retrieval/test_search.py::test_pages_hold_every_row_once",
+        "store/retrieval/test_search.py::test_pages_miss_nothing_while_others_write",
         "knowledge/test_files.py::test_pages_hold_every_file_once_while_others_come",
         "knowledge/test_files.py::test_stores_and_their_files_are_paged_both_ways",
     ],
@@ -32,13 +32,13 @@ TRAPS = {
         "facts/test_versions.py::test_a_consolidation_goes_with_any_of_its_sources",
     ],
     "threshold 0 means no floor, None means default": [
-        "store/test_search.py::test_none_takes_the_configured_floor_and_zero_is_no_floor",
-        "store/test_search.py::test_a_threshold_is_a_floor_on_the_cosine",
+        "store/retrieval/test_search.py::test_none_takes_the_configured_floor_and_zero_is_no_floor",
+        "store/retrieval/test_search.py::test_a_threshold_is_a_floor_on_the_cosine",
         "knowledge/test_stores.py::test_no_threshold_and_zero_are_no_floor",
         "knowledge/test_stores.py::test_filters_threshold_and_limit_hold_together",
     ],
     "tags and filters before the limit": [
-        "store/test_search.py::test_conditions_go_before_the_limit",
+        "store/retrieval/test_search.py::test_conditions_go_before_the_limit",
         "store/test_access.py::test_every_way_of_asking_finds_the_rows_of_the_model",
         "knowledge/test_stores.py::test_filters_threshold_and_limit_hold_together",
     ],
@@ -74,11 +74,11 @@ TRAPS = {
         "memories/test_memories.py::test_a_wrong_dimension_is_its_own_error",
     ],
     "cosine equal on all backends for unnormalised vectors": [
-        "doors/test_index.py::test_cosines_are_true_whatever_the_lengths",
-        "store/test_search.py::test_a_threshold_is_a_floor_on_the_cosine",
+        "indexes/vector/test_vector_index.py::test_cosines_are_true_whatever_the_lengths",
+        "store/retrieval/test_search.py::test_a_threshold_is_a_floor_on_the_cosine",
     ],
     "the hash embedder's sign bit independent of its bucket bit": [
-        "embedders/test_hash.py::test_the_sign_is_independent_of_the_bucket"
+        "providers/embeddings/test_hash.py::test_the_sign_is_independent_of_the_bucket"
     ],
     "no embedding call inside a database transaction": [
         "store/test_store.py::test_a_model_that_writes_during_its_work_does_not_deadlock",

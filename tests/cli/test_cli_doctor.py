@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.server import serving
 
 from memoranda.app import blocking
 from memoranda.cli import checks
 from memoranda.indexes.vector import VectorBatch
 from memoranda.providers.embeddings.local import WEIGHTS
 from memoranda.store.rows import attributes, fetch
+from support.chat_server import serving
 
 
 def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:

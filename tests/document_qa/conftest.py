@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import not_
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -21,14 +18,8 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.document_qa.prompting import RULES
 from memoranda.server import create_app
 from memoranda.types import Subject
+from support import chat_server
 from support.waiting import until, until_async
-
-_spec = spec_from_file_location("memoranda_tests_models", Path(__file__).parent / "../models/server.py")
-assert _spec is not None
-assert _spec.loader is not None
-models: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = models
-_spec.loader.exec_module(models)
 
 TENANTS = 40
 WHO: dict[str, tuple[str, str | None]] = {
@@ -58,7 +49,7 @@ class House:
 
     def says(self, *turns: Mapping[str, Any]) -> None:
         """What the model says from here on."""
-        self.model.play = models.scripted_app(list(turns)).play
+        self.model.play = chat_server.scripted_app(list(turns)).play
         self.model.received.clear()
 
     def told(self, call: int = -1) -> list[dict[str, Any]]:
@@ -175,7 +166,7 @@ def house(lasting_home: Any) -> Iterator[House]:
         "knowledge": {"chunk_size": 12, "chunk_overlap": 0},
         "sessions": {"summarize": False},
     }
-    with models.playing([]) as (url, model):
+    with chat_server.playing([]) as (url, model):
         behind = {"url": url, "name": "scripted", "timeout": 5.0, "retries": 0}
         with lasting_home.empty(model=behind, **settings) as rc, listening(rc) as at:
             yield House(rc, at, model)

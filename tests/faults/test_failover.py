@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,7 @@ import memoranda
 from memoranda.errors import IndexUnavailable, StorageError
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_cluster_failover", Path(__file__).with_name("cluster.py"))
-assert _spec is not None
-assert _spec.loader is not None
-cluster = module_from_spec(_spec)
-_spec.loader.exec_module(cluster)
+from . import cluster
 
 PATIENCE = 1
 """Seconds that the server process waits for its database before it says so."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from operator import not_
 from pathlib import Path
@@ -12,12 +11,13 @@ import pytest
 
 import memoranda
 from memoranda.app import maintenance
+from support import postgres
 from support.waiting import until
 
 
 @pytest.mark.slow
 def test_an_index_server_that_was_away_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    server: Any = sys.modules["memoranda_tests_postgres"].Server()
+    server: Any = postgres.Server()
     monkeypatch.setattr(maintenance, "RETRY_AFTER", 0.3)
     url = f"pgvector:{server.fresh_url()}"
     settings = {"index": {"url": url}, "embedder": {"url": "hash:64"}, "database": {"retry_seconds": 0.5}}

@@ -6,10 +6,8 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,7 @@ import memoranda
 from memoranda.knowledge import pipeline
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-indexer: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = indexer
-_spec.loader.exec_module(indexer)
+from . import indexer
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ import json
 import os
 import random
 import signal
-import sys
 import time
 from contextlib import suppress
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,8 @@ import pytest
 import memoranda
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-indexer: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = indexer
-_spec.loader.exec_module(indexer)
+from . import indexer
+
 FILES = 16
 
 

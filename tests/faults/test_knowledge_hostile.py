@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 import json
 import random
-import sys
 import threading
 import time
 import zipfile
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import not_
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,8 @@ import pytest
 
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-indexer: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = indexer
-_spec.loader.exec_module(indexer)
+from . import indexer
+
 DOCS = Path(__file__).resolve().parents[3] / "shared" / "data" / "docs"
 LIMITS = {"seconds": 4, "memory_bytes": 300 << 20, "unpacked_bytes": 64 << 20}
 GROWTH = 400 << 20

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import time
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,8 @@ import pytest
 
 import memoranda
 
-_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-indexer: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = indexer
-_spec.loader.exec_module(indexer)
+from . import indexer
+
 DOCS = Path(__file__).resolve().parents[3] / "shared" / "data" / "docs"
 
 

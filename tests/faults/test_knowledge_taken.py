@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import time
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import not_
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,8 @@ import pytest
 import memoranda
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-indexer: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = indexer
-_spec.loader.exec_module(indexer)
+from . import indexer
+
 EMPTY = (
     "files",
     "vector_stores",

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import not_
 from pathlib import Path
 from typing import Any
@@ -22,25 +21,13 @@ import pytest
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
+from support import chat_server, conversation_model, postgres
 from support.waiting import until
+
+from . import chatter
 
 CHATTER = Path(__file__).with_name("chatter.py")
 
-
-def beside(path: str) -> Any:
-    """A module of the tests, by its path from here."""
-    where = Path(__file__).parent / path
-    spec = spec_from_file_location(f"memoranda_tests_faults_{where.stem}", where)
-    assert spec is not None
-    assert spec.loader is not None
-    made = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-chatter = beside("chatter.py")
-living = beside("../living/model.py")
-servers = beside("../models/server.py")
 
 GAP = timedelta(minutes=30)
 ENOUGH = 4
@@ -178,7 +165,7 @@ def test_killed_thirty_times(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_processes_hear_one_channel(tmp_path: Path) -> None:
     """Each hears two thirds of what is said, out of order; a third of it both."""
-    url = sys.modules["memoranda_tests_postgres"].fresh_url()
+    url = postgres.fresh_url()
     local = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}, "database": {"url": url}}
     settings: dict[str, Any] = {"data": ":memory:", **local, **SETTINGS}
     said = [{**chatter.said(0, 0, number), "channel": "hall"} for number in range(45)]
@@ -245,7 +232,7 @@ TALK = (
 @contextmanager
 def with_model(home: Any) -> Iterator[tuple[BlockingMemoranda, Any]]:
     """A product that has heard `TALK` in a session, and the model that is to read it."""
-    with living.thinking(servers.running) as (url, thinker):
+    with conversation_model.thinking(chat_server.running) as (url, thinker):
         model = {"url": url, "name": "thinker", "timeout": 5.0, "retries": 0}
         with home.open(model=model, facts={"extraction": "lazy"}) as opened:
             began = datetime(2026, 5, 4, 9, tzinfo=UTC)

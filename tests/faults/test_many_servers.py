@@ -7,13 +7,12 @@ import asyncio
 import json
 import random
 import signal
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,11 @@ from memoranda.app import maintenance
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import NotFound
 from memoranda.store import index_sync
+from support import postgres
 from support.live_files import holding
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_cluster", Path(__file__).with_name("cluster.py"))
-assert _spec is not None
-assert _spec.loader is not None
-cluster = module_from_spec(_spec)
-_spec.loader.exec_module(cluster)
+from . import cluster
 
 PLACEMENTS = [
     pytest.param(cluster.LOCAL, id="local", marks=pytest.mark.slow),
@@ -56,7 +52,7 @@ def placement(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="module")
 def pair(placement: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
     """Two servers of one database, each with a folder of its own."""
-    url, folder = sys.modules["memoranda_tests_postgres"].fresh_url(), tmp_path_factory.mktemp("pair")
+    url, folder = postgres.fresh_url(), tmp_path_factory.mktemp("pair")
     a, b = (
         cluster.Server(folder, url, *cluster.placed(placement), data=str(folder / name))
         for name in ("a", "b")

@@ -6,11 +6,9 @@ import asyncio
 import json
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,8 @@ from memoranda.responses.background import INTERRUPTED
 from memoranda.responses.runs import ENDING
 from support.waiting import until
 
-_spec = spec_from_file_location("memoranda_tests_indexer", Path(__file__).with_name("indexer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-indexer: Any = module_from_spec(_spec)
-sys.modules[_spec.name] = indexer
-_spec.loader.exec_module(indexer)
+from . import indexer
+
 WORDS = " ".join(f"word{n}" for n in range(30))
 SCRIPT: list[dict[str, Any]] = [
     {"when": "quick", "text": "done at once", "repeat": True},

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from memoranda_tests_places import SCRIPT, WORD, Planted, settled
 
 from memoranda.app.blocking import BlockingMemoranda
-from support import live_files
+from support import live_files, postgres
+
+from .places import SCRIPT, WORD, Planted, settled
 
 PLACES = {
     "agents", "chunks", "conversation_items", "conversations", "files", "jobs", "memories", "messages", "query_log",
@@ -40,7 +40,7 @@ def lines_of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:
     schema = parse_qs(urlsplit(url).query)["schema"][0]
-    with sys.modules["memoranda_tests_postgres"].server().admin() as raw:
+    with postgres.server().admin() as raw:
         names = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
         for (name,) in names:
             for row in raw.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall():
@@ -49,7 +49,7 @@ def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:
 
 def relations(url: str) -> list[Path]:
     """The files of the schema's tables, rewritten without what was deleted."""
-    server = sys.modules["memoranda_tests_postgres"].server()
+    server = postgres.server()
     schema = parse_qs(urlsplit(url).query)["schema"][0]
     with server.admin() as raw:
         named = [

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from memoranda_tests_places import WORD, settled
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.text.phrase import Phrase
 from memoranda.types import Receipt, Subject
 from support.waiting import until_async
+
+from .places import WORD, settled
 
 TEXTS = """
 SELECT content FROM memories WHERE tenant_id = ? UNION ALL SELECT content FROM messages WHERE tenant_id = ?

@@ -7,12 +7,9 @@ import fcntl
 import os
 import pickle
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,29 +17,15 @@ import pytest
 
 import memoranda
 from memoranda.server import create_app
+from support import chat_server, conversation_model, postgres
 
-from . import atelier, harbor, model, replay
+from . import atelier, harbor, replay
 from .expected import ATELIER, HARBOR, Expected
 from .replay import Asking, Seen, held, initials, told, week_of
 from .talk import final, moment, user_of
 
 T = TypeVar("T")
-postgres = sys.modules["memoranda_tests_postgres"]
 TALKS: dict[str, tuple[ModuleType, Expected]] = {"atelier": (atelier, ATELIER), "harbor": (harbor, HARBOR)}
-
-
-def beside(path: str) -> Any:
-    """A module of the tests, by its path from here."""
-    where = Path(__file__).parent / path
-    spec = spec_from_file_location(f"memoranda_tests_living_{where.stem}", where)
-    assert spec is not None
-    assert spec.loader is not None
-    made = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-servers = beside("../models/server.py")
 
 
 class Run(NamedTuple):
@@ -77,7 +60,7 @@ class Life:
 @contextmanager
 def serving(settings: dict[str, Any]) -> Iterator[dict[str, Asking]]:
     """A server of these settings: a client for each tenant's admin."""
-    with memoranda.open(**settings) as opened, servers.running(create_app(opened.inner)) as url:
+    with memoranda.open(**settings) as opened, chat_server.running(create_app(opened.inner)) as url:
         yield {name: Asking(url, f"key of {name}") for name in TALKS}
 
 
@@ -114,7 +97,7 @@ def once(name: str, folders: pytest.TempPathFactory, make: Callable[[], T]) -> T
 def seen_by(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
     with ExitStack() as stack:
         if run.model:
-            url, _ = stack.enter_context(model.thinking(servers.running))
+            url, _ = stack.enter_context(conversation_model.thinking(chat_server.running))
             settings["model"] = {"url": url, "name": "thinker"}
         return lived(run, settings)
 

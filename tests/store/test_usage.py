@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import date
 from operator import not_
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,16 +25,9 @@ from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.server.errors import error_response
 from memoranda.store.usage import DAY, Cost, Ledger, Spent
 from memoranda.types import Subject
+from support.chat_server import playing
 from support.waiting import until
 
-NAME = "memoranda_tests_model_server"
-if NAME not in sys.modules:
-    spec = importlib.util.spec_from_file_location(NAME, Path(__file__).parents[1] / "models" / "server.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[NAME] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[NAME])
-playing = sys.modules[NAME].playing
 SETTINGS = {"responses": {"memory_min_score": 0.0}}
 COUNTS = [one.name for one in fields(Cost)]
 numbers = itertools.count(1)

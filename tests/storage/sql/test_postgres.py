@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -21,9 +20,8 @@ from memoranda.storage.sql import Connection, Options
 from memoranda.storage.sql.postgres import PostgresDatabase
 from memoranda.storage.sql.sqlite import SqliteDatabase
 from memoranda.storage.sql.statements import migrations
+from support import postgres
 from support.waiting import until
-
-postgres = sys.modules["memoranda_tests_postgres"]
 
 
 def draw(c: Connection) -> int:

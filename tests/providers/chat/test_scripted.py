@@ -10,7 +10,6 @@ from typing import Any
 
 import openai
 import pytest
-from memoranda_tests_model_server import playing, serving
 
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ConfigError, ModelUnavailable
@@ -27,6 +26,7 @@ from memoranda.providers.chat.base import (
 )
 from memoranda.providers.chat.script import Call, Script, Turn, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
+from support.chat_server import playing, serving
 from support.waiting import until, until_async
 
 HI: list[Any] = [{"role": "user", "content": "hi there"}]

@@ -17,7 +17,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from memoranda_tests_model_raw import DONE, Raw, chunked, event, head, raw, stream, whole
 
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ConfigError, ModelBroken, ModelRefused, ModelUnavailable
@@ -32,6 +31,7 @@ from memoranda.providers.chat.base import (
     TokenUsage,
     ToolCallDelta,
 )
+from support.raw_server import DONE, Raw, chunked, event, head, raw, stream, whole
 
 KEY = "sk-hush-0123456789"
 HI = [{"role": "user", "content": "hi"}]

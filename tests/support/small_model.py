@@ -7,7 +7,7 @@ that one is, its chat template shows it, and what it says is copied from what it
 server of another make understands our requests, that we understand its streams and calls, and that what the tools
 found reached the model; it proves nothing about how well a trained model calls tools or cites.
 
-    python tests/models/real.py WEIGHTS PORT      serves a file that `write_weights` made
+    python tests/support/small_model.py WEIGHTS PORT      serves a file that `write_weights` made
 """
 
 from __future__ import annotations

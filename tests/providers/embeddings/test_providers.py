@@ -1,6 +1,6 @@
 """Embedders behind HTTP: what is sent, what is believed, and what happens when a provider is slow, busy or wrong.
 
-Over real connections, against the servers of `tests/providers.py`, which name each provider's reference.
+Over real connections, against the servers of `support.embedding_providers`, which name each provider's reference.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import asyncio
 import base64
 import logging
 import re
-import sys
 import time
 from collections.abc import Sequence
 from email.utils import formatdate
@@ -28,6 +27,7 @@ from memoranda.providers.embeddings import Embedded, Embedder, Task, open_embedd
 from memoranda.providers.embeddings.known import KNOWN
 from memoranda.providers.embeddings.remote import same_model
 from memoranda.providers.http import told_wait
+from support.embedding_providers import Asked, Provider, Reply
 from support.waiting import until
 
 KEY = "sk-hush-0123456789"
@@ -64,14 +64,8 @@ def refusal(embedder: Embedder, texts: Sequence[str] = ("a text",), task: Task =
     return str(caught.value)
 
 
-def failing(providers: Any, provider: Any, times: int = 1, **reply: Any) -> None:
-    provider.replies.extend(providers.Reply(**reply) for _ in range(times))
-
-
-@pytest.fixture
-def providers(provider: Any) -> Any:
-    """The module the servers are in."""
-    return sys.modules[type(provider).__module__]
+def failing(provider: Any, times: int = 1, **reply: Any) -> None:
+    provider.replies.extend(Reply(**reply) for _ in range(times))
 
 
 # What is sent
@@ -238,9 +232,9 @@ def test_floats_and_base64_are_the_same_vectors(provider: Any) -> None:
     assert np.array_equal(embed(opened(provider), ["a text"]).vectors, packed)
 
 
-def test_a_server_that_refuses_base64_is_asked_for_floats_from_then_on(provider: Any, providers: Any) -> None:
+def test_a_server_that_refuses_base64_is_asked_for_floats_from_then_on(provider: Any) -> None:
     error = {"error": {"message": "encoding_format base64 is not supported", "type": "invalid_request_error"}}
-    failing(providers, provider, times=2, status=400, body=error, delay=0.3)
+    failing(provider, times=2, status=400, body=error, delay=0.3)
     embedder = opened(provider, batch_size=1)
 
     async def twice() -> None:
@@ -249,7 +243,7 @@ def test_a_server_that_refuses_base64_is_asked_for_floats_from_then_on(provider:
 
     asyncio.run(twice())
     assert [asked.body["encoding_format"] for asked in provider.asked] == ["base64"] * 2 + ["float"] * 3
-    failing(providers, provider, times=2, status=400, body=error)
+    failing(provider, times=2, status=400, body=error)
     assert "encoding_format" in refusal(embedder)
 
 
@@ -312,26 +306,26 @@ def test_a_long_text_is_cut_and_that_is_said_and_counted(
     ],
 )  # fmt: skip
 def test_what_the_provider_finds_too_long_is_halved_until_it_fits(
-    provider: Any, providers: Any, status: int, body: Any
+    provider: Any, status: int, body: Any
 ) -> None:
     embedder = opened(provider)
     texts = ["short", "x " * 200]
-    failing(providers, provider, status=status, body=body)  # the two together
+    failing(provider, status=status, body=body)  # the two together
     made = embed(embedder, texts)
     assert [asked.texts for asked in provider.asked] == [texts, texts[:1], texts[1:]]
     assert embedder.usage()["truncated"] == 0
     assert made.vectors.shape == (2, 256)
 
     alone = opened(provider)
-    failing(providers, provider, times=2, status=status, body=body)
+    failing(provider, times=2, status=status, body=body)
     embed(alone, ["x " * 200])
     assert [len(asked.texts[0]) for asked in provider.asked[3:]] == [400, 200, 100]
     assert alone.usage()["truncated"] == 2
 
 
-def test_use_is_counted(provider: Any, providers: Any) -> None:
+def test_use_is_counted(provider: Any) -> None:
     embedder = opened(provider, batch_size=2)
-    failing(providers, provider, status=503, headers={"retry-after": "0"})
+    failing(provider, status=503, headers={"retry-after": "0"})
     assert embed(embedder, ["one", "two", "three"]).tokens == 3
     counted = {"requests": 3, "retries": 1, "failures": 0, "tokens": 3, "truncated": 0}
     assert embedder.usage() == counted
@@ -342,14 +336,14 @@ def test_use_is_counted(provider: Any, providers: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_what_passes_is_tried_again(provider: Any, providers: Any, status: int) -> None:
-    failing(providers, provider, times=3, status=status, headers={"retry-after": "0"})
+def test_what_passes_is_tried_again(provider: Any, status: int) -> None:
+    failing(provider, times=3, status=status, headers={"retry-after": "0"})
     assert embed(opened(provider), ["a"]).vectors.shape == (1, 256)
     assert len(provider.asked) == 4
 
 
-def test_waits_grow_when_the_provider_names_none(provider: Any, providers: Any) -> None:
-    failing(providers, provider, times=2, status=500)
+def test_waits_grow_when_the_provider_names_none(provider: Any) -> None:
+    failing(provider, times=2, status=500)
     embed(opened(provider), ["a"])
     first, second = np.diff([asked.at for asked in provider.asked])
     assert 0.25 <= first <= 0.7
@@ -357,13 +351,13 @@ def test_waits_grow_when_the_provider_names_none(provider: Any, providers: Any) 
 
 
 @pytest.mark.parametrize("header", ["seconds", "date", "milliseconds"])
-def test_the_wait_that_a_provider_asks_for_is_kept(provider: Any, providers: Any, header: str) -> None:
+def test_the_wait_that_a_provider_asks_for_is_kept(provider: Any, header: str) -> None:
     headers = {
         "seconds": {"retry-after": "1"},
         "date": {"retry-after": formatdate(int(time.time()) + 2, usegmt=True)},
         "milliseconds": {"retry-after-ms": "1000", "retry-after": "30"},
     }[header]
-    failing(providers, provider, status=429, headers=headers)
+    failing(provider, status=429, headers=headers)
     embed(opened(provider), ["a"])
     waited = provider.asked[1].at - provider.asked[0].at
     assert 0.9 <= waited <= 2.5
@@ -391,8 +385,8 @@ def test_how_long_to_wait_is_read_in_every_form(
     assert told_wait(httpx.Response(429, headers=headers, content=body), 1_000_000) == seconds
 
 
-def test_a_wait_beyond_patience_is_told_at_once_and_kept(provider: Any, providers: Any) -> None:
-    failing(providers, provider, status=429, headers={"retry-after": "300"})
+def test_a_wait_beyond_patience_is_told_at_once_and_kept(provider: Any) -> None:
+    failing(provider, status=429, headers={"retry-after": "300"})
     embedder = opened(provider)
 
     async def twice() -> tuple[str, str, float]:
@@ -411,10 +405,8 @@ def test_a_wait_beyond_patience_is_told_at_once_and_kept(provider: Any, provider
     assert len(provider.asked) == 1
 
 
-def test_a_question_is_not_kept_from_the_provider_by_a_bulk_job_it_refused(
-    provider: Any, providers: Any
-) -> None:
-    failing(providers, provider, status=429, headers={"retry-after": "300"})
+def test_a_question_is_not_kept_from_the_provider_by_a_bulk_job_it_refused(provider: Any) -> None:
+    failing(provider, status=429, headers={"retry-after": "300"})
     embedder = opened(provider)
 
     async def both() -> Embedded:
@@ -434,8 +426,8 @@ def test_a_slow_provider_is_given_up_in_time(provider: Any) -> None:
     assert re.search(r"did not answer: nothing came within 0\.\d+ s; tried", told)
 
 
-def test_a_question_waits_as_long_as_it_may_and_no_longer(provider: Any, providers: Any) -> None:
-    failing(providers, provider, times=9, status=503)
+def test_a_question_waits_as_long_as_it_may_and_no_longer(provider: Any) -> None:
+    failing(provider, times=9, status=503)
     embedder = opened(provider, query_timeout=0.8)
     began = time.monotonic()
     refusal(embedder, task="query")
@@ -447,13 +439,11 @@ def test_a_question_waits_as_long_as_it_may_and_no_longer(provider: Any, provide
 
 
 @pytest.mark.parametrize("task", ["document", "query"])
-def test_nobody_waits_for_a_provider_that_failed_a_moment_ago(
-    provider: Any, providers: Any, task: Task
-) -> None:
+def test_nobody_waits_for_a_provider_that_failed_a_moment_ago(provider: Any, task: Task) -> None:
     if task == "query":
         provider.delay = 1.0
     else:
-        failing(providers, provider, status=401)
+        failing(provider, status=401)
     embedder = opened(provider, query_timeout=0.3)
 
     async def twice() -> float:
@@ -468,11 +458,11 @@ def test_nobody_waits_for_a_provider_that_failed_a_moment_ago(
     assert len(provider.asked) == 1
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(provider: Any, providers: Any) -> None:
-    whole = providers.Provider().openai(providers.Asked("", {}, {"input": ["a"], "dimensions": 256}))
-    failing(providers, provider, body=whole, cut=True)
+def test_an_answer_that_breaks_off_is_asked_for_again(provider: Any) -> None:
+    whole = Provider().openai(Asked("", {}, {"input": ["a"], "dimensions": 256}))
+    failing(provider, body=whole, cut=True)
     assert embed(opened(provider), ["a"]).vectors.shape == (1, 256)
-    failing(providers, provider, times=4, body=whole, cut=True)
+    failing(provider, times=4, body=whole, cut=True)
     told = refusal(opened(provider))
     assert "did not answer: peer closed connection" in told
     assert "tried 4 times" in told
@@ -549,9 +539,9 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("status", "body", "fix"), REFUSALS)
 def test_a_refusal_is_not_repeated_and_tells_the_fix(
-    provider: Any, providers: Any, status: int, body: Any, fix: str, caplog: pytest.LogCaptureFixture
+    provider: Any, status: int, body: Any, fix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    failing(providers, provider, times=5, status=status, body=body,
+    failing(provider, times=5, status=status, body=body,
             headers={"location": "https://elsewhere.test/v1?key=x"})  # fmt: skip
     embedder = opened(provider)
     told = refusal(embedder)
@@ -561,15 +551,15 @@ def test_a_refusal_is_not_repeated_and_tells_the_fix(
     assert KEY not in told + caplog.text
 
 
-def test_ollama_tells_to_pull_a_model_it_does_not_have(provider: Any, providers: Any) -> None:
+def test_ollama_tells_to_pull_a_model_it_does_not_have(provider: Any) -> None:
     # https://docs.ollama.com/api/errors
-    failing(providers, provider, status=404, body={"error": 'model "bge-m3" not found, try pulling it first'})
+    failing(provider, status=404, body={"error": 'model "bge-m3" not found, try pulling it first'})
     told = refusal(opened(provider, "ollama:bge-m3", ""))
     assert "try pulling it first" in told
     assert "run `ollama pull bge-m3` there" in told
 
 
-def test_a_key_is_shown_nowhere(provider: Any, providers: Any, tmp_path: Path) -> None:
+def test_a_key_is_shown_nowhere(provider: Any, tmp_path: Path) -> None:
     embedder = opened(provider)
     shown = [repr(embedder.inner), str(vars(embedder.inner)), repr(Settings(api_key=KEY))]  # type: ignore[attr-defined]
     assert KEY not in "".join(shown)
@@ -658,10 +648,8 @@ def test_a_wrong_answer_is_refused_whole(provider: Any, what: str, says: str) ->
         (b"[]", "JSON that is not an object"),
     ],
 )
-def test_an_answer_that_is_no_json_object_is_refused(
-    provider: Any, providers: Any, body: bytes, says: str
-) -> None:
-    provider.replies.append(providers.Reply(body=body or b" ", headers={"content-type": "text/html"}))
+def test_an_answer_that_is_no_json_object_is_refused(provider: Any, body: bytes, says: str) -> None:
+    provider.replies.append(Reply(body=body or b" ", headers={"content-type": "text/html"}))
     assert says in refusal(opened(provider))
 
 
@@ -677,10 +665,8 @@ def test_an_answer_that_is_no_json_object_is_refused(
         ("ollama:x?dimension=256", "", {"embeddings": []}),
     ],
 )
-def test_the_others_check_their_answers_too(
-    provider: Any, providers: Any, url: str, path: str, body: Any
-) -> None:
-    failing(providers, provider, body=body)
+def test_the_others_check_their_answers_too(provider: Any, url: str, path: str, body: Any) -> None:
+    failing(provider, body=body)
     assert " answered " in refusal(opened(provider, url, path))
 
 
@@ -782,7 +768,7 @@ def test_the_table_of_models_makes_sense() -> None:
 
 
 def test_the_examples_of_the_page_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "embedders.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "embedders.md").read_text()
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert len(examples) == 5
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -807,9 +793,9 @@ def test_the_examples_of_the_page_open(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_write_is_kept_while_the_provider_is_away_and_found_by_meaning_when_it_is_back(
-    provider: Any, providers: Any, tmp_path: Path
+    provider: Any, tmp_path: Path
 ) -> None:
-    failing(providers, provider, status=401, body={"error": {"message": "no", "code": "invalid_api_key"}})
+    failing(provider, status=401, body={"error": {"message": "no", "code": "invalid_api_key"}})
     settings = {"url": "ollama:mine?dimension=256", "base_url": provider.url, "api_key": KEY}
     with memoranda.open(tmp_path / "data", embedder=settings) as house:
         house.memories.add("Biscuit is a beagle.")

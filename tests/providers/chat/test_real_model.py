@@ -1,15 +1,13 @@
 """A model server of another make, llama.cpp, over HTTP: what it says on the wire, then whole responses by way of it.
 
-What it serves only copies (see real.py), so what is proved is that both sides understand each other and that what was
-found reached the model; not that a model calls tools or cites well.
+The network only copies (see `support.small_model`). The tests prove that both sides understand each other and that
+results reach the model, not that a model calls tools or cites well.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +17,9 @@ import pytest
 
 from memoranda.responses.tools import memory
 from memoranda.text import prompts
+from support import small_model
+from support.server_process import Process
 
-
-def beside(name: str, path: str) -> Any:
-    """The module at `path` from here."""
-    spec = spec_from_file_location(name, Path(__file__).parent / path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = module_from_spec(spec)
-    sys.modules[name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-real = beside("memoranda_tests_real", "real.py")
 pytestmark = pytest.mark.slow
 
 QUESTION = "How long is the warranty of the pump?"
@@ -70,7 +57,9 @@ ANSWERED: list[Message] = [
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ours = [Path(str(module.__file__)).read_text("utf-8") for module in (prompts, memory)]
-    with real.served(tmp_path_factory.mktemp("real"), [QUESTION, DOCUMENT, OTHER, ALLERGY, *ours]) as served:
+    with small_model.served(
+        tmp_path_factory.mktemp("real"), [QUESTION, DOCUMENT, OTHER, ALLERGY, *ours]
+    ) as served:
         yield served
 
 
@@ -81,8 +70,7 @@ def client(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[opena
         "model": {"url": url, "name": "copies"},
         "responses": {"file_min_score": 0.0, "memory": False},
     }
-    wire = beside("memoranda_tests_real_process", "../wire/conftest.py")
-    process = wire.Process(tmp_path_factory.mktemp("asking") / "data", settings)
+    process = Process(tmp_path_factory.mktemp("asking") / "data", settings)
     with openai.OpenAI(base_url=f"{process.url}/v1", api_key="none", max_retries=0, timeout=60) as made:
         yield made
     process.end()

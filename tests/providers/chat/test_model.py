@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +17,7 @@ from memoranda.providers.chat import MODELS, Model, open_model
 from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
-
-_spec = importlib.util.spec_from_file_location(
-    "memoranda_tests_model_server", Path(__file__).parent.parent / "models" / "server.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-server = sys.modules.setdefault(_spec.name, importlib.util.module_from_spec(_spec))
-if not hasattr(server, "serving"):
-    _spec.loader.exec_module(server)
+from support import chat_server
 
 QUESTION = "How long is the warranty of the pump?"
 TEXT = "The pump has a warranty of three years. It is delivered in a box. The box is brown."
@@ -50,7 +40,7 @@ SCRIPT: list[dict[str, Any]] = [
 @pytest.fixture(scope="module", autouse=True)
 def _served() -> Iterator[None]:
     """One server for all scripts, which take turns."""
-    with server.playing([]) as SERVED[:]:
+    with chat_server.playing([]) as SERVED[:]:
         yield
 
 

@@ -1,13 +1,11 @@
 """What every embedder promises. Another one joins by adding its URL to `URLS`."""
 
 import asyncio
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.providers.embeddings import DEFAULT_EMBEDDER, Embedder, Task, open_embedder
+from support.embedding_providers import Provider
 
 ESTIMATING = [
     "gemini:gemini-embedding-001?dimension=256&max_input_tokens=512&base_url={server}/v1beta",
@@ -45,15 +44,7 @@ ODD = [
 @cache
 def server() -> str:
     """The address of a server that answers as the providers do, for as long as the tests run."""
-    spec = importlib.util.spec_from_file_location(
-        "memoranda_tests_providers", Path(__file__).parent.parent / "providers.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    if not hasattr(module, "Provider"):
-        spec.loader.exec_module(module)
-    return str(module.Provider().url)
+    return str(Provider().url)
 
 
 def complete(url: str) -> str:

