@@ -14,6 +14,8 @@ LARGEST_FILE = 600
 """Lines."""
 TOP_LEVEL_FILES = 8
 """Beside `__init__.py`."""
+SHARED_LAYERS = 2
+"""The layers that every package may use, which the picture leaves out."""
 
 
 def layers() -> dict[str, int]:
@@ -21,6 +23,12 @@ def layers() -> dict[str, int]:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
     return {package: int(layer) for layer, packages in rows for package in re.findall(r"`(\w+)`", packages)}
+
+
+def arrows() -> set[tuple[str, str]]:
+    """The imports between packages that the picture in docs/architecture.md draws."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    return set(re.findall(r"^ +(\w+) --> (\w+)$", text, re.MULTILINE))
 
 
 def package_of(module: str) -> str:
@@ -69,6 +77,20 @@ def test_a_package_imports_lower_layers_only() -> None:
         and LAYERS[package_of(other)] >= LAYERS[package_of(name)]
     ]
     assert wrong == []
+
+
+def test_the_picture_shows_the_imports_between_packages() -> None:
+    """Every arrow is an import, every import can be reached over arrows, and no arrow repeats a longer way."""
+    pairs = {(package_of(name), package_of(other)) for name, others in GRAPH.items() for other in others}
+    drawn = {(a, b) for a, b in pairs if a != b and LAYERS[b] > SHARED_LAYERS and b != "__init__"}
+    below: dict[str, set[str]] = {}
+    for package in sorted(LAYERS, key=lambda name: LAYERS[name]):
+        direct = {b for a, b in arrows() if a == package}
+        below[package] = direct.union(*(below[other] for other in direct))
+        repeated = {other for other in direct if any(other in below[between] for between in direct)}
+        assert not repeated, f"{package} --> {repeated} is already reached over another arrow"
+    assert {(a, b) for a, b in arrows() if b != "__init__"} <= drawn
+    assert {(a, b) for a, b in drawn if b not in below[a]} == set()
 
 
 def test_no_cycle_between_modules() -> None:
