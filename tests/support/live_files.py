@@ -14,11 +14,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 Rows = list[tuple[Any, ...]]
+COPIES = 200
+"""Attempts to copy a folder while its files come and go."""
 
 
 def holding(folder: Path, *needles: bytes) -> set[tuple[str, bytes]]:
@@ -34,10 +37,13 @@ def select(database: Path, *statements: str) -> list[Rows]:
 
 
 def copy(folder: Path, target: Path) -> None:
-    """Copy a folder into `target`, which may exist.
+    """Copy a folder, as a kill would leave it, to `target`, which must not exist.
+
+    Files may come and go meanwhile: a copy in which one was deleted before its turn shows a folder that never was, and
+    is made again.
 
     Raises:
-        shutil.Error: a file was deleted during the copy.
+        shutil.Error: no attempt was undisturbed.
     """
     _elsewhere("copy", folder, target)
 
@@ -62,7 +68,15 @@ def _select(database: Path, statements: tuple[str, ...]) -> list[Rows]:
 
 
 def _copy(folder: Path, target: Path) -> None:
-    shutil.copytree(folder, target, dirs_exist_ok=True)
+    for left in reversed(range(COPIES)):
+        try:
+            shutil.copytree(folder, target)
+            return
+        except shutil.Error:
+            if not left:
+                raise
+            shutil.rmtree(target)
+            time.sleep(0.05)
 
 
 CALLS = {"holding": _holding, "select": _select, "copy": _copy}
