@@ -2,7 +2,8 @@
 
     python3 scripts/bootstrap.py          what `./run` needs
     python3 scripts/bootstrap.py --dev    what `./test` needs
-    python3 scripts/bootstrap.py --lock   pins the newest versions anew in requirements/
+    python3 scripts/bootstrap.py --lock   pins in requirements/ what pyproject.toml needs and is not pinned yet
+    python3 scripts/bootstrap.py --lock --upgrade   pins the newest versions of everything
 
 Whatever index pip is configured for, by environment or pip.conf, is the one that is asked.
 """
@@ -40,7 +41,7 @@ def main(arguments: "list[str]") -> None:
         with open(CACHE / "bootstrap.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if "--lock" in arguments:
-                pin()
+                pin("--upgrade" in arguments)
             elif not is_current("--dev" in arguments):
                 install("--dev" in arguments)
     except subprocess.CalledProcessError as failed:
@@ -96,8 +97,11 @@ def usable_venv() -> bool:
     return not moved and python.exists() and subprocess.run([str(python), "-c", check]).returncode == 0
 
 
-def pin() -> None:
-    """Write requirements/*.txt: the newest versions that fit pyproject.toml, each with its hashes."""
+def pin(upgrade: bool) -> None:
+    """Write requirements/*.txt: versions that fit pyproject.toml, each with its hashes.
+
+    A version that is pinned and still fits stays, unless `upgrade` asks for the newest.
+    """
     uv = find_uv()
     project = (ROOT / "pyproject.toml").read_text()
     build = "\n".join(re.findall(r'requires = \["(uv_build[^"]*)"\]', project))
@@ -108,7 +112,7 @@ def pin() -> None:
         ("build.txt", ["-"], f"{build}\nuv\n"),
     ):
         flags = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url"]
-        plain = ["--no-annotate", "--no-header", "--upgrade", "-o", PINS / name]
+        plain = ["--no-annotate", "--no-header", *(["--upgrade"] if upgrade else []), "-o", PINS / name]
         # Without extra indexes: they may hold only some files of a version, and pins must fit everyone.
         env = {**os.environ, **index_settings(os.environ)}
         env.pop("UV_INDEX", None)
