@@ -35,13 +35,16 @@ ROWS = ("sqlite", "postgresql")
 """Where rows are kept, each with the indexes that go with it; `postgresql-local` has the local ones."""
 LOCAL = {"index": {"url": "memory:"}, "words": {"url": "tantivy:"}}
 POSTGRES_IN_GATE = {
-    "contexts": "test_contexts",
-    "document_qa": "test_remembering",
-    "server": "test_walls",
-    "sessions": "test_log",
+    "contexts": ("test_contexts",),
+    "document_qa": ("test_remembering",),
+    "knowledge": ("test_deletion", "test_restart", "test_stores"),
+    "memories": ("test_memories",),
+    "responses": ("test_background", "test_responses"),
+    "server": ("test_walls",),
+    "sessions": ("test_log",),
 }
-"""Folders of tests in which one file runs on PostgreSQL in the gate and the others are slow there: what differs between
-the databases is in `store`, `storage`, `memories` and `knowledge`, whose tests all run on both."""
+"""Folders of tests in which only these files run on PostgreSQL in the gate, and the others in `./test --all`: what
+differs between the databases is in `store` and `storage`, whose tests all run on both."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,8 +63,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def in_place(place: str, path: Path) -> Any:
     """The parameter of a test in a file, marked slow where the gate leaves it out."""
-    one_file = POSTGRES_IN_GATE.get(path.parent.name, path.stem)
-    slow = place == "postgresql-local" or (place == "postgresql" and path.stem != one_file)
+    in_gate = POSTGRES_IN_GATE.get(path.parent.name, (path.stem,))
+    slow = place == "postgresql-local" or (place == "postgresql" and path.stem not in in_gate)
     return pytest.param(place, marks=[pytest.mark.slow] if slow else [])
 
 

@@ -30,10 +30,10 @@ def test_kills_its_worker_once():
 """
 
 
-def run(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
-    """The script over one file of tests, with two workers."""
+def run(folder: Path, source: str, workers: int = 0) -> subprocess.CompletedProcess[str]:
+    """The script over one file of tests; without workers, its first run is one process."""
     (folder / "test_sample.py").write_text(source)
-    command = [sys.executable, str(SCRIPT), "-p", "xdist", "-n", "2", "-q", "test_sample.py"]
+    command = [sys.executable, str(SCRIPT), "-p", "xdist", "-n", str(workers), "-q", "test_sample.py"]
     plain = {
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -42,7 +42,7 @@ def run(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_failure_by_chance_is_named_and_does_not_fail_the_run(tmp_path: Path) -> None:
-    done = run(tmp_path, PASSES + ONCE)
+    done = run(tmp_path, PASSES + ONCE, workers=2)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-2:] == [
         "  flaky test_sample.py::test_fails_once",
@@ -51,7 +51,7 @@ def test_a_failure_by_chance_is_named_and_does_not_fail_the_run(tmp_path: Path) 
 
 
 def test_a_failure_that_repeats_fails_the_run(tmp_path: Path) -> None:
-    done = run(tmp_path, PASSES + ONCE + FAILS)
+    done = run(tmp_path, PASSES + FAILS)
     assert done.returncode == 1
     assert "running them once more" in done.stdout
     assert "flaky" not in done.stdout
@@ -70,7 +70,7 @@ def test_a_failure_that_repeats_fails_the_run(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_chance_is_not_repeated(tmp_path: Path, source: str, status: int) -> None:
-    done = run(tmp_path, source)
+    done = run(tmp_path, source, workers=2)
     assert done.returncode == status, done.stdout
     assert "running them once more" not in done.stdout
 

@@ -107,6 +107,13 @@ def recall(
     return found / (10 * len(queries))
 
 
+LONGEST = (
+    "test_compaction_changes_no_answer",
+    "test_readers_meet_only_whole_writes",
+    "test_recall_among_clustered_vectors",
+)
+
+
 class IndexDoor:
     """The suite. `url` opens the backend; `durable` says that it keeps something in its folder."""
 
@@ -115,6 +122,8 @@ class IndexDoor:
     recall_rows = 20_000
     recall_dim = 64
     rewrites = 25
+    slow_tests: tuple[str, ...] = ()
+    """Tests that run for this backend in `./test --all` only."""
 
     @pytest.fixture
     def opened(self, tmp_path: Path) -> Iterator[Callable[..., Index]]:
@@ -428,6 +437,7 @@ class TestFloatOnDisk(TestFloat):
 
 class TestSqliteVec(IndexDoor):
     url = "sqlitevec:"
+    slow_tests = LONGEST
 
     @pytest.fixture(autouse=True)
     def _installed(self) -> None:
@@ -445,6 +455,7 @@ class TestQdrant(IndexDoor):
     url = "qdrant:"
     recall_rows = 2_500
     rewrites = 6
+    slow_tests = (*LONGEST, "test_a_restart_gives_the_same_answers")
 
     @pytest.fixture(autouse=True)
     def _installed(self) -> None:
@@ -460,6 +471,7 @@ class TestQdrantOnDisk(TestQdrant):
 class TestLanceDb(IndexDoor):
     url = "lancedb:"
     durable = True
+    slow_tests = LONGEST
 
     @pytest.fixture(autouse=True)
     def _installed(self) -> None:
@@ -504,6 +516,8 @@ class TestPgvector(PostgresDoor):
 
 class TestPgvectorInside(PostgresDoor):
     """In the rows' own database; its verbs are transactions of their own where the store does not say `within`."""
+
+    slow_tests = LONGEST
 
     @pytest.fixture
     def opened(self, postgres_url: str) -> Iterator[Callable[..., Index]]:

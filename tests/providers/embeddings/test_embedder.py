@@ -83,6 +83,7 @@ def test_a_text_has_the_same_vector_whatever_shares_its_batch(embedder: Embedder
     assert np.array_equal(np.concatenate([vectors(embedder, [text]) for text in TEXTS]), together)
 
 
+@pytest.mark.parametrize("embedder", ["hash:256", DEFAULT_EMBEDDER], indirect=True)
 def test_another_process_makes_the_same_vectors(embedder: Embedder, request: pytest.FixtureRequest) -> None:
     code = (
         "import asyncio, sys; from memoranda.providers.embeddings import open_embedder\n"
