@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -366,16 +369,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return f"Config(data={self.data!r}, given={sorted(self.origins)})"
 
 
-def own_types() -> dict[str, Any]:
-    """The type of every key of ours, by dotted key. `keys` and `agents` are lists of mappings, see `ServerKey`
-    and `memoranda.responses.profiles`."""
+@cache
+def own_types() -> Mapping[str, Any]:
+    """Return the type of every key of ours, by dotted key. `keys` and `agents` are lists of mappings, see `ServerKey`
+    and `memoranda.responses.profiles`. Resolving the annotations takes 5 ms, so it is done once."""
     types: dict[str, Any] = {}
     for field in msgspec.structs.fields(Config):
         if isinstance(field.default, Section):
             types |= {f"{field.name}.{name}": kind for name, kind in field_types(type(field.default)).items()}
     weights = {f"search.scope_weights.{scope}": Weight for scope in SCOPE_WEIGHTS}
     del types["search.scope_weights"]
-    return {"data": Text, "keys": KeyList, "agents": AgentList} | types | weights
+    return MappingProxyType({"data": Text, "keys": KeyList, "agents": AgentList} | types | weights)
 
 
 def field_types(section: type[msgspec.Struct]) -> dict[str, Any]:
