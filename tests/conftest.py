@@ -49,8 +49,24 @@ differs between the databases is in `store` and `storage`, whose tests all run o
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
+        "markers", "gate(*names): only the variants whose id has one of these names run in the gate"
+    )
+    config.addinivalue_line(
         "markers", f"rows_in(*places): run with rows in these places only, not in all of {ROWS}"
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what a test or its class leaves to `./test --all`."""
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        kept = item.get_closest_marker("gate")
+        variant = item.callspec.id if kept is not None else ""
+        left_out = kept is not None and not any(name in variant for name in kept.args)
+        if left_out or item.originalname in getattr(item.cls, "slow_tests", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

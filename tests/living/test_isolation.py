@@ -174,6 +174,7 @@ def plain(answer: httpx.Response, ids: dict[str, str]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.gate("sqlite", "postgresql-bob")
 def test_what_is_anothers_is_as_what_is_not_there(world: World, who: str) -> None:
     known = things(world)
     unknown, before = unknown_to(known), world.held()

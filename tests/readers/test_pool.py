@@ -111,6 +111,7 @@ def test_a_worker_reads_one_file_after_another(tmp_path: Path) -> None:
         ("deep", 1, "invalid_file", "nested too deeply"),
     ],
 )
+@pytest.mark.gate("crash", "exit 2 3", "raise", "refuse")
 def test_a_file_that_breaks_its_reader_says_so_and_the_next_is_read(
     said: str, reads: int, code: str, words: str, tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_a_write_to_the_request_pipe_ends_no_reader(tmp_path: Path, caplog: pyte
 
 
 @pytest.mark.parametrize("said", ["sleep 60", "spin", "child"])
+@pytest.mark.gate("child")
 def test_a_file_that_takes_too_long_is_given_up_with_everything_it_started(said: str, tmp_path: Path) -> None:
     async def story(readers: Readers, saying: Callable[[str], Path]) -> None:
         await readers.read(saying("fine"), "fine.odd")

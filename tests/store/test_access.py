@@ -475,6 +475,7 @@ def fill(house: BlockingMemoranda, rows: list[dict[str, Any]]) -> tuple[str, Blo
     asked=st.lists(st.tuples(QUESTION, SUBJECT), min_size=1, max_size=8),
 )
 @pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.gate("sqlite", "postgresql-True")
 def test_every_way_of_asking_finds_the_rows_of_the_model(
     house: BlockingMemoranda,
     committed: bool,

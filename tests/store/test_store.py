@@ -218,6 +218,7 @@ USUAL = ("halve",)
         pytest.param("words-", damage, marks=[] if damage in USUAL else pytest.mark.slow) for damage in DAMAGE
     ],
 )
+@pytest.mark.gate("index--flip the last byte", "words--halve")
 def test_a_damaged_cache_is_made_again(
     saved: tuple[Path, dict[str, list[SearchResult]]], tmp_path: Path, side: str, damage: str
 ) -> None:
@@ -638,6 +639,7 @@ def failing(times: int, real: Any, error: BaseException) -> Any:
 @pytest.mark.rows_in("sqlite", "postgresql-local")
 @pytest.mark.parametrize("side", ["index", "words"])
 @pytest.mark.parametrize("verb", ["put", "remove", "flush"])
+@pytest.mark.gate("put-index", "remove-words")
 def test_an_index_that_fails_is_repaired(
     rc: BlockingMemoranda, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch, side: str, verb: str
 ) -> None:

@@ -131,6 +131,7 @@ def test_impossible_sizes_are_refused_by_name(strategy: str) -> None:
     ],
     ids=["letter", "emoji", "newline", "crlf", "stops", "dots", "quotes", "han", "bullets", "marks"],
 )
+@pytest.mark.gate("letter", "emoji", "dots")
 def test_long_runs_of_one_thing_are_split(strategy: str, text: str) -> None:
     """Each takes well under a second; anything quadratic would take minutes."""
     places = split(text, [], [], Chunking(strategy=strategy))

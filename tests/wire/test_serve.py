@@ -34,6 +34,7 @@ def test_a_folder_in_use_says_where_its_server_is(served: Served) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.gate("15")
 def test_a_signal_ends_it_in_order(served: Served, how: int) -> None:
     server = served()
     with Client(server.url) as client:

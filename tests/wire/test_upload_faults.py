@@ -101,6 +101,7 @@ def chunked(*pieces: bytes) -> bytes:
 
 @pytest.mark.parametrize("how", ["close", "half", "reset"])
 @pytest.mark.parametrize("into", ["files", "store", "part"])
+@pytest.mark.gate("files-half", "store-reset", "part-close")
 def test_a_client_that_goes_while_it_sends(server: Any, how: str, into: str) -> None:
     before = in_step(server)
     path = "/v1/files"
@@ -248,6 +249,7 @@ def test_a_body_that_is_no_upload(
         ("con", "con"),
     ],
 )
+@pytest.mark.gate("../../etc", "boot.ini", "sent7")
 def test_a_path_in_a_name(server: Any, sent: str, held: str) -> None:
     """A name is only a name: where the bytes are kept is not its business."""
     around = sorted(server.folder.parent.rglob("*"))

@@ -33,6 +33,7 @@ from memoranda.sessions.records import (
     messages_to_learn_from,
     session_of,
 )
+from memoranda.sessions.values import label_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
@@ -56,7 +57,6 @@ BEFORE = 4
 """Messages said before that are shown for understanding."""
 BEFORE_CHARS = 400
 ANSWER_TOKENS = 4_000
-TALKING = ("user", "assistant")
 FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
 """Seconds until a model that failed is asked again, doubled each time."""
 FIRST = "first"
@@ -195,9 +195,12 @@ class Extraction:
             some.append(row)
         first = min(row.seq for row in some)
         earlier = c.all("messages_before", [session.tenant_id, session.id, first, BEFORE])
-        before = [_line(*row, most=BEFORE_CHARS) for row in reversed(earlier)]
+        before = [
+            _line(label_of(speaker, user, role), content, at)
+            for speaker, user, role, content, at in reversed(earlier)
+        ]
         upto = 0 if single else max(row.seq for row in some)
-        talked = [row for row in some if row.role in TALKING]
+        talked = [row for row in some if row.personal or row.role == "assistant"]
         return Batch(session, sorted(talked, key=lambda row: (row.occurred_at, row.seq)), before, upto)
 
     # --- one batch ---------------------------------------------------------------------------------
@@ -222,7 +225,7 @@ class Extraction:
         return self.core.ledger.paid(model, tenant, PURPOSE)
 
     async def _candidates(self, batch: Batch, model: Model | None) -> tuple[list[Candidate], str]:
-        if not any(row.role == "user" for row in batch.messages):
+        if not any(row.personal for row in batch.messages):
             return [], RULES
         if model is None:
             return await self.core.threads.run(self._by_rules, batch), RULES
@@ -242,8 +245,7 @@ class Extraction:
 
     def _ask(self, batch: Batch) -> Ask:
         lines = [
-            _line(row.speaker, row.user_id, row.role, row.content, row.occurred_at, most=4 * LINE_TOKENS)
-            for row in batch.messages
+            _line(row.label, row.content, row.occurred_at, most=4 * LINE_TOKENS) for row in batch.messages
         ]
         return Ask(
             messages=[
@@ -258,7 +260,7 @@ class Extraction:
     def _by_rules(self, batch: Batch) -> list[Candidate]:
         found = []
         for number, row in enumerate(batch.messages, 1):
-            if row.role == "user":
+            if row.personal:
                 for one in captured(row.content, row.speaker, self.settings.max_per_turn):
                     found.append(_resting_on(one, number))
         return found
@@ -277,7 +279,7 @@ class Extraction:
             if not w.c.run("read_facts", key):
                 raise Moved
         there = messages_by_id(w.c, w.tenant, [row.id for row in batch.messages])
-        same = {row.id for row in batch.messages if row.id in there and there[row.id].content == row.content}
+        same = [row for row in batch.messages if row.id in there and there[row.id].content == row.content]
         resting = [plan for plan in plans if _still_rests(plan.draft, same)]
         return learn(w, resting, self.bounds)
 
@@ -293,17 +295,17 @@ def _resting_on(one: Candidate, number: int) -> Candidate:
     return Candidate(one.text, one.confidence, one.tags, one.valid_from, one.valid_until, (number,))
 
 
-def _still_rests(one: Draft, same: set[str]) -> bool:
-    """Whether a message that a fact rests on is still as it was read; the others are its sources no more."""
-    left = [id_ for id_ in refs_of(one.row) if id_ in same]
-    one.row = one.row._replace(source_refs=compact_json(left))
-    return bool(left)
+def _still_rests(one: Draft, same: Sequence[MessageRow]) -> bool:
+    """Return True if a message of a person that a fact rests on is still as it was read; what is not is no source of it
+    any more."""
+    refs = set(refs_of(one.row))
+    left = [row for row in same if row.id in refs]
+    one.row = one.row._replace(source_refs=compact_json([row.id for row in left]))
+    return any(row.personal for row in left)
 
 
-def _line(
-    speaker: str | None, user: str | None, role: str, content: str, at: int, *, most: int = BEFORE_CHARS
-) -> str:
+def _line(label: str, content: str, at: int, *, most: int = BEFORE_CHARS) -> str:
     """A message as a line: when, who, what."""
     text = " ".join(content.split())
     cut = text if len(text) <= most else f"{text[:most]} ..."
-    return f"{moment(at):%Y-%m-%d %H:%M} {speaker or user or role}: {cut}"
+    return f"{moment(at):%Y-%m-%d %H:%M} {label}: {cut}"

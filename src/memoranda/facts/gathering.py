@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput
-from memoranda.facts.grounding import grounded
+from memoranda.facts.grounding import grounded, related, support
 from memoranda.facts.parsing import Candidate
+from memoranda.facts.statements import confirmed, statements
+from memoranda.facts.tags import content_tags
 from memoranda.sessions.records import MessageRow, SessionRow
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.terms import terms
@@ -16,6 +19,7 @@ from memoranda.types import NewMemory, Subject
 
 SOURCE = "extraction"
 """The `source` of a fact that was taken out of a conversation."""
+MOST_CONFIDENCE, LEAST_SUPPORT = 0.9, 0.6
 EXACT = 4
 """Messages that a fact rests on at most, when it names none itself."""
 
@@ -35,7 +39,7 @@ def drafts_of(
     for one in candidates:
         sources = sources_of(one, messages, before)
         if sources:
-            made = _draft(one, session, sources, by, bounds, now)
+            made = _draft(_weighed(one, sources), session, sources, by, bounds, now)
             if made is not None:
                 found.append(made)
     return found
@@ -44,14 +48,53 @@ def drafts_of(
 def sources_of(
     candidate: Candidate, messages: Sequence[MessageRow], before: Sequence[str] = ()
 ) -> list[MessageRow]:
-    """The messages that a fact rests on: those that it names, if it can have come from them; else those that share
-    most of its words; none, when it can have come from none of them."""
+    """Return the messages that a fact rests on, in their order; empty if no person states it.
+
+    These are the messages that the candidate names, if it can have come from them, else the messages of people that
+    share the most words with it, else any that do. What an assistant or a tool said, and what a person asked, supports
+    a fact only together with a statement of a person: one with words of the fact, or the answer "yes" to a message of
+    an assistant. Without such a statement it is no source.
+    """
     speakers = {row.name for row in messages}
+    people = [row for row in messages if row.personal]
     named = [messages[number - 1] for number in candidate.messages if number <= len(messages)]
-    for held in (named, nearest(candidate.text, messages)):
-        if held and grounded(candidate.text, [row.content for row in held], before, speakers):
-            return held
+    for rows in (named, nearest(candidate.text, people), nearest(candidate.text, messages)):
+        if rows and grounded(candidate.text, [row.content for row in rows], before, speakers):
+            stated = _stated(candidate.text, rows, messages, speakers)
+            if stated:
+                return stated
     return []
+
+
+def _stated(
+    text: str, rows: Sequence[MessageRow], messages: Sequence[MessageRow], speakers: set[str]
+) -> list[MessageRow]:
+    """Return those of the rows in which people state something of a fact, and the messages they confirm or refer to."""
+    kept: set[str] = set()
+    before: MessageRow | None = None
+    for row in messages:
+        if row.personal and row in rows and related(text, statements(row.content), speakers):
+            kept.add(row.id)
+        elif row.personal and before is not None and before in rows and not before.personal:
+            kept |= {before.id, row.id} if confirmed(row.content) else set()
+        before = row
+    if not kept:
+        return []
+    asked = [row.id for row in rows if row.personal]
+    return [row for row in messages if row.id in kept or row.id in asked]
+
+
+def _weighed(candidate: Candidate, sources: Sequence[MessageRow]) -> Candidate:
+    """Return the candidate with the confidence that its sources allow, and with tags.
+
+    The confidence is `min(stated, 0.9) x (0.6 + 0.4 s)`, where s is the share of the fact's content terms that its
+    sources have. Models state 1.0 of nearly everything, so what they state only lowers it.
+    """
+    speakers = {row.name for row in sources}
+    share = support(candidate.text, [row.content for row in sources], speakers)
+    confidence = min(candidate.confidence, MOST_CONFIDENCE) * (LEAST_SUPPORT + (1 - LEAST_SUPPORT) * share)
+    tags = candidate.tags or content_tags(candidate.text, speakers)
+    return replace(candidate, confidence=round(confidence, 3), tags=tags)
 
 
 def nearest(text: str, messages: Sequence[MessageRow]) -> list[MessageRow]:

@@ -42,19 +42,31 @@ _WORD = re.compile(r"[^\W\d_]+")
 def grounded(
     fact: str, said: Sequence[str], before: Sequence[str] = (), speakers: Iterable[str] = ()
 ) -> bool:
-    """Whether `fact` rests on the texts `said`, given the texts `before` them and the names of who spoke."""
+    """Return True if `fact` can rest on the texts `said`, given the texts `before` them and the names of who spoke."""
     speakers = list(speakers)
-    names = {term for name in speakers for term in terms(name)}
-    mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
     numbers = set(_NUMBER.findall(_DATES.sub(" ", fact)))
-    held = {term for text in said for term in terms(text)}
     if numbers and not numbers <= _numbers((*said, *before, *speakers)):
         return False
+    return related(fact, said, speakers, SHARE)
+
+
+def support(fact: str, said: Sequence[str], speakers: Iterable[str]) -> float:
+    """Return the share, in 0..1, of the content terms of `fact` that the texts `said` have; 1 if it has none."""
+    names = {term for name in speakers for term in terms(name)}
+    mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
+    held = {term for text in said for term in terms(text)} | _worded(said)
+    return len(mine & held) / len(mine) if mine else 1.0
+
+
+def related(fact: str, said: Sequence[str], speakers: Iterable[str], share: float = 0.0) -> bool:
+    """Return True if the texts `said` have a content term of `fact`, and at least `share` of all of them."""
+    names = {term for name in speakers for term in terms(name)}
+    mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
+    held = {term for text in said for term in terms(text)} | _worded(said)
     if not mine:  # all its words are names, dates and what every fact has: then those must have been said
-        mine = set(terms(fact)) - names
-        return bool(mine & (held | _worded(said)))
-    shared = mine & (held | _worded(said))
-    return bool(shared) and len(shared) >= SHARE * len(mine)
+        mine, share = set(terms(fact)) - names, 0.0
+    shared = mine & held
+    return bool(shared) and len(shared) >= share * len(mine)
 
 
 def _numbers(texts: Sequence[str]) -> set[str]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memoranda.clock import micros
+from memoranda.facts.tags import told_tags
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
@@ -209,7 +210,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     if not isinstance(listed, Sequence):
         return ()
     said = [tidy(tag).lower() for tag in listed if isinstance(tag, str)]
-    return tuple(dict.fromkeys(tag for tag in said if 0 < len(tag) <= TAG_CHARS))[:MOST_TAGS]
+    return told_tags(tag for tag in said if 0 < len(tag) <= TAG_CHARS)[:MOST_TAGS]
 
 
 def _numbers(value: Any) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """What happens to facts when that of which they were made goes, in the same transaction.
 
-- A fact loses a source that goes; with the last one that is a message it goes itself. A message whose text became
-  another counts as gone, and facts are taken out of it anew.
+- A fact loses a source that goes; with the last one that is a message it goes itself, and one that was extracted with
+  the last that a person said. A message whose text became another counts as gone, and facts are taken out of it anew.
 - A fact that was put together of others goes with the first of them; the rest hold again by themselves.
 - What a fact took the place of holds again when it goes, or until what took its own place.
 """
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
-from memoranda.sessions.records import messages_by_id, session_of
+from memoranda.facts.gathering import SOURCE
+from memoranda.sessions.records import MessageRow, messages_by_id, session_of
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.store.jobs import Jobs
 from memoranda.store.rows import Record, fetch, refs_of
@@ -70,15 +71,21 @@ def lose(w: Writing, ids: Iterable[str]) -> tuple[int, int]:
     gone = set(ids)
     rows = _made_of(w, gone)
     left = {row.seq: [ref for ref in refs_of(row) if ref not in gone] for row in rows}
-    going = [row.seq for row in rows if _ends(row, gone, left[row.seq])]
+    said = messages_by_id(w.c, w.tenant, {ref for refs in left.values() for ref in refs})
+    going = [row.seq for row in rows if _ends(row, gone, left[row.seq], said)]
     staying = set(left) - set(going)
     w.mark(staying, lambda row: row._replace(source_refs=compact_json(left[row.seq])))
     return w.remove(going) if going else (0, 0)
 
 
-def _ends(row: Record, gone: set[str], left: Sequence[str]) -> bool:
-    """Whether a fact cannot stay: a part of it went, or the last message it rests on."""
-    return bool(gone & set(versions.parts_of(row))) or not any(not ref.startswith("resp_") for ref in left)
+def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
+    """Return True if a fact cannot stay: a part of it went, or the last message it rests on, or only what an assistant
+    or a tool said is left of its sources."""
+    if gone & set(versions.parts_of(row)) or all(ref.startswith("resp_") for ref in left):
+        return True
+    messages = [said[ref] for ref in left if ref in said]
+    extracted = row.source == SOURCE and bool(messages)
+    return extracted and not any(message.personal for message in messages)
 
 
 def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) -> int:

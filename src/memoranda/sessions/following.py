@@ -17,6 +17,7 @@ from memoranda.sessions.records import (
     sessions_by_id,
     set_session,
 )
+from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record
 from memoranda.store.rows import speaker as speaker_of
@@ -117,8 +118,8 @@ class Following:
             ended_at=ended,
             message_count=number,
             due_at=cutting.due_at(ended, row.last_seen_at, self.closing.gap),
-            participants=compact_json(list(dict.fromkeys(name for name, _, _ in spoke))),
-            users=compact_json(list(dict.fromkeys(user for _, user, _ in spoke if user is not None))),
+            participants=compact_json(list(dict.fromkeys(name_of(*who) for *who, _ in spoke))),
+            users=compact_json(list(dict.fromkeys(user for _, user, _, _ in spoke if user is not None))),
             status="open" if open_ else "closed",
             failure=None,
             pending=int(pending),

@@ -10,7 +10,7 @@ import msgspec
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.sessions.values import Message, Session
+from memoranda.sessions.values import MACHINES, Message, Session, label_of, name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
 from memoranda.store.ids import nameable
@@ -45,8 +45,18 @@ class MessageRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Who said it, as far as it is known."""
-        return self.speaker or self.user_id or self.role
+        """The name of whoever said it, see `name_of`."""
+        return name_of(self.speaker, self.user_id, self.role)
+
+    @property
+    def label(self) -> str:
+        """The name as a prompt shows it, see `label_of`."""
+        return label_of(self.speaker, self.user_id, self.role)
+
+    @property
+    def personal(self) -> bool:
+        """Whether a person said it, not an assistant or a tool."""
+        return self.role not in MACHINES
 
 
 class SessionRow(NamedTuple):

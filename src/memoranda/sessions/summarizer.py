@@ -151,4 +151,4 @@ def _fitting(lines: Sequence[tuple[str, int]], room: float) -> tuple[int, int]:
 
 def _line(one: MessageRow) -> str:
     text = one.content if one.tokens <= MESSAGE_TOKENS else f"{trimmed(one.content, MESSAGE_TOKENS)} …"
-    return f"[{moment(one.occurred_at):%d %b %H:%M}] {one.name}: {text}"
+    return f"[{moment(one.occurred_at):%d %b %H:%M}] {one.label}: {text}"

@@ -16,6 +16,22 @@ STATUSES: tuple[str, ...] = ("open", "closed", "summarized", "failed")
 Mode = Literal["off", "lazy", "eager"]
 MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 """From the weakest to the strongest."""
+MACHINES = frozenset({"assistant", "developer", "function", "system", "tool"})
+"""Roles of messages that no person wrote, also where a message belongs to a user."""
+
+
+def name_of(speaker: str | None, user_id: str | None, role: str) -> str:
+    """Return the name of whoever said a message: its speaker, or the user if a person wrote it, or its role.
+
+    The `user_id` of an assistant's message says in whose conversation it was said, not who said it.
+    """
+    return speaker or (None if role in MACHINES else user_id) or role
+
+
+def label_of(speaker: str | None, user_id: str | None, role: str) -> str:
+    """Return the name as a prompt shows it: of a named assistant or tool with its role, `Robo (assistant)`."""
+    name = name_of(speaker, user_id, role)
+    return f"{name} ({role})" if role in MACHINES and name != role else name
 
 
 class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -43,8 +43,8 @@ WHERE g.tenant_id = ? AND g.session_id = ? AND g.indexed = 1
 SELECT count(*), min(occurred_at), max(occurred_at) FROM messages WHERE tenant_id = ? AND session_id = ?
 
 -- name: speakers_of
-SELECT coalesce(speaker, user_id, role), user_id, min(seq) FROM messages WHERE tenant_id = ? AND session_id = ?
-GROUP BY coalesce(speaker, user_id, role), user_id ORDER BY min(seq)
+SELECT speaker, user_id, role, min(seq) FROM messages WHERE tenant_id = ? AND session_id = ?
+GROUP BY speaker, user_id, role ORDER BY min(seq)
 
 -- name: get_session
 SELECT s.* FROM sessions s WHERE s.tenant_id = ? AND s.id = ?

@@ -1,0 +1,52 @@
+"""What a person states, among what the person asks, in one message. English and German rules; no I/O."""
+
+from __future__ import annotations
+
+import re
+
+from memoranda.text.sentences import spans
+
+_ASKED = re.compile(r"[?？؟][\"'”’»)\s]*$")
+_AFTER_QUESTION = re.compile(r"(?<=[?？؟])\s+")
+"""Where a question ends that is followed by a lower-case letter, as in chats."""
+_INTERROGATIVE = re.compile(
+    r"^(?:(?:and|but|so|or|also|ok|okay|und|oder|aber)\s+)?(?:who|whom|whose|what|when|where|why|how|which|"
+    r"do(?!\s+not\b)|does|did|can|could|is|isn['’]t|are|aren['’]t|will|would|should|"
+    r"wer|wen|wem|wie|wo|was|wann|warum|welche\w*|ist|sind|kann|soll)\b",
+    re.IGNORECASE,
+)
+_OWN = re.compile(
+    r"^(?:(?:and|but|so|since|as|because|given that|now that|also|und|aber|da|weil)\s+)?"
+    r"(?:i|i['’]\w+|we|we['’]\w+|my|our|ich|wir|mein\w*|unser\w*)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:]\s+|\s+[–—-]+\s+")
+_CONFIRMS = re.compile(
+    r"^\W*(?:yes|yeah|yep|yup|right|correct|exactly|true|indeed|sure|absolutely|definitely|of course|i do|i am|we do|"
+    r"we are|that['’]?s (?:right|correct|true)|you['’]?re right|ja|genau|richtig|stimmt|korrekt)\b"
+    r"(?!\W*(?:but|aber)\b)",
+    re.IGNORECASE,
+)
+
+
+def statements(text: str) -> list[str]:
+    """Return the sentences of a message that state something, in order.
+
+    A question is none. Of a question that follows a statement of one's own in the same sentence, the statement is kept:
+    "I live in Munich, is there a good baker?" states "I live in Munich".
+    """
+    found: list[str] = []
+    parts = [part for start, stop in spans(text) for part in _AFTER_QUESTION.split(text[start:stop])]
+    for sentence in parts:
+        if not _ASKED.search(sentence):
+            if not _INTERROGATIVE.match(sentence) or sentence.rstrip().endswith((".", "!")):
+                found.append(sentence)
+            continue
+        clauses = _CLAUSE.split(sentence)
+        found += [clause for clause in clauses[:-1] if _OWN.match(clause)]
+    return found
+
+
+def confirmed(text: str) -> bool:
+    """Return True if a message says yes to the message before it."""
+    return bool(_CONFIRMS.match(text)) and not _ASKED.search(text)

@@ -1,0 +1,175 @@
+"""Whose words a fact, a summary and a list of participants are based on: an assistant's words are never a user's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.facts.statements import confirmed, statements
+from memoranda.facts.tags import content_tags, told_tags
+from memoranda.types import Subject
+
+pytestmark = pytest.mark.rows_in("sqlite")
+MUNICH = {"fact": "Tim lives in Munich", "confidence": 1.0, "tags": ["preferences", "plans"]}
+
+
+@pytest.fixture(scope="module")
+def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
+    """A product whose scripted model extracts facts after each turn."""
+    script = tmp_path_factory.mktemp("script") / "script.json"
+    script.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
+    settings = {
+        "embedder": {"url": "hash:256"},
+        "model": {"url": f"scripted:{script}", "retries": 0},
+        "facts": {"extraction": "eager", "judge": False},
+    }
+    with lasting_home.empty(**settings) as opened:
+        yield opened
+
+
+def told(talk: Any, *said: tuple[str, str], **place: Any) -> list[str]:
+    """Observe messages, as (role, text), with the key of the user Tim; return their ids."""
+    sessions = talk.rc.sessions_as(Subject(tenant_id=talk.tenant, user_id="tim", role="member"))
+    messages = [{"role": role, "content": text} for role, text in said]
+    kept = sessions.observe(messages, **({"session_id": f"tims {talk.tenant}"} | place))
+    talk.settle()
+    return [one.message.id for one in kept]
+
+
+ASSISTANT, USER, TOOL = "assistant", "user", "tool"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [(USER, "Where do I live?"), (ASSISTANT, "You live in Munich.")],
+        [(USER, "Do I live in Munich?"), (ASSISTANT, "You live in Munich, as far as I know.")],
+        [(USER, "Where do I live?"), (ASSISTANT, "In Munich."), (USER, "No, that is wrong.")],
+        [(USER, "Look my city up."), (TOOL, '{"city": "Munich"}'), (ASSISTANT, "You live in Munich.")],
+        [(USER, "I was asked where the game is"), (ASSISTANT, "In Munich, where you live.")],
+    ],
+)
+@pytest.mark.parametrize("named", [[], [1, 2], [2]])
+def test_what_only_an_assistant_says_is_no_fact(talk: Any, said: Any, named: list[int]) -> None:
+    asked = talk.script(json.dumps([MUNICH | {"messages": named}]))
+    told(talk, *said)
+    assert asked
+    assert talk.live() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "sources"),
+    [
+        ([(USER, "I live in Munich."), (ASSISTANT, "Munich is a fine city to live in.")], [0]),
+        ([(ASSISTANT, "So you live in Munich, right?"), (USER, "Yes, since May.")], [0, 1]),
+        ([(ASSISTANT, "You live in Munich."), (USER, "I live in Munich, what is the weather?")], [1]),
+        ([(USER, "My flat is in Munich"), (ASSISTANT, "Noted.")], [0]),
+    ],
+)
+@pytest.mark.parametrize("named", [[], [1], [1, 2], [2]])
+def test_what_a_user_states_or_confirms_is_a_fact(
+    talk: Any, said: Any, sources: list[int], named: list[int]
+) -> None:
+    talk.script(json.dumps([MUNICH | {"messages": named}]))
+    ids = told(talk, *said)
+    assert talk.live() == [MUNICH["fact"]]
+    assert talk.known(MUNICH["fact"]).source_refs == [ids[at] for at in sources]
+
+
+def test_the_model_reads_who_says_what(talk: Any) -> None:
+    asked = talk.script("[]")
+    named = {"role": "assistant", "speaker": "Robo", "content": "I can book it."}
+    sessions = talk.rc.sessions_as(Subject(tenant_id=talk.tenant, user_id="tim", role="member"))
+    said = [{"content": "Find me a hotel."}, {"role": "assistant", "content": "I prefer five stars."}, named]
+    sessions.observe(said, session_id="hotels")
+    talk.settle()
+    lines = asked[0].messages[1]["content"].splitlines()[1:]
+    assert [line.split(" ", 3)[3] for line in lines] == [
+        "tim: Find me a hotel.",
+        "assistant: I prefer five stars.",
+        "Robo (assistant): I can book it.",
+    ]
+
+
+def test_a_fact_goes_with_the_last_statement_of_a_person(talk: Any) -> None:
+    talk.script(json.dumps([MUNICH | {"messages": [1, 2]}]))
+    session = f"tims {talk.tenant}"
+    asked, answered = told(talk, (ASSISTANT, "So you live in Munich?"), (USER, "Exactly."))
+    assert talk.known(MUNICH["fact"]).source_refs == [asked, answered]
+    talk.rc.sessions_as(talk.admin).delete_message(session, answered)
+    assert talk.count() == 0
+
+
+def test_confidence_and_tags_are_not_what_the_prompt_says(talk: Any) -> None:
+    talk.script(json.dumps([MUNICH]))
+    told(talk, (USER, "I live in Munich."))
+    fact = talk.known(MUNICH["fact"])
+    assert fact.confidence == 0.9
+    assert fact.tags == ["munich"]
+    assert told_tags(["preferences", "Decisions and plans", "green tea"]) == ("green tea",)
+    assert content_tags("Mara prefers green tea over coffee", ["Mara"]) == ("green", "tea", "coffee")
+
+
+def test_summaries_and_participants_name_the_assistant(rc: BlockingMemoranda) -> None:
+    sessions = rc.sessions_as(Subject(user_id="tim", role="member"))
+    said = [
+        (USER, "Which hotel do you like?"),
+        (ASSISTANT, "I prefer five stars."),
+        (USER, "I like small ones with a garden."),
+        (ASSISTANT, "There is one by the lake with eleven rooms."),
+    ]
+    sessions.observe([{"role": role, "content": text} for role, text in said], session_id="hotels")
+    assert sessions.get("hotels").participants == ["tim", "assistant"]
+    summary = str(sessions.summarize("hotels").summary)
+    assert "assistant: I prefer five stars" in summary
+    assert "tim: I prefer" not in summary
+    (first,) = sessions.messages("hotels", limit=1, order="asc").data
+    sessions.delete_message("hotels", first.id)
+    assert sessions.get("hotels").participants == ["assistant", "tim"]
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("I live in Munich. Is it far?", ["I live in Munich."]),
+        ("I live in Munich, is there a good baker?", ["I live in Munich"]),
+        ("Do I live in Munich, or in Berlin?", []),
+        ("Since I'm vegan, what can I eat there?", ["Since I'm vegan"]),
+        ("what is my name", []),
+        ("Will is my brother.", ["Will is my brother."]),
+        ("am allergic to nuts", ["am allergic to nuts"]),
+        ("Wo wohne ich?", []),
+        ("", []),
+    ],
+)
+def test_statements(text: str, stated: list[str]) -> None:
+    assert statements(text) == stated
+
+
+@given(st.lists(st.sampled_from(["I like tea.", "Is it late?", "we moved", "why", "ok?", "…", "Ja, genau."])))
+def test_statements_are_parts_of_the_text_without_question_marks(parts: list[str]) -> None:
+    text = " ".join(parts)
+    for one in statements(text):
+        assert one in text
+        assert "?" not in one
+
+
+@pytest.mark.parametrize(
+    ("text", "yes"),
+    [
+        ("Yes, since May.", True),
+        ("Exactly", True),
+        ("ja genau", True),
+        ("Yes?", False),
+        ("No.", False),
+        ("Yesterday", False),
+    ],
+)
+def test_confirmations(text: str, yes: bool) -> None:
+    assert confirmed(text) is yes
