@@ -12,7 +12,6 @@ from typing import Any
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, Core
 from memoranda.store.jobs import Postponed, Run
-from memoranda.store.rows import Record, fetch
 
 log = logging.getLogger("memoranda.maintenance")
 REPAIR_JOB = "store.repair"
@@ -96,9 +95,10 @@ class Upkeep:
 
     async def _look_again(self, run: Run) -> None:
         """What was owed between a job's last look and its end asked for nothing: the job was still under way."""
+        store = self.core.store
         while self._open:
             await asyncio.sleep(SOON)
-            if not await self.core.threads.run(self._owed_rows, run.tenant, 1):
+            if not await self.core.threads.run(store.pending_rows, run.tenant, store.space, 1):
                 return
             payload = {"reuse": True, "rows_per_second": None, "total": None}
             if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="owed") != run.id:
@@ -136,7 +136,7 @@ class Upkeep:
         step = max(1, min(STEP, int(rate))) if rate else STEP
         store = self.core.store
         done = run.done
-        while rows := await self.core.threads.run(self._owed_rows, run.tenant, step):
+        while rows := await self.core.threads.run(store.pending_rows, run.tenant, store.space, step):
             began = self.loop.time()
             try:
                 await self.core.ingest.embed_owed(
@@ -150,12 +150,6 @@ class Upkeep:
                 await asyncio.sleep(max(0.0, len(rows) / rate - (self.loop.time() - began)))
         self._keep(self._look_again(run))
         return {"embedded": done, "model": store.model}
-
-    def _owed_rows(self, tenant: str, step: int) -> list[Record]:
-        store = self.core.store
-        seqs = store.db.read(lambda c: c.all("owed_embeddings", [tenant, store.space, 0, step]), tenant)
-        held = store.db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant)
-        return list(held.values())
 
     async def repair(self, run: Run) -> dict[str, Any]:
         """Replays the rows that an index did not take, as soon as it takes them, however long that is."""

@@ -19,7 +19,6 @@ from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import MOVE_JOB, REMODEL_JOB, Core
 from memoranda.store.index_sync import Mirror
 from memoranda.store.jobs import Postponed, Run
-from memoranda.store.rows import Record, fetch
 
 log = logging.getLogger("memoranda.migration")
 STEP = 64
@@ -71,7 +70,7 @@ class Moves:
         owed = await self.core.threads.run(store.owed_in, space)
         total = done + sum(owed.values())
         for tenant in owed:
-            while rows := await self.core.threads.run(self._owed_rows, tenant, space):
+            while rows := await self.core.threads.run(store.pending_rows, tenant, space, STEP):
                 began = loop.time()
                 try:
                     await self.core.ingest.embed_owed(rows, tenant, reuse=True, embedder=embedder)
@@ -82,11 +81,6 @@ class Moves:
                 if rate:
                     await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
         return done
-
-    def _owed_rows(self, tenant: str, space: int) -> list[Record]:
-        db = self.core.store.db
-        seqs = db.read(lambda c: c.all("owed_embeddings", [tenant, space, 0, STEP]), tenant)
-        return list(db.read(lambda c: fetch(c, tenant, [seq for seq, _ in seqs]), tenant).values())
 
     async def _fill_and_switch(self, run: Run, mirror: Mirror, embedder: Embedder | None) -> int:
         """Fills the new index and lets it answer, with `embedder` if that is to be another; the vectors it has.

@@ -14,10 +14,10 @@ import typer
 
 from memoranda.errors import InvalidInput
 from memoranda.evals import ablate as ablation
-from memoranda.evals import assistant, beir, fit, locomo, report, synthetic
+from memoranda.evals import assistant, beir, fit, freshness, locomo, report, synthetic
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.run import Asking, Progress, Run, Written, ask, written
-from memoranda.evals.terminal import show, shown_progress
+from memoranda.evals.terminal import show, show_freshness, shown_progress
 from memoranda.store.retrieval.rerank_weights import RERANKS, Weights
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -206,6 +206,23 @@ def beir_command(
     """Documents: a folder in the form of the BEIR benchmark."""
     asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
     _evaluate(beir.read(folder, split), _ways(asking, ablate), embedder, limit, data, dump, json)
+
+
+@app.command("freshness")
+def freshness_command(
+    file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
+    embedder: EmbedderOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Recall right after a write, while its embeddings are pending, against recall once they are stored."""
+    dataset = _limited(locomo.read(file), limit)
+    with shown_progress() as progress:
+        found = asyncio.run(freshness.measure(dataset, embedder=embedder, progress=progress))
+    if json:
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        show_freshness(found)
 
 
 @app.command("fit")

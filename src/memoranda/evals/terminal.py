@@ -12,6 +12,7 @@ from rich.table import Table
 
 from memoranda.evals import report
 from memoranda.evals.dataset import Dataset
+from memoranda.evals.freshness import Freshness
 from memoranda.evals.run import Progress, Run, Written
 
 PLAIN_WIDTH = 200
@@ -31,6 +32,27 @@ def shown_progress() -> Iterator[Progress]:
             bars.update(tasks[what], completed=done)
 
         yield advance
+
+
+def show_freshness(found: Freshness) -> None:
+    """Print recall in each state, and what share of the settled value it is."""
+    table = Table(title=f"{found.dataset}, {found.model}", title_justify="left")
+    for column in ("state", "questions", "recall@10", "settled", "share", "degraded"):
+        table.add_column(column, justify="left" if column == "state" else "right")
+    for name, questions, now, then, degraded in (
+        ("right after a write", found.questions, found.fresh, found.settled, found.fresh_degraded),
+        (
+            "during an import",
+            found.import_questions,
+            found.importing,
+            found.imported,
+            found.importing_degraded,
+        ),
+    ):
+        share = now / then if then else 1.0
+        table.add_row(name, str(questions), f"{now:.3f}", f"{then:.3f}", f"{share:.3f}", f"{degraded:.2f}")
+    console = Console()
+    console.print(table)
 
 
 def show(dataset: Dataset, held: Written, runs: Sequence[Run]) -> None:

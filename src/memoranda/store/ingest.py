@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from memoranda.concurrency.threads import Threads
 from memoranda.errors import EmbedderUnavailable, SpendingLimit
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.changes import Outcome, Settled, text_key
+from memoranda.store.retrieval.pending import Vectors
 from memoranda.store.rows import Record, header, searched_text
 from memoranda.store.store import Along, Store
 from memoranda.store.usage import Cost, Ledger
@@ -205,21 +207,57 @@ class Ingest:
             EmbedderUnavailable: the model still does not answer; nothing changed.
             SpendingLimit: the tenant has spent its day; nothing changed.
         """
-        drafts = [Draft(row, named=True) for row in rows]
-        if not drafts:
-            return 0
         embedder = embedder or self.embedder
-        await self._vectors(tenant, drafts, EMBED, reuse=reuse, embedder=embedder)
+        drafts = await self._embedded(tenant, rows, EMBED, reuse=reuse, embedder=embedder)
         self.ledger.note(tenant, EMBED, Cost(operations=len(drafts)))
-        made = [
-            Settled(
-                one.row.seq,
-                text_key(one.row),
-                [(p.start, p.stop, p.text_hash, p.vector) for p in one.parts if p.vector is not None],
-            )
-            for one in drafts
-        ]
-        return await self.threads.result(self.store.settle(tenant, made, embedder.model))
+        return (
+            await self.threads.result(self.store.settle(tenant, _settled(drafts), embedder.model))
+            if drafts
+            else 0
+        )
+
+    async def embed_first(self, tenant: str, rows: Sequence[Record], purpose: str) -> Vectors:
+        """Return the vectors of rows that are not embedded yet, by seq, each (windows, dim); none if the model does not
+        answer or the tenant has spent its day. They are stored, too, without waiting for it."""
+        try:
+            drafts = await self._embedded(tenant, rows, purpose, reuse=True, embedder=self.embedder)
+        except (EmbedderUnavailable, SpendingLimit):
+            return {}
+        self._store_later(tenant, drafts)
+        made = {one.row.seq: [part.vector for part in one.parts if part.vector is not None] for one in drafts}
+        return {seq: np.stack(vectors) for seq, vectors in made.items() if vectors}
+
+    def _store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        self.store.settle(tenant, _settled(drafts), self.embedder.model).add_done_callback(_report)
+
+    async def _embedded(
+        self, tenant: str, rows: Sequence[Record], purpose: str, *, reuse: bool, embedder: Embedder
+    ) -> list[Draft]:
+        drafts = [Draft(row, named=True) for row in rows]
+        if drafts:
+            await self._vectors(tenant, drafts, purpose, reuse=reuse, embedder=embedder)
+        return drafts
+
+
+def _settled(drafts: Sequence[Draft]) -> list[Settled]:
+    return [
+        Settled(
+            one.row.seq,
+            text_key(one.row),
+            [
+                (part.start, part.stop, part.text_hash, part.vector)
+                for part in one.parts
+                if part.vector is not None
+            ],
+        )
+        for one in drafts
+    ]
+
+
+def _report(stored: Future[int]) -> None:
+    """Log that vectors could not be stored: the rows stay pending, and their job makes the vectors again."""
+    if (error := stored.exception()) is not None:
+        log.warning("vectors made for a search are not stored: %s", error)
 
 
 @contextmanager

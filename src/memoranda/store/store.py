@@ -102,6 +102,15 @@ class Store:
 
         self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
 
+    def pending_rows(self, tenant: str, space: int, limit: int) -> list[Record]:
+        """Return at most `limit` rows that wait for a vector of a space, oldest first."""
+
+        def read(c: Connection) -> list[Record]:
+            seqs = [seq for seq, _ in c.all("owed_embeddings", [tenant, space, 0, limit])]
+            return list(fetch(c, tenant, seqs).values())
+
+        return self.db.read(read, tenant)
+
     def owed_in(self, space: int) -> dict[str, int]:
         """How many rows wait for vectors of a space, by tenant."""
         return dict(self.db.read(lambda c: c.all("count_owed", [space])))

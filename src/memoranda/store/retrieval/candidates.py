@@ -11,6 +11,7 @@ from memoranda.filters import Filter
 from memoranda.indexes.keyword.base import WordMatches
 from memoranda.indexes.vector.base import Matches
 from memoranda.store.index_sync import Live
+from memoranda.store.retrieval.pending import estimated
 
 Side = tuple[NDArray[np.int64], NDArray[np.float64]]
 NONE: Side = (np.empty(0, np.int64), np.empty(0, np.float64))
@@ -41,6 +42,8 @@ class Candidates:
     degraded: set[str] = field(default_factory=set)
     cut: bool = False
     """Words found more than was looked at."""
+    estimated: set[int] = field(default_factory=set)
+    """The memories whose cosine is an estimate: they have no vector yet."""
 
     def add_dense(self, found: Matches, target: Target | None) -> None:
         """Takes in what the vector index found in one scope."""
@@ -48,6 +51,24 @@ class Candidates:
         late = np.nonzero(found.parts)[0]
         self.parts.update(zip(found.seqs[late].tolist(), found.parts[late].tolist(), strict=True))
         self._note(found.seqs, target)
+
+    def add_fresh(self, seqs: NDArray[np.int64], cosines: NDArray[np.float64], target: Target) -> None:
+        """Take in rows of one scope whose vectors are in no index yet."""
+        self.dense = _merged(self.dense, (seqs, cosines))
+        self._note(seqs, target)
+
+    def estimate(self) -> None:
+        """Give the memories that have no vector the cosine that their keyword score lets expect."""
+        missing = self.only_words()
+        if not len(missing):
+            return
+        both, of_words, of_dense = np.intersect1d(self.words[0], self.dense[0], return_indices=True)
+        if len(both):
+            bm25 = dict(zip(self.words[0].tolist(), self.words[1].tolist(), strict=True))
+            scores = np.array([bm25[seq] for seq in missing.tolist()])
+            made = estimated(self.words[1][of_words], self.dense[1][of_dense], scores)
+            self.dense = _merged(self.dense, (missing, made))
+            self.estimated |= set(missing.tolist())
 
     def add_words(self, found: WordMatches, target: Target, depth: int) -> None:
         """Takes in what words found in one scope, looking `depth` deep."""

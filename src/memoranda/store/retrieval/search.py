@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,8 +15,10 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
 from memoranda.filters import Compare, all_of, check_unicode, matches
 from memoranda.providers.embeddings.base import Calibration
+from memoranda.storage.sql.base import Connection
 from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 from memoranda.store.index_sync import Live
+from memoranda.store.retrieval import pending
 from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.retrieval.fusion import Ranking, fuse, rank_of
 from memoranda.store.retrieval.reranking import How, Stage, rescored
@@ -78,12 +81,17 @@ class Recall:
         self.settings = settings
 
     def search(
-        self, subject: Subject, query: Query, vector: NDArray[np.float32] | None, model: str = ""
+        self,
+        subject: Subject,
+        query: Query,
+        vector: NDArray[np.float32] | None,
+        model: str = "",
+        fresh: pending.Fresh | None = None,
     ) -> SearchResult:
         """The best memories for `query` that `subject` may see.
 
         `vector` (dim,) is the query as `model` embedded it ("": as the caller did); None when it could not be made,
-        or is not wanted.
+        or is not wanted. `fresh` has the vectors that were made of the rows of `unembedded`; None: none were wanted.
 
         Raises:
             ModelChanged: another model has taken over since; embed the query again.
@@ -94,7 +102,8 @@ class Recall:
         check(query)
         targets = self._targets(subject, query)
         threshold = query.threshold if query.threshold is not None else self.settings.threshold
-        found = self.find(subject.tenant_id, query, vector, targets, threshold, model, self._second(query))
+        second = self._second(query)
+        found = self.find(subject.tenant_id, query, vector, targets, threshold, model, second, fresh)
         terms = query_terms(query.query)
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         return SearchResult(
@@ -113,6 +122,7 @@ class Recall:
         threshold: float | None,
         model: str = "",
         second: How | None = None,
+        fresh: pending.Fresh | None = None,
     ) -> Found:
         """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
         Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
@@ -122,7 +132,7 @@ class Recall:
         live = self.store.derived.live
         if vector is not None and model not in ("", live.model):
             raise ModelChanged(f"{live.model} has taken over from {model}")
-        candidates = self._gather(tenant, query, vector, targets, live)
+        candidates = self._gather(tenant, query, vector, targets, live, fresh)
         weights = self._weights(query)
         ranked = fuse(
             candidates.dense,
@@ -143,6 +153,33 @@ class Recall:
         found = Found(tenant, ranked, candidates, weights, stage)
         self._take_rows(query.limit, found, targets)
         return found
+
+    def unembedded(self, subject: Subject, query: Query) -> list[Record]:
+        """Return the rows without a stored vector that matter most to `query`, at most `pending.AT_ONCE`: those that
+        keywords find, best first, then the newest in scope."""
+        tenant, db, space = subject.tenant_id, self.store.db, self.store.space
+        if not db.read(lambda c: pending.exist(c, tenant, space), tenant):
+            return []
+        targets = self._targets(subject, query)
+        found: list[int] = []
+        if query.mode != "dense":
+            for target in targets:
+                with suppress(IndexUnavailable):
+                    hits = self.store.words.search(tenant, query.query, self._depth(query), target.where)
+                    found += hits.seqs.tolist()
+
+        def read(c: Connection) -> list[Record]:
+            seqs = dict.fromkeys(pending.among(c, tenant, space, dict.fromkeys(found)))
+            for target in targets:
+                if len(seqs) < pending.AT_ONCE:
+                    seqs |= dict.fromkeys(pending.newest(c, tenant, space, target.where, pending.AT_ONCE))
+            return pending.rows_of(c, tenant, list(seqs)[: pending.AT_ONCE])
+
+        return db.read(read, tenant)
+
+    def may_be_pending(self, tenant: str) -> bool:
+        """Return False if no row of the tenant waits for a vector, as far as this process must know."""
+        return self.store.db.shared or self.store.owed.get(tenant, 0) > 0
 
     def _second(self, query: Query) -> How:
         """The second stage as the query wants it."""
@@ -182,17 +219,55 @@ class Recall:
         vector: NDArray[np.float32] | None,
         targets: Sequence[Target],
         live: Live,
+        fresh: pending.Fresh | None,
     ) -> Candidates:
         found = Candidates(live, as_of_rev=self.store.derived.applied)
-        depth = max(self.settings.candidates, 4 * query.limit)
+        depth = self._depth(query)
         found.degraded.update(self.store.behind)
         answered = query.mode != "words" and self._dense_side(tenant, query, vector, targets, depth, found)
         answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, found)
         if not answered:  # an empty answer would say that there is nothing
             raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
+        if vector is not None and query.mode != "words":
+            self._add_pending(tenant, vector, targets, fresh, found)
         if vector is not None and query.mode == "hybrid":
             self._complete(tenant, vector, found)
         return found
+
+    def _depth(self, query: Query) -> int:
+        return max(self.settings.candidates, 4 * query.limit)
+
+    def _add_pending(
+        self,
+        tenant: str,
+        vector: NDArray[np.float32],
+        targets: Sequence[Target],
+        fresh: pending.Fresh | None,
+        found: Candidates,
+    ) -> None:
+        """Add the rows whose vectors were made for this search; report `embedding` if others in scope have none."""
+        made = {} if fresh is None else fresh.vectors
+        complete = fresh.complete if fresh is not None else not self.may_be_pending(tenant)
+        if complete and not made:
+            return
+        space, most = self.store.space, len(made) + 1
+
+        def read(c: Connection) -> tuple[dict[int, Record], set[int]]:
+            others = set[int]()
+            for target in [] if complete else targets:
+                others |= set(pending.newest(c, tenant, space, target.where, most)) - made.keys()
+            return fetch(c, tenant, list(made)), others
+
+        rows, others = self.store.db.read(read, tenant)
+        if others:
+            found.degraded.add("embedding")
+        seqs, cosines = pending.cosines(vector, {seq: made[seq] for seq in rows})
+        for target in targets:
+            passing = np.array(
+                [matches(target.where, attributes(rows[seq])) for seq in seqs.tolist()], np.bool_
+            )
+            if passing.any():
+                found.add_fresh(seqs[passing], cosines[passing], target)
 
     def _dense_side(
         self,
@@ -209,7 +284,7 @@ class Recall:
                 raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
             found.degraded.add("embedding")
             return False
-        if self.store.owed.get(tenant, 0) > 0 or self.store.next_space is not None:
+        if self.store.next_space is not None:
             found.degraded.add("embedding")
         for target in targets:
             try:
@@ -248,6 +323,7 @@ class Recall:
             found.degraded.add("index")
             return
         found.add_dense(near, None)
+        found.estimate()
 
     def _floor(self, threshold: float | None, query: Query, found: Candidates) -> float | None:
         """The cosine that a threshold asks for; None when there is no floor, or no dense side to judge by."""
@@ -274,8 +350,10 @@ class Recall:
                 found.places.append(i)
 
     def similarity(self, found: Found, at: int) -> float | None:
-        """The calibrated similarity of a row that was found; None when its cosine is not known."""
+        """The calibrated similarity of a row that was found; None when its cosine is not known, or only estimated."""
         cosine = float(found.ranked.cosines[found.places[at]])
+        if found.rows[at].seq in found.candidates.estimated:
+            return None
         return round(self.calibration.similarity(cosine), 6) if cosine == cosine else None
 
     def explain(self, found: Found, at: int) -> Explanation:

@@ -1,0 +1,175 @@
+"""Recall right after a write, while its embeddings are pending, against recall once they are stored."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.errors import InvalidInput
+from memoranda.evals import metrics
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.run import Progress
+from memoranda.sessions.values import NewMessage
+from memoranda.store.ingest import Ingest
+from memoranda.store.validation import Draft
+from memoranda.types import NewMemory, Subject
+
+K = 10
+STEP = 40
+"""Messages that are observed at once, as a client sends a stretch of a conversation."""
+ROWS = 64
+
+
+class Freshness(msgspec.Struct, kw_only=True):
+    """Recall@10 in three states of the same rows, averaged over questions.
+
+    `fresh`: the messages that answer were just written, all others are embedded; `settled`: the same question once they
+    are embedded, too. `importing`: half of the conversations' messages wait, among them those that answer;
+    `imported`: the same questions at the end. `degraded`: the share of the answers that said `embedding`.
+    """
+
+    dataset: str
+    model: str
+    questions: int
+    fresh: float
+    settled: float
+    fresh_degraded: float
+    import_questions: int
+    importing: float
+    imported: float
+    importing_degraded: float
+
+
+class _Pending(Ingest):
+    """Stores no vector that a search makes: otherwise a few questions would end the state that is measured."""
+
+    def _store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        pass
+
+
+class _Kept:
+    """A product whose pending embeddings are made only when they are asked for."""
+
+    def __init__(self, product: Memoranda) -> None:
+        self.product = product
+        core = product.core
+        core.ingest = _Pending(core.store, core.embedder, core.threads, core.ingest.bounds, core.ledger)
+        self.keys: dict[str, str] = {}
+
+    async def observe(self, messages: Mapping[str, NewMemory]) -> None:
+        """Write messages, a stretch of one session at a time."""
+        for session in dict.fromkeys(one.session_id for one in messages.values()):
+            some = [(key, one) for key, one in messages.items() if one.session_id == session]
+            said = [_message(one) for _, one in some]
+            kept = await self.product.sessions.observe(said, session_id=session)
+            self.keys |= {one.message.id: key for one, (key, _) in zip(kept, some, strict=True)}
+
+    async def settle(self) -> None:
+        """Embed everything that is pending."""
+        core, tenant = self.product.core, Subject().tenant_id
+        while rows := await core.threads.run(core.store.pending_rows, tenant, core.store.space, ROWS):
+            await core.ingest.embed_owed(rows, tenant, reuse=True)
+
+    async def ask(self, questions: Sequence[Question]) -> tuple[list[float], list[bool]]:
+        """Recall@10 of each question, and whether its answer was degraded by a missing embedding."""
+        recalls, degraded = [], []
+        for question in questions:
+            found = await self.product.memories.search(
+                question.text, scopes=question.scopes, limit=K, threshold=0.0
+            )
+            ranked = [self.keys[hit.memory.id] for hit in found.results]
+            recalls.append(metrics.recall(ranked, question.grades, K))
+            degraded.append("embedding" in found.degraded)
+        return recalls, degraded
+
+
+async def measure(dataset: Dataset, *, embedder: str | None, progress: Progress) -> Freshness:
+    """Measure both states over the messages of a dataset.
+
+    Raises:
+        InvalidInput: the memories of the dataset are no messages of sessions.
+    """
+    if not all(one.kind == "message" and one.session_id for one in dataset.memories.values()):
+        raise InvalidInput(dataset.name, "must hold messages of sessions, as a LoCoMo file does")
+    model_settings = {} if embedder is None else {"url": embedder}
+    idle = {"workers": 0}  # nothing is embedded in the background
+    async with await Memoranda.open(":memory:", embedder=model_settings, jobs=idle) as product:
+        model = product.core.store.model
+        fresh, settled, missed = await _after_each_stretch(_Kept(product), dataset, progress)
+    async with await Memoranda.open(":memory:", embedder=model_settings, jobs=idle) as product:
+        importing, imported, waited = await _during_an_import(_Kept(product), dataset, progress)
+    return Freshness(
+        dataset=dataset.name,
+        model=model,
+        questions=len(fresh),
+        fresh=_mean(fresh),
+        settled=_mean(settled),
+        fresh_degraded=_mean(missed),
+        import_questions=len(importing),
+        importing=_mean(importing),
+        imported=_mean(imported),
+        importing_degraded=_mean(waited),
+    )
+
+
+async def _after_each_stretch(
+    kept: _Kept, dataset: Dataset, progress: Progress
+) -> tuple[list[float], list[float], list[bool]]:
+    """Ask, after each stretch of the conversations, what it answers: at once, and again when it is embedded."""
+    fresh: list[float] = []
+    settled: list[float] = []
+    missed: list[bool] = []
+    known: set[str] = set()
+    items = list(dataset.memories.items())
+    for at in range(0, len(items), STEP):
+        stretch = dict(items[at : at + STEP])
+        await kept.observe(stretch)
+        known |= stretch.keys()
+        asked = [
+            one
+            for one in dataset.questions
+            if one.grades.keys() <= known and one.grades.keys() & stretch.keys()
+        ]
+        recalls, degraded = await kept.ask(asked)
+        await kept.settle()
+        fresh += recalls
+        missed += degraded
+        settled += (await kept.ask(asked))[0]
+        progress("after each stretch", at + len(stretch), len(items))
+    return fresh, settled, missed
+
+
+async def _during_an_import(
+    kept: _Kept, dataset: Dataset, progress: Progress
+) -> tuple[list[float], list[float], list[bool]]:
+    """Ask what the second half of the messages answers, while all of that half waits; and again at the end."""
+    items = list(dataset.memories.items())
+    half = dict(items[1::2])
+    await kept.observe(dict(items[::2]))
+    await kept.settle()
+    await kept.observe(half)
+    asked = [one for one in dataset.questions if one.grades.keys() & half.keys()]
+    importing, waited = await kept.ask(asked)
+    progress("during an import", 1, 2)
+    await kept.settle()
+    imported, _ = await kept.ask(asked)
+    progress("during an import", 2, 2)
+    return importing, imported, waited
+
+
+def _message(memory: NewMemory) -> NewMessage:
+    metadata = dict(memory.metadata or {})
+    return NewMessage(
+        content=memory.content,
+        role=memory.role or "user",
+        speaker=metadata.pop("speaker", None),
+        metadata=metadata,
+        occurred_at=memory.occurred_at,
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(statistics.fmean(values), 4) if values else 0.0

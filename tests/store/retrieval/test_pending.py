@@ -1,0 +1,131 @@
+"""Searches while embeddings are pending: new rows are found as if they were embedded, and `degraded` says when not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.store.retrieval.pending import AT_ONCE, cosines, estimated
+from memoranda.types import Subject
+
+FILLER = "the committee met again to discuss the {} agenda"
+NUMBER = st.floats(-1, 1)
+
+
+@pytest.fixture
+def idle(home: Any) -> Iterator[BlockingMemoranda]:
+    """A product without workers: what is observed stays without vectors until `settle`."""
+    with home.open(jobs={"workers": 0}) as opened:
+        yield opened
+
+
+def settle(rc: BlockingMemoranda) -> None:
+    """Embed what is pending."""
+    core, tenant = rc.inner.core, Subject().tenant_id
+    while rows := core.store.pending_rows(tenant, core.store.space, 64):
+        rc.portal.call(core.ingest.embed_owed(rows, tenant, reuse=True))
+
+
+def observe(rc: BlockingMemoranda, *texts: str, session: str = "talk") -> list[str]:
+    kept = rc.sessions.observe([{"content": text} for text in texts], session_id=session)
+    return [one.message.id for one in kept]
+
+
+def found(rc: BlockingMemoranda, query: str, **fields: Any) -> tuple[list[str], list[str]]:
+    result = rc.memories.search(query, **{"scopes": ["session:talk"], "limit": 5} | fields)
+    return [hit.memory.id for hit in result.results], result.degraded
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
+def test_a_row_is_found_by_its_meaning_before_it_is_embedded(idle: Any, mode: str) -> None:
+    observe(idle, *(FILLER.format(n) for n in range(40)))
+    settle(idle)
+    said, _ = observe(idle, "Biscuit is a beagle", "nothing of the kind")
+    ids, degraded = found(idle, "a beagle called Biscuit", mode=mode)
+    assert (ids[0], degraded) == (said, [])
+    before = idle.memories.search("a beagle called Biscuit", scopes=["session:talk"], mode=mode, limit=5)
+    settle(idle)
+    after = idle.memories.search("a beagle called Biscuit", scopes=["session:talk"], mode=mode, limit=5)
+    assert [(hit.memory.id, hit.score, hit.similarity) for hit in before.results] == [
+        (hit.memory.id, hit.score, hit.similarity) for hit in after.results
+    ]
+
+
+def test_more_than_are_embedded_at_once_are_estimated_and_reported(idle: Any) -> None:
+    observe(idle, *(FILLER.format(n) for n in range(40)))
+    settle(idle)
+    rare = [f"the committee met again and Biscuit barked {n} times" for n in range(2 * AT_ONCE)]
+    said = observe(idle, *rare)
+    ids, degraded = found(idle, "Biscuit barked at the committee", limit=2 * AT_ONCE)
+    assert degraded == ["embedding"]
+    assert set(ids) == set(said)
+    settle(idle)
+    assert found(idle, "Biscuit barked at the committee", limit=2 * AT_ONCE) == (ids, []) or set(ids) == set(
+        said
+    )
+
+
+def test_pending_rows_elsewhere_degrade_nothing(idle: Any) -> None:
+    said = observe(idle, "Biscuit is a beagle")
+    settle(idle)
+    observe(idle, *(f"Biscuit {n}" for n in range(2 * AT_ONCE)), session="other")
+    assert found(idle, "Biscuit") == (said, [])
+    assert found(idle, "Biscuit", filters={"key": "n", "type": "eq", "value": 1}) == ([], [])
+    assert found(idle, "Biscuit", scopes=["session:other"])[1] == ["embedding"]
+    store = idle.knowledge.stores.create(name="papers")
+    assert idle.knowledge.stores.search(store.id, "Biscuit").degraded == []
+
+
+def test_the_previous_turn_is_embedded_before_the_next_is_answered(idle: Any) -> None:
+    observe(idle, *(FILLER.format(n) for n in range(20)))
+    settle(idle)
+    for n in range(3):
+        observe(idle, f"question {n}", f"answer {n}")
+        assert found(idle, "something else")[1] == []
+        settle(idle)
+
+
+def test_nothing_of_others_comes_with_pending_rows(idle: Any) -> None:
+    mine, theirs = (idle.sessions_as(Subject(user_id=user, role="member")) for user in ("ada", "bob"))
+    (own,) = mine.observe([{"content": "Biscuit is mine"}], channel_id="c")
+    theirs.observe([{"content": "Biscuit is theirs"}], channel_id="c")
+    seen = idle.acting_as(Subject(user_id="ada", role="member")).search("Biscuit", limit=10)
+    assert [hit.memory.id for hit in seen.results] == [own.message.id]
+    assert seen.degraded == []
+
+
+def test_a_row_that_is_deleted_meanwhile_is_not_found(idle: Any) -> None:
+    gone, kept = observe(idle, "Biscuit is a beagle", "Biscuit is a dog")
+    idle.sessions.delete_message("talk", gone)
+    assert found(idle, "Biscuit") == ([kept], [])
+
+
+def test_cosines_are_those_of_the_best_window() -> None:
+    query = np.array([1.0, 0.0], np.float32)
+    rows = {7: np.array([[0.0, 2.0], [3.0, 3.0]], np.float32), 9: np.zeros((1, 2), np.float32)}
+    seqs, made = cosines(query, rows)
+    assert seqs.tolist() == [7, 9]
+    assert made == pytest.approx([0.5**0.5, 0.0])
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 30), NUMBER), min_size=1, max_size=20),
+    st.lists(st.floats(0, 30), max_size=9),
+)
+def test_estimates_rise_with_the_keyword_score_and_stay_between(known: Any, asked: list[float]) -> None:
+    bm25, dense = (np.array(side, np.float64) for side in zip(*known, strict=True))
+    made = estimated(bm25, dense, np.array(sorted(asked)))
+    assert len(made) == len(asked)
+    assert (np.diff(made) >= -1e-12).all()
+    assert (made >= dense.min() - 1e-12).all()
+    assert (made <= dense.max() + 1e-12).all()
+
+
+def test_nothing_is_estimated_from_nothing() -> None:
+    assert np.isnan(estimated(np.empty(0), np.empty(0), np.array([1.0]))).all()
