@@ -106,6 +106,14 @@ def test_a_fact_goes_with_the_last_statement_of_a_person(talk: Any) -> None:
     assert talk.count() == 0
 
 
+def test_a_fact_names_its_session_and_response(talk: Any) -> None:
+    talk.script(json.dumps([MUNICH]))
+    (said,) = told(talk, (USER, "I live in Munich."), response_id="resp_1")
+    fact = talk.known(MUNICH["fact"])
+    assert fact.source_refs == [said, "resp_1"]
+    assert fact.metadata["session_id"] == f"tims {talk.tenant}"
+
+
 def test_confidence_and_tags_are_not_what_the_prompt_says(talk: Any) -> None:
     talk.script(json.dumps([MUNICH]))
     told(talk, (USER, "I live in Munich."))

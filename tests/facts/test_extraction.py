@@ -242,6 +242,21 @@ def test_a_second_question_tells_what_rules_cannot(home: Any, tmp_path: Path) ->
         )
 
 
+@pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize("verdict", ["same", "refines"])
+def test_a_verdict_without_support_supersedes_nothing(home: Any, tmp_path: Path, verdict: str) -> None:
+    nurse, dog = "Tim is a nurse", "Tim has a dog"
+    with home.open(**settings(tmp_path, judge=True)) as rc:
+        for said, text in (("I am a nurse", nurse), ("I have a dog", dog)):
+            told = json.dumps([{"fact": text, "messages": [1]}])
+            script(rc, {"text": told}, {"text": f'[{{"line": 1, "is": "{verdict}"}}]'})
+            before = facts(rc)
+            rc.sessions.observe([{"content": said, "speaker": "Tim"}], channel_id="c", extraction=True)
+            until(lambda before=before: facts(rc) != before, "another fact")  # type: ignore[misc]
+        assert "earlier" in rc.inner.core.model.asked[-1].messages[1]["content"]
+        assert facts(rc) == [nurse, dog]
+
+
 def facts(rc: BlockingMemoranda) -> list[str]:
     return [row.content for row in rc.memories.list(kinds=["fact"], order="asc").data]
 

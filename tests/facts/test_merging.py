@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memoranda.facts.decay import DAY, days_unused, freshness, value
 from memoranda.facts.grounding import grounded
 from memoranda.facts.judging import verdicts
-from memoranda.facts.merging import Known, Relation, place, relation
+from memoranda.facts.merging import Known, Relation, place, relation, supported
 
 AGAINST = Relation.CONTRADICTS
 
@@ -179,3 +179,37 @@ def test_all_orders_of_three() -> None:
             held |= dict.fromkeys(found.ends, (starts[new], new))
             held[new] = (found.ended, found.ended_by)
         assert held == {1: (20, 2), 2: (30, 3), 3: (None, None)}, order
+
+
+@pytest.mark.parametrize(
+    ("verdict", "new", "old", "holds"),
+    [
+        (Relation.NEAR, "tim has a dog", "Tim is a nurse", False),
+        (Relation.REFINES, "tim has a dog", "Tim is a nurse", False),
+        (Relation.NEAR, "Tim moved to Berlin", "Tim has a dog called Rex", False),
+        (Relation.REFINES, "Tim has a brown dog called Rex", "Tim has a dog", True),
+        (Relation.NEAR, "Tim works as a nurse", "Tim is a nurse", True),
+        (Relation.NEAR, "Tim pays 900 euros of rent", "Tim pays 800 euros of rent", False),
+        (Relation.NEAR, "Tim lives in Berlin", "Tim lives in Munich", False),
+        (Relation.CONTRADICTS, "Mara had steak", "Mara is vegan", True),
+        (Relation.OTHER, "Mara had steak", "Mara is vegan", True),
+    ],
+)
+def test_a_verdict_needs_support_in_the_words(verdict: Relation, new: str, old: str, holds: bool) -> None:
+    assert supported(verdict, new, old) is holds
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The new budget is 2 100", "The budget is 1 800"),
+        ("The updated deadline is Friday", "The deadline is Monday"),
+        ("The kitchen's new budget is 900 euros", "The kitchen's budget is 700 euros"),
+    ],
+)
+def test_the_new_value_of_a_thing_is_against_its_old_one(new: str, old: str) -> None:
+    assert relation(new, old) is Relation.CONTRADICTS
+
+
+def test_a_new_budget_of_one_thing_is_not_that_of_another() -> None:
+    assert relation("The new budget is 2 100", "The kitchen budget is 1 800") is Relation.OTHER

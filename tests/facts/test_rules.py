@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.facts.parsing import UNSAID
-from memoranda.facts.rules import captured
+from memoranda.facts.rules import captured, understandable
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,42 @@ def test_a_turn_has_so_many_at_most_and_each_once() -> None:
 def test_any_text_is_read(said: str) -> None:
     for one in captured(f"I like {said}", "Mara"):
         assert one.text.startswith(("Mara", "It was", "Es wurde"))
+
+
+@pytest.mark.parametrize(
+    ("rest", "understood"),
+    [
+        ("the ocean", True),
+        ("hiking", True),
+        ("games that test my strategizing", True),
+        ("a huge fan of Lord of the Rings", True),
+        ("this summer in Rome", True),
+        ("her sister's garden", True),
+        ("it", False),
+        ("this app", False),
+        ("her", False),
+        ("a huge fan", False),
+        ("for about four months now", False),
+        ("a few days ago", False),
+        ("something to show you", False),
+        ("future generations to go through that", False),
+        ("so many stories to tell", False),
+    ],
+)
+def test_a_fact_is_understood_without_the_conversation(rest: str, understood: bool) -> None:
+    assert understandable(rest) is understood
+
+
+@pytest.mark.parametrize(
+    ("said", "facts"),
+    [
+        ("Dave has one, take a look", []),
+        ("I love it!", []),
+        ("I've been playing for a month now.", []),
+        ("I've been feeling tired.", []),
+        ("I'm learning German now - tough!", ["Mara is learning German now"]),
+        ("I love discovering new cities - check out this pic.", ["Mara loves discovering new cities"]),
+    ],
+)
+def test_what_is_not_understood_alone_is_left_out(said: str, facts: list[str]) -> None:
+    assert [one.text for one in captured(said, "Mara")] == facts

@@ -144,7 +144,7 @@ def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
     groups = match.groupdict()
     old = groups.get("old") or groups.get("old2") or ""
     return Claim(
-        subject=_terms(match["who"]),
+        subject=_terms(match["who"]) - _RENEWED,
         attribute=_terms(attribute),
         value=_terms(match["value"]),
         old=_terms(old),
@@ -157,6 +157,8 @@ def _terms(text: str) -> frozenset[str]:
 
 
 _PREFERRED = _terms("preferred")
+_RENEWED = _terms("new updated revised latest current final actual")
+"""What a subject is called when its value has changed: the new budget is the budget."""
 
 
 def conflicting(new: str, old: str) -> bool:

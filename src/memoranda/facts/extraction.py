@@ -17,7 +17,7 @@ from memoranda.errors import (
     ModelRefused,
     SpendingLimit,
 )
-from memoranda.facts.gathering import drafts_of
+from memoranda.facts.gathering import drafts_of, responses_of
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
 from memoranda.facts.merging import Bounds
@@ -300,7 +300,7 @@ def _still_rests(one: Draft, same: Sequence[MessageRow]) -> bool:
     any more."""
     refs = set(refs_of(one.row))
     left = [row for row in same if row.id in refs]
-    one.row = one.row._replace(source_refs=compact_json([row.id for row in left]))
+    one.row = one.row._replace(source_refs=compact_json([*(row.id for row in left), *responses_of(left)]))
     return any(row.personal for row in left)
 
 

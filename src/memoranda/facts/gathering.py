@@ -84,6 +84,11 @@ def _stated(
     return [row for row in messages if row.id in kept or row.id in asked]
 
 
+def responses_of(sources: Sequence[MessageRow]) -> list[str]:
+    """Return the ids of the responses in which the messages were said, each once."""
+    return list(dict.fromkeys(row.response_id for row in sources if row.response_id is not None))
+
+
 def _weighed(candidate: Candidate, sources: Sequence[MessageRow]) -> Candidate:
     """Return the candidate with the confidence that its sources allow, and with tags.
 
@@ -118,7 +123,7 @@ def _draft(
     now: int,
 ) -> Draft | None:
     said_at = max(row.occurred_at for row in sources)
-    metadata: dict[str, Any] = {"extracted_by": by}
+    metadata: dict[str, Any] = {"extracted_by": by, "session_id": session.id}
     until = candidate.valid_until
     starts = said_at if candidate.valid_from is None else candidate.valid_from
     if until is not None and until > starts:
@@ -134,7 +139,7 @@ def _draft(
         confidence=candidate.confidence,
         valid_from=None if candidate.valid_from is None else moment(candidate.valid_from),
         invalid_at=None if until is None else moment(until),
-        source_refs=[row.id for row in sources],
+        source_refs=[*(row.id for row in sources), *responses_of(sources)],
         occurred_at=moment(said_at),
         **_place(session, sources),
     )

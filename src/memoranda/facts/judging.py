@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.facts import versions
 from memoranda.facts.keeping import Plan
-from memoranda.facts.merging import Bounds, Relation, relation
+from memoranda.facts.merging import Bounds, Relation, relation, supported
 from memoranda.memories.duplicates import jaccard
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
@@ -63,7 +63,11 @@ async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
     for number, verdict in verdicts(told.text).items():
         if number <= len(asked):
             plan, held = asked[number - 1]
-            swapped = _in_order(plan, held)[0] is not held
+            first, second = _in_order(plan, held)
+            if not supported(verdict, second.content, first.content):
+                log.info("a verdict on two facts has no support in their words and is ignored: %s", verdict)
+                continue
+            swapped = first is not held
             plan.verdicts[held.seq] = Relation.NEAR if swapped and verdict is Relation.REFINES else verdict
 
 

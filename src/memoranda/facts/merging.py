@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from memoranda.facts.claims import conflicting, flipped, redecided
+from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.terms import terms
 
@@ -78,6 +79,25 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
         return Relation.NEAR
     alike = (cosine is not None and cosine >= bounds.cosine) or _near_by_words(new, old, bounds)
     return Relation.NEAR if alike and not differ else Relation.OTHER
+
+
+def supported(verdict: Relation, new: str, old: str) -> bool:
+    """Return True if the words of two facts allow what a model says the new one is to the old one.
+
+    "The same" and "more exact" make one fact of two, so half of the content terms of the old fact (for "the same": of
+    the shorter one) must be in both, not counting the subject and words that every fact has; and what is "the same" has
+    no other number, name or negation. Other verdicts are left to the model.
+    """
+    if verdict not in (Relation.NEAR, Relation.REFINES):
+        return True
+    first, second = terms(new), terms(old)
+    subject = set(first[:1]) & set(second[:1])
+    mine, theirs = (set(held) - subject - COMMON for held in (first, second))
+    needed = theirs if verdict is Relation.REFINES else min(mine, theirs, key=len)
+    shared = len(mine & theirs)
+    if not shared or shared < 0.5 * len(needed):
+        return False
+    return verdict is Relation.REFINES or not contradict(new, old)
 
 
 def _near_by_words(new: str, old: str, bounds: Bounds) -> bool:

@@ -97,7 +97,13 @@ RULES: tuple[Rule, ...] = (
         "{name} {verb} {rest}",
         0.5,
     ),
-    _rule("fact", rf"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>[a-z]+ing)\s+{_REST}", "{name} has been {verb} {rest}", 0.5),
+    _rule(
+        "fact",
+        r"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>(?!(?:feeling|dealing|doing|going|getting)\b)[a-z]+ing)\s+"
+        rf"{_REST}",
+        "{name} has been {verb} {rest}",
+        0.5,
+    ),
     _rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.55),
     _rule(
         "fact",
@@ -205,6 +211,42 @@ _TIMED = re.compile(
 )
 
 
+_POINTS = re.compile(
+    r"\b(?:it|he|she|him|they|them|these|those|there|you|your|yours|ones?|es|ihn|ihm|ihnen|dort|du|dich|dir|dein\w*)\b"
+    r"|\bthis\b(?!\s+(?:year|month|week|weekend|spring|summer|autumn|fall|winter|morning|evening)\b)"
+    r"|(?:^|\b(?:about|all|at|by|for|from|in|into|like|of|on|through|to|with)\s+)that\b|\bthat$"
+    r"|\bher\b(?!\s+\w)|\bsomething\s+(?:i|we|that|to)\b|^(?:das|dies\w*|so)\b",
+    re.IGNORECASE,
+)
+"""Words that point at what was said elsewhere."""
+_ADVERBIAL = re.compile(
+    r"\b(?:for\s+(?:about\s+|almost\s+|over\s+)?(?:\w+\s+){0,3}(?:years?|months?|weeks?|days?|while|time)"
+    r"|(?:an?\s+few|an?|\w+)\s+(?:years?|months?|weeks?|days?)\s+ago|recently|lately|now|too|as\s+(?:usual|well)|again"
+    r"|sometimes|often|an?\s+(?:lot|bit|while)|these\s+days|so\s+far|hard|busy|great|well|fine|good|much|more|better"
+    r"|really|pretty|around|out|up)\b",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"^(?:an?\s+|some\s+|so\s+many\s+|such\s+an?\s+|the\s+)?(?:\w+\s+)?(?:something|anything|everything|nothing|stuff|things?"
+    r"|stor(?:y|ies)|surge|shot|blast|bunch|fan|feelings?|lots?|question|news|point|chance|time|moment|day|break|mix)\b"
+    r"(?!\s+(?:of(?!\s+(?:emotions|feelings))|in|for)\s+\w)",
+    re.IGNORECASE,
+)
+"""An object that tells nothing by itself."""
+_ASIDE = re.compile(r"(?:\s+[–—-]+|[–—-]+)\s+.*$")
+
+
+def understandable(rest: str) -> bool:
+    """Return True if what follows the verb of a fact is understood without the conversation.
+
+    It does not point at what was said elsewhere ("loves it"), has an object beside adverbials ("has been playing for a
+    month now"), and the object says something by itself ("has something to show").
+    """
+    if _POINTS.search(rest) or _VAGUE.match(rest):
+        return False
+    return bool(terms(_ADVERBIAL.sub(" ", rest)))
+
+
 def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candidate]:
     """The facts that patterns find in one message of a user, in its order, at most `most`.
 
@@ -232,12 +274,14 @@ def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
 
 def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
     """What a statement tells that begins behind `before`: an if there holds for it, unless a colon ends that."""
-    clause = _SINCE.sub("", _CLAUSE.sub("", said).rstrip(" .!…"))
+    clause = _SINCE.sub("", _ASIDE.sub("", _CLAUSE.sub("", said)).rstrip(" .!…"))
     unsure = clause if _OPEN.search(before.rstrip()) else before + clause
     if _UNSURE.search(unsure) or _TIMED.search(clause):
         return None
     for rule in RULES:
         if found := rule.pattern.match(clause):
+            if not understandable(found["rest"]):
+                return None
             told = _told(rule, found, speaker, bool(_GERMAN.search(clause)))
             return Candidate(told, rule.confidence, (rule.kind,)) if len(terms(told)) > 1 else None
     return None
