@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import time
@@ -16,6 +15,7 @@ import pytest
 
 import memoranda
 from memoranda.knowledge import pipeline
+from support.disks import fill, mounted
 from support.waiting import until
 
 from . import indexer
@@ -24,31 +24,8 @@ from . import indexer
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 120 MiB: the log of the rows alone may take 64."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", str(folder)]
-    mounted = (
-        subprocess.run(command, capture_output=True, text=True, check=False) if os.getuid() == 0 else None
-    )
-    if mounted is None or mounted.returncode:
-        pytest.skip(f"needs to mount a tmpfs: {mounted.stderr.strip() if mounted else 'not root'}")
-    try:
+    with mounted(tmp_path / "small", 120) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def fill(folder: Path) -> Path:
-    """Takes all the room there is."""
-    ballast = folder / "ballast"
-    with ballast.open("ab", buffering=0) as file:
-        for size in (65_536, 4_096, 1):
-            try:
-                while True:
-                    file.write(b"x" * size)
-            except OSError:
-                continue
-    return ballast
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from memoranda.errors import ConfigError, Conflict, InvalidInput, NotFound, Stor
 from memoranda.storage.blobs import Blobs, open_blobs
 from memoranda.storage.blobs.disk import folder_names
 from memoranda.storage.sql import Database, open_database
+from support.disks import mounted
 
 PLACES = ("folder", "database-sqlite", "database-postgresql")
 ODD_TENANTS = (
@@ -419,18 +420,8 @@ def test_a_disk_that_is_full(tmp_path: Path, url: str) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 4 MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
-    mounted = (
-        subprocess.run(command, capture_output=True, text=True, check=False) if os.getuid() == 0 else None
-    )
-    if mounted is None or mounted.returncode:
-        pytest.skip(f"needs to mount a tmpfs: {mounted.stderr.strip() if mounted else 'not root'}")
-    try:
+    with mounted(tmp_path / "small", 4) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_no_room_is_named_and_nothing_is_left(small_disk: Path) -> None:
