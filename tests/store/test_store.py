@@ -400,12 +400,16 @@ def test_while_vectors_are_owed_a_search_says_so(
     monkeypatch.setattr(maintenance, "SOON", 600.0)
     fragile.away = True
     memories.add("an owed text")
-    fragile.away = False
     assert memories.search("owed").degraded == ["embedding"]
     assert memories.stats()["unembedded"] == 1
     memories.forget(scopes=["all"])
     assert memories.stats()["unembedded"] == 0
-    assert memories.search("owed").degraded == []
+    memories.add("another owed text")
+    fragile.away = False
+    found = memories.search("owed")
+    assert found.degraded == []
+    assert found.results[0].similarity is not None
+    until(lambda: memories.stats()["unembedded"] == 0, "the vector that the search made, stored")
 
 
 def test_an_outage_longer_than_every_retry_heals(
@@ -531,9 +535,7 @@ def test_without_the_embedder_of_its_vectors_a_folder_answers_from_words(home: A
     with home.open(embedder={"url": "hash:128"}) as opened:
         found = opened.memories.search("amber entry0")
         assert found.degraded == ["embedding"]
-        assert found.results
-        assert all(hit.similarity is None for hit in found.results)
-        assert opened.memories.search("amber entry0", mode="dense").results == []
+        assert "entry0" in found.results[0].memory.content
         assert opened.memories.wait(opened.memories.reembed().id).state == "completed"
         agree(opened)
 

@@ -111,6 +111,26 @@ PLAIN = Weights("plain", {"when": 0.2})
 PRESETS = {one.name: one for one in (PEOPLE, ASSISTANT, PLAIN)}
 
 
+CONTEXT = tuple(FEATURES.index(name) for name in ("near", "around", "sitting"))
+"""The features that come from what was said around a message."""
+CONTEXT_LEAST = 0.3
+
+
+def bounded(added: Floats, fused: Floats) -> Floats:
+    """Return the parts of the scores (n, len(FEATURES)), what the context of a message adds bounded by its own score.
+
+    The sum of the positive parts of `near`, `around` and `sitting` is at most 0.3 + its fused score (n,): a message
+    without a word of the question, between two that have all of them, must not rank above one that answers.
+    """
+    context = added[:, CONTEXT]
+    positive = np.maximum(context, 0.0).sum(axis=1)
+    most = CONTEXT_LEAST + np.maximum(fused, 0.0)
+    factors = np.where(positive > most, most / np.maximum(positive, 1e-12), 1.0)
+    held = added.copy()
+    held[:, CONTEXT] = np.where(context > 0.0, context * factors[:, None], context)
+    return held
+
+
 def squashed(scores: Floats) -> Floats:
     """Scores of any size mapped onto (0, 1) in the same order: the logistic function, steepest at .5."""
     held: Floats = 1.0 / (1.0 + np.exp(-STEEPNESS * (scores - 0.5)))

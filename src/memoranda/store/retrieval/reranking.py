@@ -32,7 +32,7 @@ from memoranda.store.retrieval.rerank_features import (
     speakers,
     style_of,
 )
-from memoranda.store.retrieval.rerank_weights import FEATURES, PRESETS, STEEPNESS, Weights, squashed
+from memoranda.store.retrieval.rerank_weights import FEATURES, PRESETS, STEEPNESS, Weights, bounded, squashed
 from memoranda.text.cover import held, rarity
 from memoranda.text.terms import query_terms
 
@@ -152,7 +152,7 @@ def _styled(
     fused = dict(zip(seqs.tolist(), plain.tolist(), strict=True))
     columns = features(question, now, messages, said_by, looked.around, fused, timed=how.times)
     added = np.zeros((len(plain), len(FEATURES)))
-    added[at] = style.parts(columns)
+    added[at] = bounded(style.parts(columns), plain[at])
     if not added.any():
         return nothing
     scores = squashed(plain + added.sum(axis=1))
