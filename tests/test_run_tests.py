@@ -38,7 +38,9 @@ def run(folder: Path, source: str, workers: int = 0) -> subprocess.CompletedProc
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }  # plugins that it does not need cost seconds
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=plain, check=False)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=plain, timeout=300, check=False
+    )
 
 
 def test_a_failure_by_chance_is_named_and_does_not_fail_the_run(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_a_failure_by_chance_is_named_and_does_not_fail_the_run(tmp_path: Path) 
 
 
 def test_a_failure_that_repeats_fails_the_run(tmp_path: Path) -> None:
-    done = run(tmp_path, PASSES + FAILS)
+    done = run(tmp_path, PASSES + ONCE + FAILS, workers=2)
     assert done.returncode == 1
     assert "running them once more" in done.stdout
     assert "flaky" not in done.stdout

@@ -12,6 +12,8 @@ Kind = Literal["message", "document", "note", "fact", "qa_turn", "summary", "ses
 Role = Literal["admin", "service", "member", "reader"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
+MACHINES = frozenset({"agent", "ai", "assistant", "bot", "developer", "function", "model", "system", "tool"})
+"""Roles of messages that no person wrote, in lower case, also where a message belongs to a user."""
 SCOPE_FIELDS: tuple[str, ...] = ("session_id", "user_id", "agent_id", "channel_id")
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.facts.statements import confirmed, statements
+from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags, told_tags
-from memoranda.types import Subject
+from memoranda.types import MACHINES, Subject
 
 pytestmark = pytest.mark.rows_in("sqlite")
 MUNICH = {"fact": "Tim lives in Munich", "confidence": 1.0, "tags": ["preferences", "plans"]}
@@ -53,6 +53,12 @@ ASSISTANT, USER, TOOL = "assistant", "user", "tool"
         [(USER, "Where do I live?"), (ASSISTANT, "In Munich."), (USER, "No, that is wrong.")],
         [(USER, "Look my city up."), (TOOL, '{"city": "Munich"}'), (ASSISTANT, "You live in Munich.")],
         [(USER, "I was asked where the game is"), (ASSISTANT, "In Munich, where you live.")],
+        [
+            (USER, "Where do I live?"),
+            (ASSISTANT, "You live in Munich. Shall I look for trains?"),
+            (USER, "Yes"),
+        ],
+        [(USER, "Where do I live?"), ("AI", "You live in Munich."), ("bot", "Munich it is.")],
     ],
 )
 @pytest.mark.parametrize("named", [[], [1, 2], [2]])
@@ -124,6 +130,13 @@ def test_confidence_and_tags_are_not_what_the_prompt_says(talk: Any) -> None:
     assert content_tags("Mara prefers green tea over coffee", ["Mara"]) == ("green", "tea", "coffee")
 
 
+@pytest.mark.parametrize("role", [*sorted(MACHINES), "Assistant", "AI"])
+def test_no_role_of_a_machine_is_the_user(rc: BlockingMemoranda, role: str) -> None:
+    sessions = rc.sessions_as(Subject(user_id="tim", role="member"))
+    sessions.observe([{"role": role, "content": "You live in Munich."}], session_id=f"said by {role}")
+    assert sessions.get(f"said by {role}").participants == [role]
+
+
 def test_summaries_and_participants_name_the_assistant(rc: BlockingMemoranda) -> None:
     sessions = rc.sessions_as(Subject(user_id="tim", role="member"))
     said = [
@@ -181,3 +194,20 @@ def test_statements_are_parts_of_the_text_without_question_marks(parts: list[str
 )
 def test_confirmations(text: str, yes: bool) -> None:
     assert confirmed(text) is yes
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("You live in Munich?", "You live in Munich?"),
+        ("Canberra is the capital. Shall I book a flight?", "Shall I book a flight?"),
+        ("It rains. You live in Munich. Is that right?", "You live in Munich. Is that right?"),
+        ("Du wohnst in Bonn. Stimmt das?", "Du wohnst in Bonn. Stimmt das?"),
+        ("Noted. So you are allergic to nuts.", "So you are allergic to nuts."),
+        ("Do you like dogs? I can find a kennel.", "Do you like dogs?"),
+        ("Right?", "Right?"),
+        ("", ""),
+    ],
+)
+def test_what_a_yes_confirms(text: str, part: str) -> None:
+    assert confirmable(text) == part

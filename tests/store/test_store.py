@@ -536,6 +536,8 @@ def test_without_the_embedder_of_its_vectors_a_folder_answers_from_words(home: A
         found = opened.memories.search("amber entry0")
         assert found.degraded == ["embedding"]
         assert "entry0" in found.results[0].memory.content
+        assert all(hit.similarity is None for hit in found.results)
+        assert opened.memories.search("amber entry0", mode="dense").results == []
         assert opened.memories.wait(opened.memories.reembed().id).state == "completed"
         agree(opened)
 

@@ -19,7 +19,7 @@ def ndjson(context: Any, value: Any) -> bytes:
     return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode()
 
 
-EXAMPLES = 40 if "TEST_SEED" in os.environ else 3
+EXAMPLES = 40 if "TEST_SEED" in os.environ else 5
 """Per route and mode: the whole stays under a minute."""
 
 
@@ -63,7 +63,7 @@ def test_no_generated_request_is_a_server_error(server: Any, mode: GenerationMod
             suppress_health_check=list(HealthCheck),
         )
         bounded(generated(ask))()
-    assert len(sent) > 100
+    assert len(sent) > 150
     assert 400 in sent
     assert (200 in sent) or mode is GenerationMode.NEGATIVE
     assert httpx.get(f"{server.url}/readyz").status_code == 200

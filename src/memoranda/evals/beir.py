@@ -90,4 +90,5 @@ def _lines(path: Path, shape: type[T]) -> Iterator[T]:
                 except msgspec.DecodeError as exc:
                     raise InvalidInput(f"{path}, line {number}", str(exc)) from exc
     except OSError as exc:
-        raise InvalidInput(str(path), f"cannot be read: {exc.strerror}") from exc
+        reason = (exc.strerror or str(exc)).lower()
+        raise InvalidInput(str(path), f"cannot be read: {reason}; give the folder of a BEIR dataset") from exc

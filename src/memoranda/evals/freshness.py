@@ -46,7 +46,7 @@ class Freshness(msgspec.Struct, kw_only=True):
 class _Pending(Ingest):
     """Stores no vector that a search makes: otherwise a few questions would end the state that is measured."""
 
-    def _store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
+    def store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
         pass
 
 

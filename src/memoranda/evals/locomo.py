@@ -74,7 +74,8 @@ def _samples(path: Path) -> list[dict[str, Any]]:
     try:
         held = msgspec.json.decode(path.read_bytes())
     except OSError as exc:
-        raise InvalidInput(str(path), f"cannot be read: {exc.strerror}") from exc
+        reason = (exc.strerror or str(exc)).lower()
+        raise InvalidInput(str(path), f"cannot be read: {reason}; give the path of a LoCoMo file") from exc
     except msgspec.DecodeError as exc:
         raise InvalidInput(str(path), f"is no JSON: {exc}") from exc
     samples = held if isinstance(held, list) else [held]

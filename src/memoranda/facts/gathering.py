@@ -8,9 +8,9 @@ from typing import Any
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput
-from memoranda.facts.grounding import grounded, related, support
+from memoranda.facts.grounding import SHARE, grounded, related, support
 from memoranda.facts.parsing import Candidate
-from memoranda.facts.statements import confirmed, statements
+from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags
 from memoranda.sessions.records import MessageRow, SessionRow
 from memoranda.store.validation import Bounds, Draft, draft
@@ -52,8 +52,8 @@ def sources_of(
 
     These are the messages that the candidate names, if it can have come from them, else the messages of people that
     share the most words with it, else any that do. What an assistant or a tool said, and what a person asked, supports
-    a fact only together with a statement of a person: one with words of the fact, or the answer "yes" to a message of
-    an assistant. Without such a statement it is no source.
+    a fact only together with a statement of a person: one with words of the fact, or the answer "yes" to what an
+    assistant asked last. Without such a statement it is no source.
     """
     speakers = {row.name for row in messages}
     people = [row for row in messages if row.personal]
@@ -71,12 +71,13 @@ def _stated(
 ) -> list[MessageRow]:
     """Return those of the rows in which people state something of a fact, and the messages they confirm or refer to."""
     kept: set[str] = set()
-    before: MessageRow | None = None
+    before = messages[0]
     for row in messages:
         if row.personal and row in rows and related(text, statements(row.content), speakers):
             kept.add(row.id)
-        elif row.personal and before is not None and before in rows and not before.personal:
-            kept |= {before.id, row.id} if confirmed(row.content) else set()
+        elif row.personal and before in rows and not before.personal and confirmed(row.content):
+            confirms = related(text, [confirmable(before.content)], speakers, SHARE)
+            kept |= {before.id, row.id} if confirms else set()
         before = row
     if not kept:
         return []

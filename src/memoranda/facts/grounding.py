@@ -8,7 +8,7 @@ is in them, in what was shown before them, or in the name of a speaker.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from memoranda.text.terms import terms
 
@@ -52,21 +52,28 @@ def grounded(
 
 def support(fact: str, said: Sequence[str], speakers: Iterable[str]) -> float:
     """Return the share, in 0..1, of the content terms of `fact` that the texts `said` have; 1 if it has none."""
-    names = {term for name in speakers for term in terms(name)}
-    mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
-    held = {term for text in said for term in terms(text)} | _worded(said)
-    return len(mine & held) / len(mine) if mine else 1.0
+    mine, shared = _content(fact, said, speakers)
+    return len(shared) / len(mine) if mine else 1.0
 
 
-def related(fact: str, said: Sequence[str], speakers: Iterable[str], share: float = 0.0) -> bool:
+def related(fact: str, said: Sequence[str], speakers: Collection[str], share: float = 0.0) -> bool:
     """Return True if the texts `said` have a content term of `fact`, and at least `share` of all of them."""
+    mine, shared = _content(fact, said, speakers)
+    if not mine:  # all its words are names, dates and what every fact has: then those must have been said
+        names = {term for name in speakers for term in terms(name)}
+        return bool((set(terms(fact)) - names) & _said(said))
+    return bool(shared) and len(shared) >= share * len(mine)
+
+
+def _content(fact: str, said: Sequence[str], speakers: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The content terms of a fact, and those of them that the texts have."""
     names = {term for name in speakers for term in terms(name)}
     mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
-    held = {term for text in said for term in terms(text)} | _worded(said)
-    if not mine:  # all its words are names, dates and what every fact has: then those must have been said
-        mine, share = set(terms(fact)) - names, 0.0
-    shared = mine & held
-    return bool(shared) and len(shared) >= share * len(mine)
+    return mine, mine & _said(said)
+
+
+def _said(texts: Sequence[str]) -> set[str]:
+    return {term for text in texts for term in terms(text)} | _worded(texts)
 
 
 def _numbers(texts: Sequence[str]) -> set[str]:

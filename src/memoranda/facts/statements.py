@@ -28,6 +28,14 @@ _CONFIRMS = re.compile(
     re.IGNORECASE,
 )
 
+_CHECKS = re.compile(
+    r"^\W*(?:(?:is|was) (?:that|this|it) (?:all )?(?:right|correct|true|so|ok|okay|accurate)|right|correct|true|"
+    r"(?:did|do) i (?:get|have|understand) (?:that|it|this)(?: (?:right|correctly))?|am i right|agreed|ok|okay|"
+    r"stimmt(?: das)?|richtig|korrekt)\W*$",
+    re.IGNORECASE,
+)
+"""Questions that only ask whether what was said before is right."""
+
 
 def statements(text: str) -> list[str]:
     """Return the sentences of a message that state something, in order.
@@ -50,3 +58,16 @@ def statements(text: str) -> list[str]:
 def confirmed(text: str) -> bool:
     """Return True if a message says yes to the message before it."""
     return bool(_CONFIRMS.match(text)) and not _ASKED.search(text)
+
+
+def confirmable(text: str) -> str:
+    """Return the part of a message that the answer "yes" confirms.
+
+    It is its last question, with the sentence before it where the question only asks whether that is right; in a
+    message without a question it is the last sentence.
+    """
+    parts = [part for start, stop in spans(text) for part in _AFTER_QUESTION.split(text[start:stop])]
+    questions = [at for at, part in enumerate(parts) if _ASKED.search(part)]
+    last = questions[-1] if questions else len(parts) - 1
+    first = last - 1 if last > 0 and questions and _CHECKS.match(parts[last]) else last
+    return " ".join(parts[first : last + 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODEL_JOB, Core
 from memoranda.store.forgetting import Forgetting, aim_of
-from memoranda.store.retrieval.pending import AT_ONCE, Fresh
+from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
 from memoranda.store.retrieval.query_expansion import Aid, headed, helped
 from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
@@ -260,22 +261,28 @@ class Memories:
 
     async def _recall(self, asked: Query) -> SearchResult:
         embedder = self._core.embedder
-        vector, spent = await self._query_vector(asked, embedder)
+        (vector, spent), waiting = await asyncio.gather(
+            self._query_vector(asked, embedder), self._waiting(asked)
+        )
         model = "" if asked.embedding is not None else embedder.model
-        fresh = None if vector is None else await self._fresh(asked)
+        fresh = None if vector is None else await self._fresh(waiting)
         recall = self._core.recall
         result = await self._core.threads.run(recall.search, self.subject, asked, vector, model, fresh)
         result.degraded += spent
         return result
 
-    async def _fresh(self, asked: Query) -> Fresh:
-        """Return vectors for the rows that matter to a search and are not embedded yet."""
-        core, tenant = self._core, self.subject.tenant_id
-        if not core.recall.may_be_pending(tenant):
-            return Fresh({}, complete=True)
-        rows = await core.threads.run(core.recall.unembedded, self.subject, asked)
-        vectors = await core.ingest.embed_first(tenant, rows, SEARCH) if rows else {}
-        return Fresh(vectors, complete=len(rows) < AT_ONCE and len(vectors) == len(rows))
+    async def _waiting(self, asked: Query) -> Waiting:
+        """Return the rows that matter to a search by vectors and are not embedded yet."""
+        recall = self._core.recall
+        if asked.mode == "words" or not recall.pending.possible(self.subject.tenant_id):
+            return NONE
+        return await self._core.threads.run(recall.unembedded, self.subject, asked)
+
+    async def _fresh(self, waiting: Waiting) -> Fresh:
+        """Return vectors for rows that are not embedded yet."""
+        rows, ingest = waiting.rows, self._core.ingest
+        vectors = await ingest.embed_first(self.subject.tenant_id, rows, SEARCH) if rows else {}
+        return Fresh(vectors, complete=waiting.complete and len(vectors) == len(rows))
 
     async def _query_vector(
         self, asked: Query, embedder: Embedder

@@ -155,7 +155,10 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:
             else:
                 yield from file
     except OSError as exc:
-        raise InvalidInput("source", f"{source} cannot be read: {exc.strerror}") from exc
+        reason = (exc.strerror or str(exc)).lower()
+        raise InvalidInput(
+            "source", f"{source} cannot be read: {reason}; give the path of an export"
+        ) from exc
     except msgspec.DecodeError as exc:
         raise InvalidInput("source", f"{source} is no JSON: {exc}") from exc
 

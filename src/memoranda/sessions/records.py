@@ -10,7 +10,7 @@ import msgspec
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.sessions.values import MACHINES, Message, Session, label_of, name_of
+from memoranda.sessions.values import Message, Session, is_person, label_of, name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
 from memoranda.store.ids import nameable
@@ -56,7 +56,7 @@ class MessageRow(NamedTuple):
     @property
     def personal(self) -> bool:
         """Whether a person said it, not an assistant or a tool."""
-        return self.role not in MACHINES
+        return is_person(self.role)
 
 
 class SessionRow(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 import msgspec
 
 from memoranda.config.sections import Facts
+from memoranda.types import MACHINES
 
 EXTRACT_JOB = "facts.extract"
 """The job that takes facts out of a session; its payload is `{"session_id": ...}`."""
@@ -16,22 +17,25 @@ STATUSES: tuple[str, ...] = ("open", "closed", "summarized", "failed")
 Mode = Literal["off", "lazy", "eager"]
 MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 """From the weakest to the strongest."""
-MACHINES = frozenset({"assistant", "developer", "function", "system", "tool"})
-"""Roles of messages that no person wrote, also where a message belongs to a user."""
+
+
+def is_person(role: str) -> bool:
+    """Return True if a message of this role was written by a person, not by an assistant or a tool."""
+    return role.lower() not in MACHINES
 
 
 def name_of(speaker: str | None, user_id: str | None, role: str) -> str:
-    """Return the name of whoever said a message: its speaker, or the user if a person wrote it, or its role.
+    """Return the name of the author of a message: its speaker, or the user if a person wrote it, or its role.
 
     The `user_id` of an assistant's message says in whose conversation it was said, not who said it.
     """
-    return speaker or (None if role in MACHINES else user_id) or role
+    return speaker or (user_id if is_person(role) else None) or role
 
 
 def label_of(speaker: str | None, user_id: str | None, role: str) -> str:
     """Return the name as a prompt shows it: of a named assistant or tool with its role, `Robo (assistant)`."""
     name = name_of(speaker, user_id, role)
-    return f"{name} ({role})" if role in MACHINES and name != role else name
+    return name if is_person(role) or name == role else f"{name} ({role})"
 
 
 class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -223,11 +223,12 @@ class Ingest:
             drafts = await self._embedded(tenant, rows, purpose, reuse=True, embedder=self.embedder)
         except (EmbedderUnavailable, SpendingLimit):
             return {}
-        self._store_later(tenant, drafts)
+        self.store_later(tenant, drafts)
         made = {one.row.seq: [part.vector for part in one.parts if part.vector is not None] for one in drafts}
         return {seq: np.stack(vectors) for seq, vectors in made.items() if vectors}
 
-    def _store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
+    def store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        """Store the vectors of drafts of pending rows, without waiting for it."""
         self.store.settle(tenant, _settled(drafts), self.embedder.model).add_done_callback(_report)
 
     async def _embedded(

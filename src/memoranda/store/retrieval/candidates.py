@@ -11,10 +11,11 @@ from memoranda.filters import Filter
 from memoranda.indexes.keyword.base import WordMatches
 from memoranda.indexes.vector.base import Matches
 from memoranda.store.index_sync import Live
-from memoranda.store.retrieval.pending import estimated
 
 Side = tuple[NDArray[np.int64], NDArray[np.float64]]
 NONE: Side = (np.empty(0, np.int64), np.empty(0, np.float64))
+FEWEST = 3
+"""Candidates with both scores that a line is fitted on; with fewer, their mean is the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,29 @@ class Candidates:
                 self.weights[seq], self.scopes[seq] = target.weight, target.name
 
 
-def _merged(held: Side, more: Side) -> Side:
+def estimated(
+    known_bm25: NDArray[np.float64], known_cosines: NDArray[np.float64], bm25: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the cosines to expect of candidates with these BM25 scores (n,), given others with both scores.
+
+    A line with a slope of at least 0 through the others (least squares), cut at their lowest and highest cosine.
+    """
+    if not len(known_cosines):
+        return np.full(len(bm25), np.nan)
+    slope, start = 0.0, float(known_cosines.mean())
+    spread = known_bm25 - known_bm25.mean()
+    if len(known_cosines) >= FEWEST and float(spread @ spread) > 1e-12:
+        slope = max(0.0, float(spread @ (known_cosines - start)) / float(spread @ spread))
+    made: NDArray[np.float64] = start + slope * (bm25 - known_bm25.mean())
+    return np.clip(made, known_cosines.min(), known_cosines.max())
+
+
+def _merged(one: Side, other: Side) -> Side:
     """Both sides as one, a memory that is in both with its higher score."""
-    if not len(held[0]):
-        return more
-    seqs = np.concatenate((held[0], more[0]))
-    scores = np.concatenate((held[1], more[1]))
+    if not len(one[0]):
+        return other
+    seqs = np.concatenate((one[0], other[0]))
+    scores = np.concatenate((one[1], other[1]))
     order = np.lexsort((-scores, seqs))
     seqs, scores = seqs[order], scores[order]
     first = np.ones(len(seqs), np.bool_)

@@ -1,26 +1,44 @@
-"""Rows that a search should find although their vectors are not stored yet: which they are, and what they may score.
+"""Rows that a search should find although their vectors are not stored yet: which they are, and what they score.
 
 Between a write and the job that embeds it a row is found by keywords only, and any row with a vector outranks it. A
-search therefore embeds the few pending rows that matter to it, and estimates the cosine of the others.
+search therefore embeds the few pending rows that matter to it; `candidates.estimated` gives the others a cosine. Rows
+that wait because the model was changed are left to `reembed`: until then searches answer from words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.errors import IndexUnavailable
 from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
+from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.rows import Record, attributes, fetch
+from memoranda.store.store import Store
 from memoranda.text.json import compact_json
 
-Floats = NDArray[np.float64]
 Vectors = Mapping[int, NDArray[np.float32]]
 """The vectors of rows by seq, each (windows, dim)."""
+AT_ONCE = 32
+"""Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
+so that no search and no job makes them again."""
+LOOKED_AT = 5_000
+"""Pending rows of a tenant, the newest, that a filter is compared with which SQL cannot decide."""
+_STEP = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Pending rows in the scope of a search; `complete` if there are no others."""
+
+    rows: list[Record]
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +49,81 @@ class Fresh:
     complete: bool
 
 
-AT_ONCE = 32
-"""Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
-so that no search and no job makes them again."""
-LOOKED_AT = 5_000
-"""Pending rows of a tenant, the newest, among which those of a scope are looked for."""
-FEWEST = 3
-"""Candidates with both scores that a line is fitted on; with fewer, their mean is the estimate."""
+NONE = Waiting([], complete=True)
+
+
+class Pending:
+    """The pending rows of one store. Synchronous."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def possible(self, tenant: str) -> bool:
+        """Return False if no row of the tenant is pending, as far as this process must know."""
+        return self.store.db.shared or self.store.owed.get(tenant, 0) > 0
+
+    def find(self, tenant: str, query: str | None, targets: Sequence[Target], depth: int) -> Waiting:
+        """Return the pending rows that matter most, at most `AT_ONCE`: those that keywords find for `query` (None: not
+        looked for) among the best `depth`, then the newest of `targets`."""
+        db, space = self.store.db, self.store.space
+        if not db.read(lambda c: exist(c, tenant, space), tenant):
+            return NONE
+        if not self.store.has_vectors(tenant):
+            return Waiting([], complete=False)
+        found: list[int] = []
+        for target in targets if query is not None else ():
+            with suppress(IndexUnavailable):
+                assert query is not None
+                found += self.store.words.search(tenant, query, depth, target.where).seqs.tolist()
+
+        def read(c: Connection) -> Waiting:
+            seqs = dict.fromkeys(among(c, tenant, space, list(dict.fromkeys(found))))
+            complete = True
+            for target in targets:
+                more, all_of_them = newest(c, tenant, space, target.where, AT_ONCE)
+                seqs |= dict.fromkeys(more)
+                complete = complete and all_of_them
+            chosen = list(seqs)[:AT_ONCE]
+            rows = fetch(c, tenant, chosen)
+            return Waiting(
+                [rows[seq] for seq in chosen if seq in rows], complete and len(seqs) == len(chosen)
+            )
+
+        return db.read(read, tenant)
+
+    def add(
+        self,
+        tenant: str,
+        vector: NDArray[np.float32],
+        targets: Sequence[Target],
+        fresh: Fresh | None,
+        found: Candidates,
+    ) -> None:
+        """Add the rows whose vectors were made for this search to what was found for `vector` (dim,); report
+        `embedding` if others in scope are pending."""
+        made = {} if fresh is None else fresh.vectors
+        complete = fresh.complete if fresh is not None else not self.possible(tenant)
+        if complete and not made:
+            return
+        space, most = self.store.space, len(made) + 1
+
+        def read(c: Connection) -> tuple[dict[int, Record], bool]:
+            others = False
+            for target in [] if complete else targets:
+                seqs, all_of_them = newest(c, tenant, space, target.where, most)
+                others = others or not all_of_them or bool(set(seqs) - made.keys())
+            return fetch(c, tenant, list(made)), others
+
+        rows, others = self.store.db.read(read, tenant)
+        if others:
+            found.degraded.add("embedding")
+        seqs, scores = cosines(vector, {seq: made[seq] for seq in rows})
+        for target in targets:
+            passing = np.array(
+                [matches(target.where, attributes(rows[seq])) for seq in seqs.tolist()], np.bool_
+            )
+            if passing.any():
+                found.add_fresh(seqs[passing], scores[passing], target)
 
 
 def exist(c: Connection, tenant: str, space: int) -> bool:
@@ -47,30 +133,42 @@ def exist(c: Connection, tenant: str, space: int) -> bool:
     )
 
 
-def newest(c: Connection, tenant: str, space: int, where: Filter, limit: int) -> list[int]:
-    """Return the seqs of at most `limit` pending rows that pass `where`, newest first."""
+def newest(c: Connection, tenant: str, space: int, where: Filter, limit: int) -> tuple[list[int], bool]:
+    """Return the seqs of at most `limit` pending rows that pass `where`, newest first, and True if there are no others.
+
+    Where SQL cannot decide, the `LOOKED_AT` newest that pass what SQL can decide are looked at.
+    """
     compiled = compile_where(where)
-    rows = c.select(
-        "SELECT m.seq FROM (SELECT seq FROM unembedded WHERE tenant_id = ? AND space = ?"
-        f" ORDER BY seq DESC LIMIT {LOOKED_AT}) u JOIN memories m ON m.tenant_id = ? AND m.seq = u.seq"
-        f" WHERE {compiled.sql} ORDER BY m.seq DESC LIMIT ?",
-        [tenant, space, tenant, *compiled.params, limit if compiled.exact else LOOKED_AT],
-    )
-    seqs = [int(seq) for (seq,) in rows]
-    if compiled.exact or not seqs:
-        return seqs
-    found = fetch(c, tenant, seqs)
-    return [seq for seq in seqs if seq in found and matches(where, attributes(found[seq]))][:limit]
+    step = limit if compiled.exact else _STEP
+    found: list[int] = []
+    below, looked_at = 2**63 - 1, 0
+    while looked_at < LOOKED_AT:
+        rows = c.select(
+            "SELECT m.seq FROM unembedded u JOIN memories m ON m.tenant_id = u.tenant_id AND m.seq = u.seq"
+            f" WHERE u.tenant_id = ? AND u.space = ? AND u.seq < ? AND ({compiled.sql})"
+            " ORDER BY u.seq DESC LIMIT ?",
+            [tenant, space, below, *compiled.params, step],
+        )
+        seqs = [int(seq) for (seq,) in rows]
+        looked_at += len(seqs)
+        if compiled.exact:
+            found += seqs
+        elif seqs:
+            read = fetch(c, tenant, seqs)
+            found += [seq for seq in seqs if seq in read and matches(where, attributes(read[seq]))]
+        if len(found) >= limit or len(seqs) < step:
+            return found[:limit], len(seqs) < step and len(found) <= limit
+        below = seqs[-1]
+    return found, False
 
 
-def among(c: Connection, tenant: str, space: int, seqs: Iterable[int]) -> list[int]:
+def among(c: Connection, tenant: str, space: int, seqs: Sequence[int]) -> list[int]:
     """Return those of the rows that are pending, in their order."""
-    listed = list(seqs)
-    pending = {int(seq) for (seq,) in c.all("owed_among", [tenant, space, compact_json(listed)])}
-    return [seq for seq in listed if seq in pending]
+    pending = {int(seq) for (seq,) in c.all("owed_among", [tenant, space, compact_json(seqs)])}
+    return [seq for seq in seqs if seq in pending]
 
 
-def cosines(query: NDArray[np.float32], rows: Vectors) -> tuple[NDArray[np.int64], Floats]:
+def cosines(query: NDArray[np.float32], rows: Vectors) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the rows and the cosine of each one's best window to `query` (dim,); 0 where a vector is zero."""
     seqs = np.array(list(rows), np.int64)
     wanted = query.astype(np.float64)
@@ -80,24 +178,3 @@ def cosines(query: NDArray[np.float32], rows: Vectors) -> tuple[NDArray[np.int64
         sizes = np.linalg.norm(made, axis=1) * np.linalg.norm(wanted)
         best[at] = float(np.max(np.divide(made @ wanted, sizes, out=np.zeros(len(made)), where=sizes > 0)))
     return seqs, best
-
-
-def estimated(known_bm25: Floats, known_cosines: Floats, bm25: Floats) -> Floats:
-    """Return the cosines to expect of candidates with these BM25 scores (n,), given others with both scores.
-
-    A line with a slope of at least 0 through the others (least squares), cut at their lowest and highest cosine.
-    """
-    if not len(known_cosines):
-        return np.full(len(bm25), np.nan)
-    slope, start = 0.0, float(known_cosines.mean())
-    spread = known_bm25 - known_bm25.mean()
-    if len(known_cosines) >= FEWEST and float(spread @ spread) > 1e-12:
-        slope = max(0.0, float(spread @ (known_cosines - start)) / float(spread @ spread))
-    made: Floats = start + slope * (bm25 - known_bm25.mean())
-    return np.clip(made, known_cosines.min(), known_cosines.max())
-
-
-def rows_of(c: Connection, tenant: str, seqs: Sequence[int]) -> list[Record]:
-    """Return the rows that are still there, in the order of `seqs`."""
-    found = fetch(c, tenant, seqs)
-    return [found[seq] for seq in seqs if seq in found]

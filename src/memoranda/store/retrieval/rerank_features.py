@@ -20,6 +20,7 @@ from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
 from memoranda.text.terms import query_terms, word_terms
 from memoranda.text.when import closeness, times
+from memoranda.types import MACHINES
 
 Floats = NDArray[np.float64]
 SITTING_GAP = 7_200_000_000
@@ -28,7 +29,7 @@ candidates are not known, so it is more than the silence that ends a session."""
 NEIGHBOUR_GAP = 1_800_000_000
 """What was said longer before or after, in microseconds, is no neighbour."""
 USERS = frozenset({"user", "human"})
-ROLES = USERS | {"assistant", "ai", "bot", "model", "agent", "system", "developer", "tool", "function"}
+ROLES = USERS | MACHINES
 """How a speaker is called who has no name."""
 _WORDS = re.compile(r"[^\W_]+")
 _YOU = re.compile(r"\byou(?:r|rs|'ve|'d)?\b", re.IGNORECASE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,12 +14,11 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
 from memoranda.filters import Compare, all_of, check_unicode, matches
 from memoranda.providers.embeddings.base import Calibration
-from memoranda.storage.sql.base import Connection
 from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 from memoranda.store.index_sync import Live
-from memoranda.store.retrieval import pending
 from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.retrieval.fusion import Ranking, fuse, rank_of
+from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
 from memoranda.store.retrieval.reranking import How, Stage, rescored
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
@@ -79,6 +77,7 @@ class Recall:
         self.store = store
         self.calibration = calibration
         self.settings = settings
+        self.pending = Pending(store)
 
     def search(
         self,
@@ -86,7 +85,7 @@ class Recall:
         query: Query,
         vector: NDArray[np.float32] | None,
         model: str = "",
-        fresh: pending.Fresh | None = None,
+        fresh: Fresh | None = None,
     ) -> SearchResult:
         """The best memories for `query` that `subject` may see.
 
@@ -122,7 +121,7 @@ class Recall:
         threshold: float | None,
         model: str = "",
         second: How | None = None,
-        fresh: pending.Fresh | None = None,
+        fresh: Fresh | None = None,
     ) -> Found:
         """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
         Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
@@ -154,41 +153,20 @@ class Recall:
         self._take_rows(query.limit, found, targets)
         return found
 
-    def unembedded(self, subject: Subject, query: Query) -> list[Record]:
-        """Return the rows without a stored vector that matter most to `query`, at most `pending.AT_ONCE`: those that
-        keywords find, best first, then the newest in scope."""
-        tenant, db, space = subject.tenant_id, self.store.db, self.store.space
-        if not db.read(lambda c: pending.exist(c, tenant, space), tenant):
-            return []
-        targets = self._targets(subject, query)
-        found: list[int] = []
-        if query.mode != "dense":
-            for target in targets:
-                with suppress(IndexUnavailable):
-                    hits = self.store.words.search(tenant, query.query, self._depth(query), target.where)
-                    found += hits.seqs.tolist()
-
-        def read(c: Connection) -> list[Record]:
-            seqs = dict.fromkeys(pending.among(c, tenant, space, dict.fromkeys(found)))
-            for target in targets:
-                if len(seqs) < pending.AT_ONCE:
-                    seqs |= dict.fromkeys(pending.newest(c, tenant, space, target.where, pending.AT_ONCE))
-            return pending.rows_of(c, tenant, list(seqs)[: pending.AT_ONCE])
-
-        return db.read(read, tenant)
-
-    def may_be_pending(self, tenant: str) -> bool:
-        """Return False if no row of the tenant waits for a vector, as far as this process must know."""
-        return self.store.db.shared or self.store.owed.get(tenant, 0) > 0
+    def unembedded(self, subject: Subject, query: Query) -> Waiting:
+        """Return the rows without a stored vector that matter most to `query`, see `Pending.find`."""
+        depth, targets = self._depth(query), self._targets(subject, query)
+        text = None if query.mode == "dense" else query.query
+        return self.pending.find(subject.tenant_id, text, targets, depth)
 
     def _second(self, query: Query) -> How:
         """The second stage as the query wants it."""
-        told = self.settings.second
+        default = self.settings.second
         return replace(
-            told,
-            rerank=(query.rerank or told.rerank) if query.mode == "hybrid" else "off",
-            recency=query.recency or told.recency,
-            times=told.times if query.times is None else query.times,
+            default,
+            rerank=(query.rerank or default.rerank) if query.mode == "hybrid" else "off",
+            recency=query.recency or default.recency,
+            times=default.times if query.times is None else query.times,
         )
 
     def _weights(self, query: Query) -> dict[str, float]:
@@ -219,7 +197,7 @@ class Recall:
         vector: NDArray[np.float32] | None,
         targets: Sequence[Target],
         live: Live,
-        fresh: pending.Fresh | None,
+        fresh: Fresh | None,
     ) -> Candidates:
         found = Candidates(live, as_of_rev=self.store.derived.applied)
         depth = self._depth(query)
@@ -229,45 +207,13 @@ class Recall:
         if not answered:  # an empty answer would say that there is nothing
             raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
         if vector is not None and query.mode != "words":
-            self._add_pending(tenant, vector, targets, fresh, found)
+            self.pending.add(tenant, vector, targets, fresh, found)
         if vector is not None and query.mode == "hybrid":
             self._complete(tenant, vector, found)
         return found
 
     def _depth(self, query: Query) -> int:
         return max(self.settings.candidates, 4 * query.limit)
-
-    def _add_pending(
-        self,
-        tenant: str,
-        vector: NDArray[np.float32],
-        targets: Sequence[Target],
-        fresh: pending.Fresh | None,
-        found: Candidates,
-    ) -> None:
-        """Add the rows whose vectors were made for this search; report `embedding` if others in scope have none."""
-        made = {} if fresh is None else fresh.vectors
-        complete = fresh.complete if fresh is not None else not self.may_be_pending(tenant)
-        if complete and not made:
-            return
-        space, most = self.store.space, len(made) + 1
-
-        def read(c: Connection) -> tuple[dict[int, Record], set[int]]:
-            others = set[int]()
-            for target in [] if complete else targets:
-                others |= set(pending.newest(c, tenant, space, target.where, most)) - made.keys()
-            return fetch(c, tenant, list(made)), others
-
-        rows, others = self.store.db.read(read, tenant)
-        if others:
-            found.degraded.add("embedding")
-        seqs, cosines = pending.cosines(vector, {seq: made[seq] for seq in rows})
-        for target in targets:
-            passing = np.array(
-                [matches(target.where, attributes(rows[seq])) for seq in seqs.tolist()], np.bool_
-            )
-            if passing.any():
-                found.add_fresh(seqs[passing], cosines[passing], target)
 
     def _dense_side(
         self,
