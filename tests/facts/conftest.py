@@ -14,7 +14,7 @@ from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.app.blocking.facts import BlockingFacts
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
-from memoranda.types import Memory, Subject
+from memoranda.types import Memory, NewMemory, Subject
 from support.waiting import until
 
 UNDER_WAY = (
@@ -92,6 +92,12 @@ class Talk:
         """All facts of the tenant."""
         sql = "SELECT count(*) FROM memories WHERE tenant_id = ? AND kind = 'fact'"
         return int(self.rows(sql, self.tenant)[0][0])
+
+    def uncompared(self, *facts: Mapping[str, Any]) -> None:
+        """Write facts without a comparison with others, as while an index is away."""
+        items = [NewMemory(**({"kind": "fact"} | dict(one))) for one in facts]
+        drafts = self.core.ingest.drafts(self.admin, items)
+        self.rc.portal.call(self.core.ingest.write(self.tenant, drafts))
 
     def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
         return self.core.store.db.read(lambda c: c.select(sql, list(params)))

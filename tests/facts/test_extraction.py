@@ -263,17 +263,18 @@ def facts(rc: BlockingMemoranda) -> list[str]:
 
 @pytest.mark.rows_in("sqlite")
 def test_a_model_consolidates_and_is_not_believed_everything(talk: Any) -> None:
-    texts = ["The project is called antwort.", "The project antwort is in Go."]
-    talk.memories.add_many([{"content": text, "kind": "fact"} for text in texts])
+    texts = ["The project antwort is in Go.", "In Go, the new project antwort is."]
+    whole = texts[1]
+    talk.uncompared(*({"content": text} for text in texts))
     talk.script({"status": 503})
     with pytest.raises(ModelUnavailable):
         talk.facts.consolidate()
     assert talk.live() == texts
     talk.script("antwort makes 9 million a year.")
     talk.facts.consolidate()
-    assert talk.live() == [" ".join(texts)]
-    talk.facts.undo(talk.known(" ".join(texts)).id)
-    talk.memories.add_many([{"content": f"{text} Really.", "kind": "fact", "user_id": "u"} for text in texts])
-    talk.script("The project antwort, as it is called, is in Go, really.")
+    assert talk.live() == [whole]
+    talk.facts.undo(talk.memories.list(kinds=["fact"]).data[0].id)
+    talk.uncompared(*({"content": f"{text} Really.", "user_id": "u"} for text in texts))
+    talk.script("The new project antwort is in Go, really.")
     talk.facts.consolidate()
-    assert talk.live()[-1] == "The project antwort, as it is called, is in Go, really."
+    assert talk.live()[-1] == "The new project antwort is in Go, really."

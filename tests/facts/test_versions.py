@@ -161,33 +161,32 @@ def test_links_can_be_cut_and_the_fact_stays(talk: Any) -> None:
     assert talk.known("Mara likes tea").source_refs == []
 
 
-RELATED = [
-    "The project is called antwort.",
-    "The project antwort is in Go.",
-    "The project antwort uses Postgres.",
+ALIKE = [
+    "The project antwort uses Postgres",
+    "The project antwort uses Postgres in production",
+    "In production, the project antwort utilizes Postgres.",
 ]
 
 
-def related(talk: Any) -> list[str]:
-    """The ids of messages, from each of which a fact was learned that is related to the others."""
-    said = [talk.memories.add(text, kind="message", user_id="mara").memory.id for text in RELATED]
-    talk.memories.add_many(
-        [
+def alike(talk: Any) -> list[str]:
+    """The ids of messages, from each of which a fact was learned that says what the others say."""
+    said = [talk.memories.add(text, kind="message", user_id="mara").memory.id for text in ALIKE]
+    talk.uncompared(
+        *(
             {
                 "content": text,
-                "kind": "fact",
                 "user_id": "mara",
                 "source_refs": [id_],
                 "occurred_at": on(f"2024-0{n}-01"),
             }
-            for n, (text, id_) in enumerate(zip(RELATED, said, strict=True), 1)
-        ]
+            for n, (text, id_) in enumerate(zip(ALIKE, said, strict=True), 1)
+        )
     )
     return said
 
 
 def test_consolidating_twice_changes_nothing_the_second_time(talk: Any) -> None:
-    said = related(talk)
+    said = alike(talk)
     talk.memories.add("The user Ben likes antwort, the project.", kind="fact", user_id="ben")
     done = talk.facts.consolidate()
     (one,) = done.merged
@@ -196,40 +195,41 @@ def test_consolidating_twice_changes_nothing_the_second_time(talk: Any) -> None:
     assert talk.facts.consolidate(scopes=["user:mara"]).merged == []
     assert talk.rows("SELECT * FROM memories WHERE tenant_id = ? ORDER BY seq", talk.tenant) == before
     whole = talk.memories.get(one.id)
-    assert whole.content == " ".join(RELATED)
+    assert whole.content == f"{ALIKE[1]}. {ALIKE[2]}"
     assert set(said) <= set(whole.source_refs)
     assert whole.user_id == "mara"
     assert len(talk.live()) == 2
-    parts = [talk.known(text) for text in RELATED]
+    parts = [talk.known(text) for text in ALIKE]
     assert [part.superseded_by for part in parts] == [one.id] * 3
-    assert [
-        row.content for row in talk.memories.list(as_of=on("2024-02-15"), kinds=["fact"]).data
-    ] == RELATED[1::-1]
+    assert [row.content for row in talk.memories.list(as_of=on("2024-02-15"), kinds=["fact"]).data] == ALIKE[
+        1::-1
+    ]
 
 
 def test_a_consolidation_goes_with_any_of_its_sources(talk: Any) -> None:
-    said = related(talk)
+    said = alike(talk)
     talk.facts.consolidate()
     talk.memories.delete(said[1])
-    assert talk.live() == [RELATED[0], RELATED[2]]
+    assert talk.live() == [ALIKE[0], ALIKE[2]]
     assert talk.count() == 2
     again = talk.facts.consolidate().merged[0].id
     undone = talk.facts.undo(again)
     assert undone.undone == again
-    assert talk.live() == [RELATED[0], RELATED[2]]
+    assert talk.live() == [ALIKE[0], ALIKE[2]]
     assert talk.facts.undo(again) == undone
     assert talk.facts.consolidate().merged == []
 
 
 def test_what_changes_a_part_takes_it_apart(talk: Any) -> None:
-    talk.say("My project's budget is fixed. My budget is 400 euros for the garden.", "2024-01-01")
-    talk.say("I have a plan for the garden budget in euros.", "2024-01-02")
+    other = "Mara's budget is 400 euros for the garden this year"
+    talk.say("My budget is 400 euros for the garden.", "2024-01-01")
+    talk.uncompared(
+        {"content": other, "user_id": "mara", "channel_id": "talk", "occurred_at": on("2024-01-02")}
+    )
     assert len(talk.facts.consolidate().merged) == 1
     assert len(talk.live()) == 1
     talk.say("My budget is 500 euros for the garden.", "2024-06-01")
-    assert sorted(talk.live()) == [
-        "Mara has a plan for the garden budget in euros", "Mara's budget is 500 euros for the garden",
-    ]  # fmt: skip
+    assert talk.live() == ["Mara's budget is 500 euros for the garden"]
     assert "Mara's budget is 400 euros for the garden" in talk.live(as_of=on("2024-03-01"))
 
 

@@ -14,6 +14,7 @@ from memoranda.facts.maintenance import CONSOLIDATE_JOB, SWEEP_JOB, Clock, Swept
 from memoranda.facts.neighbours import FACT
 from memoranda.facts.provenance import Provenance, cut
 from memoranda.facts.versions import FactChange
+from memoranda.facts.writing import FactWriter
 from memoranda.filters import all_of
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.store.access import selection_filter
@@ -55,6 +56,7 @@ def begin(core: Core) -> Clock:
             raise Postponed(f"{type(exc).__name__}: {exc}", RETRY_SECONDS) from exc
         return {"merged": len(done.merged), "left": done.left}
 
+    core.writers["fact"] = FactWriter(core)
     core.jobs.handlers |= {
         EXTRACT_JOB: Extraction(core).job,
         SWEEP_JOB: sweeping,

@@ -99,6 +99,11 @@ _FOR = _pattern(
 _OVER = _pattern(
     rf"{_NAME}\s+{_NOW}prefers?\s+{_PLACE}\s+(?:over|to|than|rather than|instead of)\s+(?P<old>\S.*?)"
 )
+_NOT = r",?\s+(?:(?:and|but)\s+)?(?:not|rather than|instead of|nicht|statt|anstatt)\s+"
+_INSTEAD = _pattern(
+    rf"{_NAME}\s+(?:is|are|was|will be|ist|sind|prefers?|wants?|uses?|likes?|chose|picked|needs?|takes?)\s+"
+    rf"(?:now\s+|going to be\s+|to be\s+)*{_PLACE}{_NOT}(?P<old>\S.*?)(?:\s+any\s?more)?"
+)
 _AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
 _PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
 _DECIDED = re.compile(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
@@ -112,6 +117,8 @@ _MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]
 def claims(text: str) -> tuple[Claim, ...]:
     """What a sentence claims, by every rule that fits; nothing where none does."""
     said = _TIMES.sub("", " ".join(text.split()))
+    if match := _INSTEAD.match(said):
+        return (_claim(match, "", over=False),)
     over = bool(_ENDS.search(said))
     plain = _ENDS.sub(" ", said) if over else said
     if not over and _NEGATION.search(said):
@@ -161,6 +168,48 @@ _RENEWED = _terms("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
 
 
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One value that takes another's place, without a word of what it is the value of."""
+
+    value: str
+    old: str
+
+    def concerns(self, text: str) -> bool:
+        """Return True if a text has the old value, and not the new one."""
+        words = _terms(text)
+        old, value = _terms(self.old), _terms(self.value)
+        return bool(old) and bool(value) and old <= words and not value <= words
+
+    def applied(self, text: str) -> str:
+        """Return the text with the new value in the place of the old one; unchanged where the old is told otherwise."""
+        return re.sub(rf"\b{re.escape(self.old)}\b", lambda _: self.value, text, count=1, flags=re.IGNORECASE)
+
+
+_CHANGE = (
+    r"(?:(?:there is a )?change of plans?|plans? changed|correction|update|sorry|actually|no|wait|i mean(?:t)?|"
+    r"make (?:it|that)|let['’]?s make it|we['’]?ll go with|planänderung|korrektur|doch|nein)[,:;.!\s–—-]+"
+)
+_FEW_WORDS = r"(?:[\w'’.-]+\s+){0,3}[\w'’.-]+?"
+_CORRECTION = _pattern(rf"(?:{_CHANGE})+(?P<value>{_FEW_WORDS}){_NOT}(?P<old>{_FEW_WORDS})")
+_NO_VALUE = (
+    r"(?!(?:no|not|yes|why|maybe|ok|okay|sure|sorry|well|or|and|but|if|whether|please|thanks|definitely|probably|certainly|"
+    r"today|tonight|tomorrow|now|yet|really|me|so|that|this|it|only|just|always|necessarily|bad|nein|ja)\b)"
+)
+_BARE_CORRECTION = _pattern(rf"{_NO_VALUE}(?P<value>[\w'’-]+){_NOT}{_NO_VALUE}(?P<old>[\w'’-]+)")
+
+
+def correction_in(text: str) -> Correction | None:
+    """Return what a sentence corrects that does not say of what: "Change of plan: navy, not green"."""
+    plain = " ".join(text.split())
+    match = _CORRECTION.match(plain) or _BARE_CORRECTION.match(plain)
+    return None if match is None else Correction(match["value"], match["old"])
+
+
+_OWNED = re.compile(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECASE)
+"""What belongs to the subject of a sentence: Tim's sister."""
+
+
 def conflicting(new: str, old: str) -> bool:
     """Whether `new` says something else of an attribute that `old` gives a value, as far as the rules see."""
     return any(_against(one, other, old) for one in claims(new) for other in (*claims(old), None))
@@ -168,9 +217,11 @@ def conflicting(new: str, old: str) -> bool:
 
 def _against(new: Claim, old: Claim | None, text: str) -> bool:
     if old is None:  # a value that the new sentence says is over, in a sentence that no rule reads
-        held = frozenset(terms(text))
+        said = frozenset(terms(text))
         gone = new.value if new.over else new.old
-        return bool(gone) and bool(new.subject) and new.subject <= held and gone <= held and not claims(text)
+        fits = bool(gone) and bool(new.subject) and new.subject <= said and gone <= said and not claims(text)
+        owned = _OWNED.match(text)
+        return fits and (owned is None or _terms(owned[1]) <= new.subject | gone)
     if not same_subject(new.subject, old.subject):
         return False
     if new.over:

@@ -1,4 +1,4 @@
-"""Related facts made one: who belongs together, what it says, and the row that takes their place."""
+"""Equivalent facts made one: who belongs together, what it says, and the row that takes their place."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from memoranda.clock import moment, now_micros
 from memoranda.errors import ModelBroken, ModelRefused
-from memoranda.facts import versions
+from memoranda.facts import merging, versions
 from memoranda.facts.grounding import grounded
-from memoranda.facts.merging import Relation, relation
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
@@ -66,9 +65,10 @@ def may_join(row: Record) -> bool:
     return alone and versions.is_live(row) and row.archived_at is None and row.invalid_at is None
 
 
-def clusters(facts: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
+def clusters(facts: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> Iterator[list[Fact]]:
     """Facts that belong together, at least two: the oldest leads, and those of its scope follow that are near it by
-    cosine (`cosine_from` and more) or by shared terms, the oldest first, within bounds. What is left after that leads
+    cosine (`cosine_from` and more) or by shared terms and equivalent to it, the oldest first, within bounds. What is
+    left after that leads
     in its turn: so a second look, over what stayed single, finds nothing.
     """
     by_scope: dict[Scope, list[Fact]] = defaultdict(list)
@@ -76,11 +76,10 @@ def clusters(facts: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
         by_scope[scope_of(one.row)].append(one)
     for held in by_scope.values():
         if len(held) > 1:
-            yield from _in_scope(held, cosine_from)
+            yield from _in_scope(held, _Near(held, cosine_from, bounds))
 
 
-def _in_scope(held: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
-    near = _Near(held, cosine_from)
+def _in_scope(held: Sequence[Fact], near: _Near) -> Iterator[list[Fact]]:
     taken: set[int] = set()
     for lead, first in enumerate(held):
         if lead in taken:
@@ -89,7 +88,7 @@ def _in_scope(held: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
         for place in near.after(lead):
             one = held[place]
             fits = len(chosen) < MOST_PARTS and size + len(one.row.content) <= MOST_CHARS
-            if fits and place not in taken and not _against(first, one):
+            if fits and place not in taken and near.equivalent(lead, place):
                 chosen.append(one)
                 size += len(one.row.content)
                 taken.add(place)
@@ -97,16 +96,13 @@ def _in_scope(held: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
             yield chosen
 
 
-def _against(one: Fact, other: Fact) -> bool:
-    return relation(one.row.content, other.row.content) is Relation.CONTRADICTS
-
-
 class _Near:
     """The facts of a scope that are near each, without comparing all with all: by cosine in one product, by words where
     they share one of their rarer terms, as two of such a Jaccard must."""
 
-    def __init__(self, held: Sequence[Fact], cosine_from: float) -> None:
-        self.cosine_from = cosine_from
+    def __init__(self, held: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> None:
+        self.cosine_from, self.bounds = cosine_from, bounds
+        self.texts = [one.row.content for one in held]
         self.terms = [frozenset(terms(one.row.content)) for one in held]
         often = Counter(term for each in self.terms for term in each)
         self.rare = [sorted(each, key=lambda term: (often[term], term)) for each in self.terms]
@@ -133,6 +129,14 @@ class _Near:
                         found.add(place)
         return sorted(found)
 
+    def equivalent(self, lead: int, place: int) -> bool:
+        """Return True if two facts may become one."""
+        one, other = self.texts[lead], self.texts[place]
+        cosine = float(self.vectors[lead] @ self.vectors[place]) or None
+        if merging.relation(one, other, cosine, self.bounds) is merging.Relation.CONTRADICTS:
+            return False
+        return merging.equivalent(one, other, cosine, self.bounds)
+
 
 def _prefix(size: int) -> int:
     """How many of its rarest terms a fact of so many must share one of with each that is near it by words."""
@@ -140,16 +144,15 @@ def _prefix(size: int) -> int:
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The texts as one, sentence by sentence, those left out that say what is there already."""
-    held: list[tuple[str, set[str]]] = []
-    for text in texts:
-        for start, stop in spans(text):
-            sentence = text[start:stop]
-            mine = set(terms(sentence))
-            if any(mine <= other for _, other in held):
-                continue
-            held.append((sentence if sentence[-1:] in ".!?…。" else f"{sentence}.", mine))
-    return " ".join(sentence for sentence, _ in held)
+    """The texts as one, sentence by sentence, those left out that another says already, or more exactly."""
+    sentences = [text[start:stop] for text in texts for start, stop in spans(text)]
+    said = [frozenset(terms(sentence)) for sentence in sentences]
+    kept = [
+        sentence if sentence[-1:] in ".!?…。" else f"{sentence}."
+        for at, sentence in enumerate(sentences)
+        if not any(said[at] < other for other in said) and said[at] not in said[:at]
+    ]
+    return " ".join(kept)
 
 
 async def merged(model: Model | None, name: str | None, texts: Sequence[str]) -> tuple[str, str]:

@@ -17,13 +17,16 @@ from memoranda.errors import (
     ModelRefused,
     SpendingLimit,
 )
+from memoranda.facts.claims import correction_in
 from memoranda.facts.gathering import drafts_of, responses_of
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
 from memoranda.facts.merging import Bounds
-from memoranda.facts.neighbours import PURPOSE, planned
+from memoranda.facts.neighbours import PURPOSE, corrected, planned
 from memoranda.facts.parsing import Candidate, parsed
 from memoranda.facts.rules import captured
+from memoranda.facts.statements import statements
+from memoranda.filters import Compare, Filter, all_of
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.sessions.records import (
@@ -61,6 +64,8 @@ FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
 """Seconds until a model that failed is asked again, doubled each time."""
 FIRST = "first"
 """Where the job stands that waits for the model on behalf of all later ones of its session."""
+CORRECTED = 0.5
+"""The confidence of a fact that a correction was applied to, before its support counts."""
 GIVES_UP = 3
 """Times that one batch is sent to a model that refuses it, or says nothing of use."""
 CONTENT = (400, 413, 422)
@@ -263,7 +268,18 @@ class Extraction:
             if row.personal:
                 for one in captured(row.content, row.speaker, self.settings.max_per_turn):
                     found.append(_resting_on(one, number))
+                found += [_resting_on(one, number) for one in self._corrections(batch.session, row)]
         return found
+
+    def _corrections(self, session: SessionRow, row: MessageRow) -> list[Candidate]:
+        """Return facts of the user or place with the values that a message corrects ("navy, not green")."""
+        user = row.user_id or session.user_id
+        where: Filter = Compare("$user_id", "eq", user)
+        if user is None:
+            where = all_of(where, Compare("$channel_id", "eq", session.channel_id))
+        found = [correction_in(sentence) for sentence in statements(row.content)]
+        facts = [corrected(self.core, session.tenant_id, one, where) for one in found if one is not None]
+        return [Candidate(fact, CORRECTED) for fact in facts if fact is not None]
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -281,7 +297,7 @@ class Extraction:
         there = messages_by_id(w.c, w.tenant, [row.id for row in batch.messages])
         same = [row for row in batch.messages if row.id in there and there[row.id].content == row.content]
         resting = [plan for plan in plans if _still_rests(plan.draft, same)]
-        return learn(w, resting, self.bounds)
+        return learn(w, resting, self.bounds).counts
 
 
 def _reason(exc: Exception) -> str:

@@ -16,6 +16,7 @@ from memoranda.facts.consolidation import Fact
 from memoranda.facts.extraction import Extraction
 from memoranda.facts.history import FactHistory, Undone, undo, version_of, versions_of
 from memoranda.facts.maintenance import Swept, sweep
+from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import FACT, PURPOSE
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import session_seen
@@ -77,7 +78,7 @@ class Facts:
         return Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
 
     async def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
-        """Makes related facts of one scope one fact each: by the model, where one is configured, else by joining what
+        """Make equivalent facts of one scope one fact each: by the model, where one is configured, else by joining what
         they say. All sources are kept, and the facts stay, superseded. A second call changes nothing.
 
         Raises:
@@ -181,5 +182,6 @@ def _clusters(core: Core, tenant: str, where: Filter) -> builtins.list[builtins.
         free = [row for row in rows if consolidation.may_join(row)]
         vectors = consolidation.read_vectors(core, tenant, free)
         facts += [Fact(row, vectors.get(row.seq)) for row in free]
-    cosine = core.recall.calibration.cosine(consolidation.RELATED)
-    return list(consolidation.clusters(facts, cosine))
+    bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
+    cosine = min(bounds.cosine, core.recall.calibration.cosine(consolidation.RELATED))
+    return list(consolidation.clusters(facts, cosine, bounds))

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.facts.merging import Bounds, Known, Place, Relation, place, relation
-from memoranda.store.rows import Record, fetch, fetch_ids, refs_of
+from memoranda.filters import EVERYTHING, Filter, matches
+from memoranda.store.changes import Outcome
+from memoranda.store.rows import Record, attributes, fetch, fetch_ids, refs_of
 from memoranda.store.transaction import Mark, Writing
 from memoranda.store.validation import Draft
 from memoranda.text.hashing import digest
@@ -26,14 +28,15 @@ LATE = 200
 @dataclass(slots=True)
 class Plan:
     """A fact to be kept: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
-    them, what rules say, with the text of each that they said it of, and the revision up to which neighbours were
-    looked for."""
+    them, what rules say, with the text of each that they said it of, the revision up to which neighbours were looked
+    for, and the filter that these pass."""
 
     draft: Draft
     near: dict[int, float] = field(default_factory=dict)
     verdicts: dict[int, Relation] = field(default_factory=dict)
     related: dict[int, tuple[str, Relation]] = field(default_factory=dict)
     seen: int = 0
+    among: Filter = EVERYTHING
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
@@ -49,6 +52,13 @@ class Learned(NamedTuple):
     superseded: int = 0
 
 
+class Written(NamedTuple):
+    """What became of facts, in numbers and one by one."""
+
+    counts: Learned
+    outcomes: list[Outcome]
+
+
 Home = tuple[str | None, str | None, str | None, str | None]
 
 
@@ -60,12 +70,14 @@ def home_of(row: Record) -> Home:
     return None, row.agent_id, row.channel_id, row.session_id
 
 
-def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Learned:
-    """Writes facts, earliest first, each with what follows for its versions."""
+def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Written:
+    """Write facts, earliest first, each with what follows for its versions; outcomes are in the order of `plans`."""
     keeper = _Keeper(w, bounds)
-    for plan in sorted(plans, key=lambda one: versions.start_of(one.draft.row)):
-        keeper.take(plan)
-    return Learned(keeper.kept, keeper.joined, keeper.superseded)
+    outcomes = {}
+    for at in sorted(range(len(plans)), key=lambda at: versions.start_of(plans[at].draft.row)):
+        outcomes[at] = keeper.take(plans[at])
+    counts = Learned(keeper.kept, keeper.joined, keeper.superseded)
+    return Written(counts, [outcomes[at] for at in range(len(plans))])
 
 
 class _Keeper:
@@ -76,7 +88,9 @@ class _Keeper:
         self.kept = self.joined = self.superseded = 0
         self.made: dict[int, NDArray[np.float32]] = {}
 
-    def take(self, plan: Plan) -> None:
+    def take(self, plan: Plan) -> Outcome:
+        """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
+        another."""
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content
@@ -85,16 +99,17 @@ class _Keeper:
             content, known = plan.related.get(seq, ("", Relation.OTHER))
             if content != row.content:
                 known = relation(text, row.content, cosines.get(seq), self.bounds)
-            related[seq] = plan.verdicts.get(seq, known)
+            known = plan.verdicts.get(seq, known)
+            own = plan.draft.named and known in (Relation.SAME, Relation.NEAR)
+            related[seq] = Relation.OTHER if own else known
         single = [
             self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
         ]
         whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
         found = place(at, single + [one for one in whole if one.relation is Relation.SAME])
         if found.joins is not None:
-            self._join(rows[found.joins], plan.draft.row, at)
-        else:
-            self._keep(plan, found, rows, at)
+            return self._join(rows[found.joins], plan.draft.row, at)
+        return self._keep(plan, found, rows, at)
 
     # --- what is there -----------------------------------------------------------------------------
 
@@ -107,7 +122,11 @@ class _Keeper:
         if made:
             listed = compact_json(made)
             rows |= fetch(w.c, w.tenant, [int(s) for (s,) in w.c.all("facts_ended_by", [w.tenant, listed])])
-        rows = {seq: row for seq, row in rows.items() if row.kind == "fact" and home_of(row) == mine}
+        rows = {
+            seq: row
+            for seq, row in rows.items()
+            if row.kind == "fact" and home_of(row) == mine and matches(plan.among, attributes(row))
+        }
         cosines = {seq: value for seq, value in plan.near.items() if value == value}
         if plan.vector is not None:
             cosines |= {seq: _cosine(plan.vector, vector) for seq, vector in self.made.items()}
@@ -136,19 +155,24 @@ class _Keeper:
 
     # --- what becomes of it ------------------------------------------------------------------------
 
-    def _join(self, row: Record, new: Record, at: int) -> None:
+    def _join(self, row: Record, new: Record, at: int) -> Outcome:
         """The same again: its sources are one more reason for what is there."""
-        targets = [row] + ([held] if (held := self._holder(row, {})) is not None else [])
+        targets = [row] + ([whole] if (whole := self._holder(row, {})) is not None else [])
         for one in targets:
-            self.w.mark([one.seq], _joining(new, at if at < versions.start_of(one) else None))
+            join = _joining(new, at if at < versions.start_of(one) else None)
+            if join(one) != one:
+                marked = self.w.mark([one.seq], join)
+                row = marked[0] if one.seq == row.seq and marked else row
         self.joined += 1
+        return Outcome(row, created=False, embedded=not self.w.waiting([row.seq]))
 
-    def _keep(self, plan: Plan, found: Place, rows: dict[int, Record], at: int) -> None:
+    def _keep(self, plan: Plan, found: Place, rows: dict[int, Record], at: int) -> Outcome:
         row = plan.draft.row
         if found.ended_by is not None and found.ended is not None:
             by = rows[found.ended_by].id
             row = versions.ended(row, by, found.ended, self.now, "superseded", Relation.CONTRADICTS.value)
-        made = self._insert(plan, row, at)
+        outcome = self._insert(plan, row, at)
+        made = outcome.row
         if plan.vector is not None:
             self.made[made.seq] = plan.vector
         for seq, why in found.ends.items():
@@ -158,8 +182,9 @@ class _Keeper:
             else:
                 self.w.mark([seq], _ending(made.id, at, self.now, why))
             self.superseded += 1
+        return outcome
 
-    def _insert(self, plan: Plan, row: Record, at: int) -> Record:
+    def _insert(self, plan: Plan, row: Record, at: int) -> Outcome:
         """The row of a new fact. One that said the same at another time stays what it was: the new one has a key of its
         own then, the same whenever this is done again."""
         plan.draft.row = row
@@ -167,11 +192,10 @@ class _Keeper:
         if not outcome.created and not versions.is_live(outcome.row):
             plan.draft.row = row._replace(dedup_key=digest(row.dedup_key, str(at)))
             (outcome,) = self.w.insert([plan.draft])
-        if outcome.created:
-            self.kept += 1
-        else:
-            self._join(outcome.row, row, at)
-        return outcome.row
+        if not outcome.created:
+            return self._join(outcome.row, row, at)
+        self.kept += 1
+        return outcome
 
     def _take_apart(self, whole: Record, part: Record, new: Record, at: int, why: Relation) -> None:
         """A fact that was put together of others is no more when one of them changes: they hold by themselves again, up

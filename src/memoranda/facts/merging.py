@@ -81,6 +81,19 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
     return Relation.NEAR if alike and not differ else Relation.OTHER
 
 
+def equivalent(one: str, other: str, cosine: float | None, bounds: Bounds) -> bool:
+    """Return True if one of two facts says what the other says, or the same more exactly."""
+    near = (Relation.SAME, Relation.NEAR, Relation.REFINES)
+    return relation(one, other, cosine, bounds) in near or relation(other, one, cosine, bounds) in near
+
+
+def _contents(one: str, other: str) -> tuple[set[str], set[str]]:
+    """The content terms of two facts, without their common subject."""
+    first, second = terms(one), terms(other)
+    subject = set(first[:1]) & set(second[:1])
+    return set(first) - subject - COMMON, set(second) - subject - COMMON
+
+
 def supported(verdict: Relation, new: str, old: str) -> bool:
     """Return True if the words of two facts allow what a model says the new one is to the old one.
 
@@ -90,9 +103,7 @@ def supported(verdict: Relation, new: str, old: str) -> bool:
     """
     if verdict not in (Relation.NEAR, Relation.REFINES):
         return True
-    first, second = terms(new), terms(old)
-    subject = set(first[:1]) & set(second[:1])
-    mine, theirs = (set(held) - subject - COMMON for held in (first, second))
+    mine, theirs = _contents(new, old)
     needed = theirs if verdict is Relation.REFINES else min(mine, theirs, key=len)
     shared = len(mine & theirs)
     if not shared or shared < 0.5 * len(needed):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from memoranda.errors import EmbedderUnavailable, SpendingLimit
-from memoranda.facts.claims import claims
+from memoranda.facts.claims import Correction, claims, correction_in
 from memoranda.facts.keeping import Plan
-from memoranda.facts.merging import Bounds, relation
-from memoranda.filters import Compare, Filter, all_of
+from memoranda.facts.merging import Bounds, Relation, relation
+from memoranda.facts.versions import is_live, start_of
+from memoranda.filters import EVERYTHING, Compare, Filter, all_of
 from memoranda.store.core import Core
-from memoranda.store.ingest import windows
 from memoranda.store.rows import Record, fetch
 from memoranda.store.validation import Draft
 
 NEAREST = 8
 """Neighbours on either side."""
+MOST_CORRECTED = 50
+"""Facts with the old value among which the latest is looked for."""
 PURPOSE = "facts"
 """What the ledger calls the taking of facts."""
 _ALSO = {
@@ -42,39 +43,28 @@ def at_home(row: Record) -> Filter:
     )
 
 
-async def planned(core: Core, tenant: str, drafts: Sequence[Draft]) -> list[Plan]:
-    """The drafts with their vectors, as far as they can be made now, and their neighbours.
+async def planned(
+    core: Core, tenant: str, drafts: Sequence[Draft], purpose: str = PURPOSE, among: Filter = EVERYTHING
+) -> list[Plan]:
+    """Return the drafts with their vectors, as far as they can be made now, and their neighbours that pass `among`.
+    Without vectors, keywords find the neighbours.
 
     Raises:
         IndexUnavailable: an index does not answer.
     """
-    for one in drafts:
-        one.parts, one.model = windows(one.row, core.embedder), core.embedder.model
-    parts = [part for one in drafts for part in one.parts]
-    try:
-        made = await core.ledger.embed(
-            core.embedder, [part.text for part in parts], tenant=tenant, purpose=PURPOSE
-        )
-    except (
-        EmbedderUnavailable,
-        SpendingLimit,
-    ):  # the rows will be owed a vector; words find their neighbours
-        pass
-    else:
-        for part, vector in zip(parts, made.vectors, strict=True):
-            part.vector = vector
-    return await core.threads.run(_near, core, tenant, drafts)
+    await core.ingest.embed(tenant, drafts, purpose)
+    return await core.threads.run(_near, core, tenant, drafts, among)
 
 
-def _near(core: Core, tenant: str, drafts: Sequence[Draft]) -> list[Plan]:
+def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> list[Plan]:
     store = core.store
     if store.derived.follows:
         store.derived.follow()
     seen = store.derived.applied
     plans = []
     for one in drafts:
-        plan = Plan(one, seen=seen)
-        where = at_home(one.row)
+        plan = Plan(one, seen=seen, among=among)
+        where = all_of(at_home(one.row), among)
         if plan.vector is not None:
             found = store.index.search(tenant, plan.vector, NEAREST, where)
             plan.near.update(zip(found.seqs.tolist(), found.scores.tolist(), strict=True))
@@ -91,7 +81,43 @@ def _near(core: Core, tenant: str, drafts: Sequence[Draft]) -> list[Plan]:
                 text = rows[seq].content
                 known = None if cosine != cosine else cosine
                 plan.related[seq] = text, relation(plan.draft.row.content, text, known, bounds)
+        _correct(plan, rows)
     return plans
+
+
+def _correct(plan: Plan, rows: Mapping[int, Record]) -> None:
+    """Where a fact only says that one value takes another's place ("navy, not green"), let it contradict the latest
+    neighbour that has the old value."""
+    correction = correction_in(plan.draft.row.content)
+    if correction is None:
+        return
+    corrected = [
+        rows[seq]
+        for seq, (text, _) in plan.related.items()
+        if is_live(rows[seq])
+        and correction.concerns(text)
+        and start_of(rows[seq]) <= start_of(plan.draft.row)
+    ]
+    if corrected:
+        latest = max(corrected, key=lambda row: (start_of(row), row.seq))
+        plan.related[latest.seq] = latest.content, Relation.CONTRADICTS
+
+
+def corrected(core: Core, tenant: str, correction: Correction, where: Filter) -> str | None:
+    """Return the latest live fact that a correction concerns, with the new value in it; None if there is none.
+
+    Raises:
+        IndexUnavailable: the keyword index does not answer.
+    """
+    where = all_of(FACT, where)
+    seqs = core.store.words.search(tenant, correction.old, MOST_CORRECTED, where).seqs.tolist()
+    rows = core.store.db.read(lambda c: fetch(c, tenant, seqs), tenant).values()
+    fits = [row for row in rows if is_live(row) and correction.concerns(row.content)]
+    if not fits:
+        return None
+    latest = max(fits, key=lambda row: (start_of(row), row.seq)).content
+    made = correction.applied(latest)
+    return None if made == latest else made
 
 
 def _told_otherwise(text: str) -> list[str]:

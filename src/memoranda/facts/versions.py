@@ -87,7 +87,9 @@ def noted(row: Record, at: int, what: What, why: str | None, ids: Sequence[str])
 
 
 def ended(row: Record, by: str, at: int, now: int, what: What, why: str | None = None) -> Record:
-    """The row once `by` takes its place from `at` on."""
+    """The row once `by` takes its place from `at` on. An end of its own is kept for when it holds again."""
+    if row.invalid_at is not None and row.superseded_by is None and kept(row).get("told_until") is None:
+        row = put(row, {"told_until": row.invalid_at})
     return noted(row._replace(superseded_by=by, invalid_at=at), now, what, why, [by])
 
 

@@ -68,7 +68,9 @@ class Memories:
     async def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
         """Remembers one text; what it is and where it belongs go in `fields`.
 
-        Writing the same text again in the same scope changes nothing and returns the row that was there.
+        Writing the same text again in the same scope changes nothing and returns the row that was there. A fact
+        (`kind="fact"`) is compared with the facts of its user, or place: it may supersede some of them, and where it
+        nearly says what one says, and has no `id` of its own, it becomes a source of that one, which is returned.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -103,7 +105,8 @@ class Memories:
             )
         for i, item in enumerate(items):
             self._may_own(item.user_id, f"[{i}].user_id" if len(items) > 1 else "user_id")
-        outcomes = await self._core.ingest.add(self.subject, items)
+        core = self._core
+        outcomes = await core.write(self.subject.tenant_id, core.ingest.drafts(self.subject, items))
         return [
             Added(memory=to_memory(one.row), created=one.created, embedded=one.embedded) for one in outcomes
         ]
@@ -365,9 +368,7 @@ class Memories:
             InvalidInput: names the line that is wrong; the lines before it are stored.
         """
         self._must_write()
-        return await transfer.take(
-            self._core.ingest, self._core.threads, self.subject, source, scope, self._may_own
-        )
+        return await transfer.take(self._core, self.subject, source, scope, self._may_own)
 
     # --- long work ---------------------------------------------------------------------------------
 

@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 
 from memoranda.clock import now_micros
-from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, StorageError
 from memoranda.filters import Filter
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
 from memoranda.store.rows import Record, to_memory
@@ -164,36 +164,41 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def take(
-    ingest: Ingest,
-    threads: Threads,
+    core: Core,
     subject: Subject,
     source: str | Path | Iterable[bytes],
     scope: str | None,
     may_own: Callable[[Any, str], None],
 ) -> Imported:
-    """Stores an export's memories through the one write path, 500 at a time. See `Memories.import_from`."""
+    """Stores an export's memories through the one write path, 500 at a time. See `Memories.import_from`.
+
+    Facts of an export were compared with each other where they come from: they are compared with those that were here
+    before. Facts from elsewhere, without a header, are compared with all.
+    """
     done = Imported()
+    before: int | None = None
     header = Header(memoranda_export=FORMAT)
     batch: list[Draft] = []
     place = _place(scope)
     decoder = msgspec.json.Decoder(Line)
     pages = _pages(read_lines(source))
     number = 0
-    while page := await threads.run(next, pages, None):
+    while page := await core.threads.run(next, pages, None):
         for raw in page:
             number += 1
             if not raw.strip():
                 continue
             if number == 1 and b'"memoranda_export"' in raw[:200]:
                 header = _header(raw)
+                before = await core.threads.run(core.store.derived.last_rev)
                 continue
             try:
-                batch.append(_draft(raw, decoder, header, ingest, subject, place, number, may_own))
+                batch.append(_draft(raw, decoder, header, core.ingest, subject, place, number, may_own))
             except MemorandaError:
-                await _store(ingest, subject.tenant_id, batch, done)
+                await _store(core, subject.tenant_id, batch, before, done)
                 raise
             done.read += 1
-        await _store(ingest, subject.tenant_id, batch, done)
+        await _store(core, subject.tenant_id, batch, before, done)
         batch = []
     return done
 
@@ -297,17 +302,17 @@ def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part
     return parts
 
 
-async def _store(ingest: Ingest, tenant: str, batch: list[Draft], done: Imported) -> None:
+async def _store(core: Core, tenant: str, batch: list[Draft], before: int | None, done: Imported) -> None:
     if not batch:
         return
-    free = await ingest.threads.run(_without_conflicts, ingest.store, tenant, batch, done)
+    free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done)
     try:
-        outcomes = await ingest.write(tenant, free) if free else []
+        outcomes = await core.write(tenant, free, before) if free else []
     except Conflict:  # somebody wrote one of these ids in between: settle them one by one
         outcomes = []
         for one in free:
             try:
-                outcomes += await ingest.write(tenant, [one])
+                outcomes += await core.write(tenant, [one], before)
             except Conflict:
                 done.conflicts.append(one.row.id)
     done.created += sum(outcome.created for outcome in outcomes)

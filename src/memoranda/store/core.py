@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Quotas
@@ -12,12 +13,14 @@ from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.readers.pool import Readers
 from memoranda.storage.blobs.base import Blobs
+from memoranda.store.changes import Outcome
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import Jobs
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.store import Store
 from memoranda.store.usage import Ledger
+from memoranda.store.validation import Draft
 from memoranda.text.splitting import Chunking
 
 EMBED_JOB = "memories.embed"
@@ -26,6 +29,13 @@ MOVE_JOB = "index.move"
 REMODEL_JOB = "memories.remodel"
 HOUSE = "default"
 """The tenant whose admins run the house, and under which jobs about the whole of it are kept."""
+
+
+class Writer(Protocol):
+    """Stores drafts of one kind."""
+
+    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
+        """Store drafts, in order; with `before`, compare them only with what was stored up to that revision."""
 
 
 @dataclass(slots=True)
@@ -54,6 +64,8 @@ class Core:
     chunking: Chunking
     erasers: list[Eraser] = field(default_factory=list)
     """What forgets in the rooms beside the memories, in this order."""
+    writers: dict[str, Writer] = field(default_factory=dict)
+    """What stores the memories of a kind for which a row is not all there is to write."""
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None
@@ -61,3 +73,22 @@ class Core:
     """What indexing did in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     expect: Callable[[int], None] = lambda at: None
     """Called when something becomes due at a moment (microseconds): whoever looks at the clock listens."""
+
+    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
+        """Store drafts, in order, each by the writer of its kind, see `Writer.write`.
+
+        Raises:
+            Conflict: an id already names another text.
+        """
+        places: dict[str, list[int]] = {}
+        for at, one in enumerate(drafts):
+            places.setdefault(one.row.kind if one.row.kind in self.writers else "", []).append(at)
+        outcomes: dict[int, Outcome] = {}
+        for kind, listed in places.items():
+            some = [drafts[at] for at in listed]
+            if kind:
+                stored = await self.writers[kind].write(tenant, some, before)
+            else:
+                stored = await self.ingest.write(tenant, some)
+            outcomes |= zip(listed, stored, strict=True)
+        return [outcomes[at] for at in range(len(drafts))]

@@ -46,20 +46,26 @@ class Ingest:
         self.bounds = bounds
         self.ledger = ledger
 
-    async def add(self, subject: Subject, items: Sequence[NewMemory]) -> list[Outcome]:
-        """Writes every item, in order; nothing is written when one is wrong.
+    def drafts(self, subject: Subject, items: Sequence[NewMemory]) -> list[Draft]:
+        """Return the rows that the items ask for, with the vectors that came with them.
 
         Raises:
             InvalidInput: names the item by its place (`[3].tags`), the field and the fix.
-            Conflict: an id already names another text.
         """
         now = now_micros()
-        drafts = [
+        made = [
             draft(item, subject, now, self.bounds, f"[{i}]." if len(items) > 1 else "")
             for i, item in enumerate(items)
         ]
-        self._take_given(items, drafts)
-        return await self.write(subject.tenant_id, drafts)
+        self._take_given(items, made)
+        return made
+
+    async def embed(self, tenant: str, drafts: Sequence[Draft], purpose: str) -> None:
+        """Embed the drafts that came without vectors, with those of the same texts stored before where there are any.
+        While the model is away, or the tenant has spent its day, they stay without."""
+        bare = [one for one in drafts if not one.parts]
+        with _later(bare):
+            await self._vectors(tenant, bare, purpose, reuse=True)
 
     async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
         """Embeds what has no vectors yet and stores the drafts, a thousand to a transaction."""

@@ -86,7 +86,7 @@ class Writing:
         rows = self._insert_rows(fresh) if fresh else []
         held = fetch(self.c, self.tenant, {seq for seq, _ in known.values()}) if known else {}
         self._revive(drafts, known, held)
-        waiting = self._waiting(list(held))
+        waiting = self.waiting(list(held))
         outcomes = []
         for draft in drafts:
             key = draft.row.dedup_key
@@ -114,8 +114,8 @@ class Writing:
     def _known(self, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
         return known_texts(self.c, self.tenant, drafts)
 
-    def _waiting(self, seqs: Sequence[int]) -> set[int]:
-        """Those of these rows whose vectors are still to be made."""
+    def waiting(self, seqs: Sequence[int]) -> set[int]:
+        """Return those of these rows whose vectors are still to be made."""
         if not seqs:
             return set()
         values = [self.tenant, self._spaces.space, compact_json(seqs)]

@@ -1,0 +1,90 @@
+"""Facts that callers write themselves: compared with those that are there, as extracted ones are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from memoranda.errors import IndexUnavailable
+from memoranda.facts import versions
+from memoranda.facts.keeping import learn
+from memoranda.facts.merging import Bounds
+from memoranda.facts.neighbours import FACT, planned
+from memoranda.filters import EVERYTHING, Compare, Filter, all_of
+from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import Outcome
+from memoranda.store.core import Core
+from memoranda.store.ingest import WRITE
+from memoranda.store.listing import page
+from memoranda.store.validation import Draft
+
+log = logging.getLogger("memoranda.facts")
+AT_ONCE = 16
+"""Facts in one transaction: each is compared with those before it, on the thread that writes."""
+
+
+class FactWriter:
+    """Writes facts of callers. Rules compare them; no model is asked, so that nobody waits for one."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
+
+    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
+        """Store facts, in order, each with what follows for its versions: it may join one that says the same, and
+        supersede what it contradicts. With `before`, only facts that were stored up to that revision are looked at.
+
+        What has ended already is stored as it is, and so is everything while an index does not answer.
+
+        Raises:
+            Conflict: an id already names another text.
+        """
+        outcomes: dict[int, Outcome] = {}
+        plain = await self.core.threads.run(self._plain, tenant, drafts, before)
+        if plain:
+            stored = await self.core.ingest.write(tenant, [drafts[at] for at in plain])
+            outcomes |= zip(plain, stored, strict=True)
+        compared = [at for at in range(len(drafts)) if at not in outcomes]
+        among = EVERYTHING if before is None else Compare("$seq", "lte", before)
+        for start in range(0, len(compared), AT_ONCE):
+            places = compared[start : start + AT_ONCE]
+            written = await self._compared(tenant, [drafts[at] for at in places], among)
+            outcomes |= zip(places, written, strict=True)
+        return [outcomes[at] for at in range(len(drafts))]
+
+    async def _compared(self, tenant: str, drafts: Sequence[Draft], among: Filter) -> list[Outcome]:
+        try:
+            plans = await planned(self.core, tenant, drafts, WRITE, among)
+        except IndexUnavailable as exc:
+            log.warning("%d facts are stored without a comparison with others: %s", len(drafts), exc)
+            return await self.core.ingest.write(tenant, drafts)
+        work = self.core.store.transact(tenant, lambda w: learn(w, plans, self.bounds))
+        return (await self.core.threads.result(work)).outcomes
+
+    def _plain(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
+        """Return the places of the drafts that are not compared with others."""
+
+        def any_fact(c: Connection) -> bool:
+            return bool(
+                page(
+                    c,
+                    tenant,
+                    all_of(FACT, Compare("$seq", "lte", before)),
+                    limit=1,
+                    after=None,
+                    descending=True,
+                )
+            )
+
+        store = self.core.store
+        if before is not None and not store.db.read(any_fact, tenant):
+            return list(range(len(drafts)))
+        stored = store.by_id(tenant, [one.row.id for one in drafts if one.named])
+        return [
+            at
+            for at, one in enumerate(drafts)
+            if one.row.id in stored
+            or one.row.archived_at is not None
+            or not versions.is_live(one.row)
+            or versions.parts_of(one.row)
+        ]

@@ -1,0 +1,246 @@
+"""Facts that callers write themselves are compared with those that are there, as extracted ones are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memoranda.errors import Conflict, EmbedderUnavailable, IndexUnavailable, InvalidInput
+from memoranda.facts.claims import correction_in
+from memoranda.facts.merging import Relation, relation
+
+CITIES = ("Munich", "Hamburg", "Berlin", "Oslo")
+DAY = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def lives_in(city: str, **fields: Any) -> dict[str, Any]:
+    return {"content": f"Tim lives in {city}", "kind": "fact", "user_id": "tim"} | fields
+
+
+def one_by_one(memories: Any, facts: list[dict[str, Any]]) -> None:
+    for fact in facts:
+        memories.add(fact.pop("content"), **fact)
+
+
+def in_one_batch(memories: Any, facts: list[dict[str, Any]]) -> None:
+    memories.add_many(facts)
+
+
+def imported(memories: Any, facts: list[dict[str, Any]]) -> None:
+    lines = [json.dumps(fact | {"occurred_at": fact["occurred_at"].isoformat()}).encode() for fact in facts]
+    assert memories.import_from(lines).created == len(facts)
+
+
+@pytest.mark.parametrize("write", [one_by_one, in_one_batch, imported])
+def test_of_four_cities_the_latest_is_live(talk: Any, write: Callable[..., None]) -> None:
+    write(
+        talk.memories,
+        [lives_in(city, occurred_at=DAY + timedelta(days=n)) for n, city in enumerate(CITIES)],
+    )
+    assert talk.live() == ["Tim lives in Oslo"]
+    versions = talk.facts.history(talk.known("Tim lives in Oslo").id).data
+    assert [one.memory.content for one in versions] == [f"Tim lives in {city}" for city in CITIES]
+    assert [one.ends for one in versions] == [DAY + timedelta(days=n) for n in (1, 2, 3)] + [None]
+
+
+@pytest.mark.rows_in("sqlite")
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.permutations(range(4)), st.integers(1, 4))
+def test_when_a_fact_holds_decides_not_when_it_is_written(
+    another: Callable[[], Any], order: list[int], size: int
+) -> None:
+    talk = another()
+    facts = [lives_in(CITIES[n], occurred_at=DAY + timedelta(days=n)) for n in order]
+    for at in range(0, len(facts), size):
+        talk.memories.add_many(facts[at : at + size])
+    assert talk.live() == ["Tim lives in Oslo"]
+
+
+def test_a_written_fact_and_an_extracted_one_are_compared(talk: Any) -> None:
+    talk.say("I live in Munich.", "2024-01-01", who="tim")
+    talk.memories.add("Tim moved to Berlin", kind="fact", user_id="tim", occurred_at=DAY)
+    assert talk.live() == ["Tim moved to Berlin"]
+    talk.say("I live in Oslo.", "2024-06-01", who="tim")
+    assert talk.live() == ["Tim lives in Oslo"]
+
+
+def test_other_kinds_other_users_and_other_tenants_stay(talk: Any, another: Callable[[], Any]) -> None:
+    talk.memories.add("Tim lives in Munich", user_id="tim")
+    talk.memories.add("Tim lives in Rome", kind="fact", user_id="ben")
+    talk.memories.add("Tim lives in Bonn", kind="fact", channel_id="c")
+    other = another()
+    other.memories.add("Tim lives in Kiel", kind="fact", user_id="tim")
+    talk.memories.add("Tim lives in Oslo", kind="fact", user_id="tim")
+    assert talk.live() == ["Tim lives in Rome", "Tim lives in Bonn", "Tim lives in Oslo"]
+    assert len(talk.memories.list(kinds=["note"]).data) == 1
+    assert other.live() == ["Tim lives in Kiel"]
+
+
+def test_what_says_the_same_is_one_more_source(talk: Any) -> None:
+    first = talk.memories.add(
+        "Tim prefers tea over coffee", kind="fact", user_id="tim", source_refs=["a"]
+    ).memory
+    again = talk.memories.add(
+        "Tim prefers tea over coffee!", kind="fact", user_id="tim", source_refs=["b"], tags=["drinks"]
+    )
+    assert (again.created, again.memory.id, again.embedded) == (False, first.id, True)
+    assert (again.memory.source_refs, again.memory.tags) == (["a", "b"], ["drinks"])
+    same = talk.memories.add("Tim prefers tea over coffee", kind="fact", user_id="tim").memory
+    assert same == again.memory, "writing it once more changes nothing"
+
+
+def test_a_fact_with_an_id_has_a_row_of_its_own(talk: Any) -> None:
+    talk.memories.add("Tim prefers tea over coffee", kind="fact", user_id="tim")
+    named = talk.memories.add("Tim prefers tea over coffee!", kind="fact", user_id="tim", id="f1")
+    assert (named.created, named.memory.id) == (True, "f1")
+    talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim", id="f2")
+    talk.memories.add("Tim lives in Oslo", kind="fact", user_id="tim", id="f3")
+    again = talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim", id="f2")
+    assert (again.created, again.memory.superseded_by) == (False, "f3"), "a request that is sent again"
+    with pytest.raises(Conflict):
+        talk.memories.add("Tim lives in Bonn", kind="fact", user_id="tim", id="f3")
+    assert talk.memories.get("f3").content == "Tim lives in Oslo"
+
+
+def test_a_batch_keeps_its_order_and_is_refused_as_a_whole(talk: Any) -> None:
+    texts = [f"Tim owns {n} {what}" for n, what in enumerate(["boats", "cats", "maps", "keys"] * 6)]
+    items = [
+        {"content": text, "kind": "fact" if n % 3 else "note", "user_id": "tim"}
+        for n, text in enumerate(texts)
+    ]
+    added = talk.memories.add_many(items)
+    assert [one.memory.content for one in added] == texts
+    with pytest.raises(InvalidInput, match=r"\[1\]"):
+        talk.memories.add_many([lives_in("Oslo"), lives_in("Bonn", confidence=7)])
+    assert "Tim lives in Oslo" not in talk.live()
+
+
+def test_the_end_of_a_fact_comes_back_with_it(talk: Any) -> None:
+    ends = DAY + timedelta(days=3_000)
+    talk.memories.add("Tim's budget is 2 000", kind="fact", user_id="tim", occurred_at=DAY, invalid_at=ends)
+    later = talk.memories.add(
+        "Tim's new budget is 2 100", kind="fact", user_id="tim", occurred_at=DAY + timedelta(days=9)
+    )
+    assert talk.known("Tim's budget is 2 000").invalid_at == DAY + timedelta(days=9)
+    talk.facts.undo(later.memory.id)
+    assert talk.known("Tim's budget is 2 000").invalid_at == ends
+
+
+def test_an_export_comes_back_as_it_was(talk: Any, another: Callable[[], Any]) -> None:
+    """Two cities that both hold, because somebody took the comparison back, are not compared again."""
+    first = talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim").memory
+    second = talk.memories.add("Tim lives in Oslo", kind="fact", user_id="tim").memory
+    talk.change("UPDATE memories SET superseded_by = NULL, invalid_at = NULL WHERE id = ?", first.id)
+    exported = list(talk.memories.export())
+    empty, full = another(), another()
+    assert empty.memories.import_from(exported).created == 2
+    assert list(empty.memories.export()) == exported
+    older = full.memories.add("Tim lives in Kiel", kind="fact", user_id="tim", occurred_at=DAY).memory
+    assert full.memories.import_from(exported).created == 2
+    assert full.memories.get(older.id).superseded_by in (first.id, second.id)
+    assert full.memories.import_from(exported).present == 2
+
+
+def test_facts_are_compared_by_words_while_the_model_is_away(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*args: object, **fields: object) -> None:
+        raise EmbedderUnavailable("switched off")
+
+    talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim")
+    with monkeypatch.context() as patch:
+        patch.setattr(talk.core.embedder.inner, "embed", refuse)
+        added = talk.memories.add("Tim lives in Oslo", kind="fact", user_id="tim")
+    assert not added.embedded
+    assert talk.live() == ["Tim lives in Oslo"]
+
+
+def test_facts_are_stored_while_an_index_does_not_answer(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **fields: object) -> None:
+        raise IndexUnavailable("switched off")
+
+    talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim")
+    with monkeypatch.context() as patch:
+        patch.setattr(talk.core.store.words, "search", refuse)
+        assert talk.memories.add("Tim lives in Oslo", kind="fact", user_id="tim").created
+    assert talk.live() == ["Tim lives in Munich", "Tim lives in Oslo"]
+
+
+# --- corrections ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("Change of plan: navy, not green.", ("navy", "green")),
+        ("navy, not green", ("navy", "green")),
+        ("Actually, make it 5 pm instead of 4 pm", ("5 pm", "4 pm")),
+        ("Sorry, I meant Oslo rather than Bergen.", ("Oslo", "Bergen")),
+        ("Planänderung: blau statt grün", ("blau", "grün")),
+        ("Tim likes navy, not green", None),
+        ("No, not today", None),
+        ("I hope not.", None),
+        ("", None),
+    ],
+)
+def test_corrections(text: str, pair: tuple[str, str] | None) -> None:
+    found = correction_in(text)
+    assert (None if found is None else (found.value, found.old)) == pair
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "what"),
+    [
+        ("The accent colour is navy, not green", "The accent colour is green", Relation.CONTRADICTS),
+        ("Tim likes navy, not green", "Tim likes green", Relation.CONTRADICTS),
+        ("Tim likes navy, not green", "Tim's sister likes green", Relation.OTHER),
+        ("The logo is navy instead of green", "The accent colour is green", Relation.OTHER),
+        ("Tim's new budget is 2 100", "Tim's budget is 2 000", Relation.CONTRADICTS),
+    ],
+)
+def test_a_value_in_the_place_of_another(new: str, old: str, what: Relation) -> None:
+    assert relation(new, old) is what
+
+
+def test_a_correction_supersedes_the_latest_fact_with_the_old_value(talk: Any) -> None:
+    later = DAY + timedelta(days=1)
+    talk.memories.add("Tim likes green tea", kind="fact", user_id="tim", occurred_at=DAY)
+    talk.memories.add("The door is green", kind="fact", user_id="ben", occurred_at=later)
+    latest = talk.memories.add("The accent colour is green", kind="fact", user_id="tim", occurred_at=later)
+    talk.memories.add("Change of plan: navy, not green", kind="fact", user_id="tim")
+    assert talk.memories.get(latest.memory.id).superseded_by is not None
+    assert "Tim likes green tea" in talk.live()
+    assert "The door is green" in talk.live()
+
+
+def test_a_correction_in_a_conversation_becomes_a_fact_that_is_understood_alone(talk: Any) -> None:
+    talk.say("My favourite colour is green.", "2024-05-01", who="tim")
+    said = talk.say("Change of plan: navy, not green.", "2024-05-02", who="tim")
+    talk.say("Rather yellow, not green.", "2024-05-03", who="ben")
+    assert talk.live() == ["Tim's favourite colour is navy"]
+    assert talk.known("Tim's favourite colour is navy").source_refs == [said]
+
+
+# --- consolidation -------------------------------------------------------------------------------------
+
+
+def test_only_equivalent_facts_become_one(talk: Any) -> None:
+    apart = [
+        "Tim prefers Python",
+        "Tim prefers dark mode",
+        "Tim prefers trains over planes",
+        "Tim uses Python for the data pipeline of the climate project",
+        "Tim prefers short meetings",
+        "Tim does not like notebooks",
+    ]
+    talk.memories.add_many([{"content": text, "kind": "fact", "user_id": "tim"} for text in apart])
+    assert talk.facts.consolidate().merged == []
+    talk.uncompared({"content": "Tim prefers dark mode everywhere", "user_id": "tim"})
+    talk.facts.consolidate()
+    assert set(talk.live()) == {*apart, "Tim prefers dark mode everywhere."} - {"Tim prefers dark mode"}
