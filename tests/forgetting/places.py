@@ -206,14 +206,13 @@ class Planted:
         said += [str(self.rc.knowledge.files.list().data), str(self.rc.knowledge.stores.list().data)]
         return [one for one in said if WORD in one.lower()]
 
-    def remembered(self) -> bool:
-        """Whether a cache of this process holds it."""
-        core = self.inner.core
-        if any(WORD in text for text in core.embedder._known):  # type: ignore[attr-defined]
-            return True
-        for module in [one for name, one in sys.modules.items() if name.startswith("memoranda.")]:
-            for cache in [one for one in vars(module).values() if isinstance(one, _lru_cache_wrapper)]:
-                held = [part for part in gc.get_referents(cache) if isinstance(part, dict)]
-                if any(WORD in str(part).lower() for part in held):
-                    return True
-        return False
+    def remembered(self) -> list[str]:
+        """Return the caches of this process that hold it, each with what it holds there."""
+        found = [f"questions: {text}" for text in self.inner.core.embedder._known if WORD in text]  # type: ignore[attr-defined]
+        for name, module in [one for one in sys.modules.items() if one[0].startswith("memoranda.")]:
+            for cached, cache in vars(module).items():
+                if isinstance(cache, _lru_cache_wrapper):
+                    parts = [part for part in gc.get_referents(cache) if isinstance(part, dict)]
+                    texts = [str(item) for part in parts for item in part.items()]
+                    found += [f"{name}.{cached}: {text[:200]}" for text in texts if WORD in text.lower()]
+        return found

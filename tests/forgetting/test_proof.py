@@ -117,7 +117,7 @@ def test_what_is_forgotten_is_nowhere(
         left = planted.tables(rows)
         assert left == set()
         assert planted.files(folder) == set()
-        assert not planted.remembered()
+        assert planted.remembered() == []
         counted = {"memories", "vectors", "messages", "responses", "queries", "files", "chunks", "uploads", "agents",
                    "stores", "jobs"}  # fmt: skip
         assert counted <= set(receipt.counts), receipt

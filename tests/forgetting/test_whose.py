@@ -142,10 +142,9 @@ def test_a_summary_that_says_more_than_its_messages(house: BlockingMemoranda, ta
     call = house.portal.call
     said = ["nothing of the kind was said"]
     call(house.inner.sessions_as(talk.by(None)).observe(said, session_id="s"))
-    invented = (
-        f"UPDATE sessions SET summary = 'the {WORD}', topics = '[\"{WORD}\"]' WHERE tenant_id = ? RETURNING 1"
-    )
-    house.inner.core.store.db.write(lambda c: c.select(invented, [talk.tenant])).result()
+    invented = "UPDATE sessions SET summary = ?, topics = ? WHERE tenant_id = ? RETURNING 1"
+    values = [f"the {WORD}", f'["{WORD}"]', talk.tenant]
+    house.inner.core.store.db.write(lambda c: c.select(invented, values)).result()
     assert talk.forget(None, text=WORD).counts["summaries"] == 1
     session = call(house.inner.sessions_as(talk.by(None)).get("s"))
     assert (session.summary, session.topics, session.message_count) == (None, [], 1)
