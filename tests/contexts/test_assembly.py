@@ -294,3 +294,36 @@ def test_the_brief_of_a_semantic_query_is_bounded(question: str, recent: list[st
     assert len(asked) - len(question) <= 501
     brief = asked[len(question) + 1 :]
     assert brief.count("\n") <= 2
+
+
+def test_what_answers_has_its_place_before_what_was_said_last() -> None:
+    pieces = [
+        piece("question", "why"),
+        *(piece("recent", f"said {n} of it", n) for n in range(5)),
+        piece("memories", "the answer is in this line", 1.0),
+    ]
+    shares: dict[Part, float] = {"memories": 1.0, "recent": 9.0}
+    prompt = assemble(pieces, total=13, budgets={}, count=words, shares=shares)
+    assert [one.text for one in prompt.placed] == ["the answer is in this line", "said 4 of it", "why"]
+
+
+def test_what_a_part_does_not_need_is_shared_by_those_before_it_too() -> None:
+    pieces = [
+        *(piece("memories", f"m{n} m", n) for n in range(20)),
+        piece("recent", "one two", 1.0),
+    ]
+    prompt = assemble(pieces, total=30, budgets={}, count=words, shares={"memories": 1.0, "recent": 1.0})
+    assert prompt.tokens == {"memories": 28, "recent": 2}
+
+
+def test_weak_pieces_have_what_all_others_leave() -> None:
+    weak = [Piece(part="memories", text=f"weak {n}", score=9.0, weak=True) for n in range(4)]
+    pieces = [
+        piece("memories", "strong one", 0.1),
+        *weak,
+        *(piece("recent", f"said {n}", n) for n in range(3)),
+    ]
+    prompt = assemble(pieces, total=11, budgets={}, count=words, shares={"memories": 1.0, "recent": 1.0})
+    assert [one.text for one in prompt.placed] == ["strong one", "weak 0", "said 0", "said 1", "said 2"]
+    tight = assemble(pieces, total=5, budgets={}, count=words, shares={"memories": 1.0, "recent": 1.0})
+    assert [one.text for one in tight.placed] == ["strong one", "said 2"]

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memoranda.contexts import choosing
 from memoranda.contexts.choosing import Chosen
@@ -131,3 +133,54 @@ def test_variety_prefers_the_other_to_the_same_again() -> None:
     assert ids(choosing.varied(found, vectors, 2, 0.5)) == ["a", "b"]
     assert ids(choosing.varied(found, vectors, 2, 0.0)) == ["a", "a again"]
     assert choosing.varied([], {}, 2, 0.5) == []
+
+
+def test_two_facts_on_one_matter_come_newest_first() -> None:
+    facts = [
+        hit(f"Tim lives in {city}", score, city, kind="fact", occurred_at=NOON + timedelta(days=day))
+        for city, score, day in (("Oslo", 0.9, 0), ("Bonn", 0.7, 2), ("Rome", 0.5, 1))
+    ]
+    other = hit("Tim has a dog called Rex, who is old", 0.8, "dog", kind="fact")
+    ranked = choosing.relevant_first(chosen(*facts, other), "Where does Tim live?")
+    assert ids(ranked) == ["Bonn", "Rome", "Oslo", "dog"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 1) | st.none(), st.booleans(), st.integers(0, 9)), max_size=9
+    )
+)
+def test_what_says_nothing_of_the_question_precedes_nothing_that_does(found: Any) -> None:
+    hits = []
+    for at, (score, similarity, named, day) in enumerate(found):
+        one = hit(
+            f"the bridge {at}" if named else f"a garden {at}", score, str(at),
+            occurred_at=NOON + timedelta(days=day),
+        )  # fmt: skip
+        one.similarity = similarity
+        hits.append(one)
+    ranked = choosing.relevant_first(chosen(*hits), "Where is the old bridge?")
+    about = ["bridge" in one.memory.content or (one.hit.similarity or 0) >= 0.5 for one in ranked]
+    assert about == sorted(about, reverse=True)
+    for is_about in (True, False):
+        keys = [
+            (-one.score, -one.memory.occurred_at.timestamp())
+            for one, says in zip(ranked, about, strict=True)
+            if says is is_about
+        ]
+        assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("Where does Mara live?", ["fact"]), ("Since when does Mara live by the old bridge?", ["said"])],
+)
+def test_a_fact_and_the_message_it_rests_on_are_told_once(question: str, told: list[str]) -> None:
+    found = chosen(
+        hit("Mara lives in Bonn", id="fact", kind="fact", source_refs=["said", "elsewhere"]),
+        hit("I live in Bonn, Mara said, by the old bridge", id="said", kind="message"),
+    )
+    kept, gone = choosing.unrepeated(found, question)
+    assert ids(kept) == told
+    (one,) = gone
+    assert (one.why, [one.of]) == ("duplicate", told)

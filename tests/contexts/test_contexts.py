@@ -36,7 +36,7 @@ def why(made: Context, id: str) -> tuple[str, str | None]:
 
 def test_every_part_in_its_place_with_where_it_is_from(garden: Any) -> None:
     fact = garden.memories.add(
-        "Mara is afraid of the old bridge.", kind="fact", source_refs=["msg_1"]
+        "Mara is afraid of the old bridge.", kind="fact", source_refs=["msg_1"], occurred_at=MAY
     ).memory.id
     session = garden.summary("They met at the old bridge.", tags=["bridge", "lanterns"], channel_id="c")
     store, (file,) = garden.store("The old bridge was built of stone in 1790.")
@@ -52,7 +52,7 @@ def test_every_part_in_its_place_with_where_it_is_from(garden: Any) -> None:
         [
             "Use what follows.",
             f"Documents:\n[{mark}] 0.txt\nThe old bridge was built of stone in 1790.",
-            "Previous context:\n- [1] Mara is afraid of the old bridge.",
+            "Previous context:\n- [1] [since 01 May 2026] Mara is afraid of the old bridge.",
             "Relevant earlier session summaries:\n"
             "- [2] [01 May 2026 10:00 to 10:30; topics: bridge, lanterns] They met at the old bridge.",
             "Summary of the earlier conversation:\nThey spoke of walks.",
@@ -322,3 +322,69 @@ def test_a_query_goes_alone(garden: Any) -> None:
     assert garden.context(asked).text == "bridge"
     with pytest.raises(InvalidInput, match="ContextQuery"):
         garden.context(asked, budget=5)
+
+
+# --- the conversation, out of the log ------------------------------------------------------------------
+
+
+def test_what_was_said_last_comes_from_the_log(garden: Any) -> None:
+    sessions = garden.rc.sessions_as(garden.by("mara"))
+    said = [{"content": f"line {n}", "role": "user" if n % 2 else "assistant"} for n in range(14)]
+    kept = sessions.observe([*said, {"content": "{}", "role": "tool"}], session_id="talk")
+    made = garden.context("What is next?", user="mara", session_id="talk")
+    assert made.parts["recent"].text.split("\n\n")[-2:] == ["assistant: line 12", "mara: line 13"]
+    assert told(made, "recent") == [one.message.id for one in kept[5:14]]
+    assert {one.id for one in made.left_out if one.why == "told"} >= set(told(made, "recent")) & {
+        one.id for one in made.left_out
+    }
+    assert "recent" not in garden.context("What is next?", user="mara", session_id="talk", recent=[]).parts
+    assert "recent" not in garden.context("What is next?", user="mara").parts
+    given = garden.context(
+        "What is next?", user="mara", session_id="talk", recent=[{"role": "user", "content": "Hello"}]
+    )
+    assert given.parts["recent"].text == "Recent messages:\nuser: Hello"
+
+
+def test_nobody_sees_the_last_messages_of_anothers_session(garden: Any) -> None:
+    garden.rc.sessions_as(garden.by("mara")).observe([{"content": "a secret"}], session_id="hers")
+    for user in ("bob", None):
+        made = garden.context("What was said?", user=user, session_id="hers")
+        assert ("recent" in made.parts) is (user is None)
+    assert garden.context("What was said?", user="mara", session_id="hers").parts["recent"]
+    assert "recent" not in garden.context("What was said?", user="mara", session_id="none").parts
+
+
+def test_an_open_session_of_the_channel_is_continued(garden: Any) -> None:
+    garden.rc.sessions_as(garden.by()).observe([{"content": "the gate is open"}], channel_id="gate")
+    made = garden.context("And now?", channel_id="gate")
+    assert made.parts["recent"].text == "Recent messages:\nuser: the gate is open"
+    past = garden.context("And now?", channel_id="gate", as_of=MAY)
+    assert "recent" not in past.parts
+
+
+def test_facts_carry_their_dates_and_a_message_is_not_told_beside_its_fact(garden: Any) -> None:
+    (said,) = garden.say("I am afraid of the old bridge.")
+    garden.memories.add("Mara lives in Bonn", kind="fact", user_id="mara", occurred_at=MAY)
+    garden.memories.add(
+        "Mara lives in Oslo", kind="fact", user_id="mara", occurred_at=MAY + timedelta(days=9)
+    )
+    fact = garden.memories.add("Mara is afraid of the old bridge", kind="fact", source_refs=[said]).memory
+    today = f"{fact.occurred_at:%d %B %Y}"
+    now = garden.context("Where does Mara live?", kinds=["fact"], limit=1, user="mara")
+    assert now.parts["memories"].text.endswith("[1] [since 10 May 2026] Mara lives in Oslo")
+    then = garden.context(
+        "Where does Mara live?", kinds=["fact"], limit=1, user="mara", as_of=MAY + timedelta(days=1)
+    )
+    assert then.parts["memories"].text.endswith("[1] [01 May 2026 to 10 May 2026] Mara lives in Bonn")
+    made = garden.context("Who is afraid of the bridge?", threshold=0.0)
+    assert f"[since {today}] Mara is afraid of the old bridge" in made.text
+    assert why(made, said) == ("duplicate", fact.id)
+
+
+def test_as_many_memories_as_fit_are_told(garden: Any) -> None:
+    garden.memories.add_many([f"the bridge number {n} is old and made of stone" for n in range(60)])
+    few = garden.context("the old bridge of stone", budget=300)
+    many = garden.context("the old bridge of stone", budget=2_000)
+    assert 250 <= few.tokens <= 300
+    assert len(told(few, "memories")) < len(told(many, "memories")) == 50
+    assert len(told(garden.context("the old bridge of stone", limit=3), "memories")) == 3

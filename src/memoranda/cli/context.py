@@ -32,7 +32,9 @@ def context(
         typer.Option(metavar="ID|NAME", help="Search this vector store, too; repeat for more."),
     ] = None,
     budget: Annotated[int, typer.Option(help="Tokens, all in all.")] = 2_000,
-    limit: Annotated[int, typer.Option(help="How many memories to look for.")] = 10,
+    limit: Annotated[
+        int | None, typer.Option(help="How many memories at most; without it, as many as fit.")
+    ] = None,
     kind: Kinds = None,
     neighbours: Annotated[int, typer.Option(help="Messages to tell on either side of one found.")] = 0,
     system: Annotated[str | None, typer.Option(help="Rules that go before everything.")] = None,

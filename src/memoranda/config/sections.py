@@ -237,11 +237,12 @@ class Summarization(Section, frozen=True, kw_only=True):
 
 class Sessions(Section, frozen=True, kw_only=True):
     """How what is said is kept. A channel's messages are cut into sessions where it was silent for more than
-    `gap_minutes` (not when not `enabled`: the log goes on); with `summarize`, closed ones of `min_messages` and
-    more are summarized, by `summary_model` or the configured one, again when `summary_version` rises, and, with
-    `rollups`, week by week. A context shows `max_retrieved` summaries of `snippet_chars` characters each. With
-    `index_messages`, messages of `roles` are found by a search when they have `min_length` characters and at
-    most `max_length` (0: any number), also what is said in responses; `batch_size` go into one transaction."""
+    `gap_minutes` (not when not `enabled`: the log goes on); with `summarize`, closed ones of `min_messages` and more
+    are summarized, by `summary_model` or the configured one, again when `summary_version` rises, and, with
+    `rollups`, week by week. A context shows `max_retrieved` summaries of `snippet_chars` characters each, and the
+    last `recent_messages` of the conversation that it is for. With `index_messages`, messages of `roles` are found
+    by a search when they have `min_length` characters and at most `max_length` (0: any number), also what is said in
+    responses; `batch_size` go into one transaction."""
 
     enabled: bool = True
     gap_minutes: Annotated[float, Meta(gt=0)] = 30.0
@@ -253,6 +254,7 @@ class Sessions(Section, frozen=True, kw_only=True):
     rollups: bool = True
     max_retrieved: Size = 3
     snippet_chars: Count = 420
+    recent_messages: Size = 10
     index_messages: bool = True
     min_length: Size = 10
     max_length: Size = 0

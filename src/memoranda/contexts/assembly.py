@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -15,8 +15,10 @@ Count = Callable[[str], int]
 
 PARTS: tuple[Part, ...] = get_args(Part)
 """The parts of a prompt, in the order in which they are read."""
-FIRST: tuple[Part, ...] = ("question", "system", "summary", "recent", "documents", "memories", "sessions")
+FIRST: tuple[Part, ...] = ("question", "system", "documents", "memories", "sessions", "summary", "recent")
 """The parts in the order in which they take their tokens, where there are not enough for all."""
+FOUND: frozenset[Part] = frozenset({"documents", "memories", "sessions"})
+"""The parts that were found for the question. The best piece of each has a place before what was said last."""
 UNBROKEN: frozenset[Part] = frozenset({"recent"})
 """The parts whose pieces follow one another: from the first that does not fit, none is kept."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
@@ -26,14 +28,16 @@ BRIEF_CHARS = 500
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A text for one part of a prompt. Of what does not fit, the lowest `score` goes first; `id` and `scores` say where
-    the text is from, and what its score is made of."""
+    """A text for one part of a prompt. Of what does not fit, the lowest `score` goes first, and before that what is
+    `weak`: it has a place only where all other parts leave one. `id` and `scores` say where the text is from, and what
+    its score is made of."""
 
     part: Part
     text: str
     id: str = ""
     score: float = 0.0
     scores: dict[str, float] = {}
+    weak: bool = False
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +73,8 @@ def assemble(
 ) -> Assembled:
     """The prompt of these pieces in at most `total` tokens; a part has at most `budgets[part]`, else its share of what
     is left, else what is left. `shares` are the weights of the parts among one another; what a part does not need is
-    left for those that come after it in `FIRST`.
+    shared by the others in the same way. The best piece of each part in `FOUND` fits also beyond its share, up to half
+    of what is left. What is left in the end goes to weak pieces and to what did not fit, in the order of `FIRST`.
 
     A part keeps its best pieces in the order they were given in. What does not fit leaves its room to smaller ones, but
     not among recent messages, which have no gap. When not even the best one fits, its beginning is kept, cut where a
@@ -80,14 +85,31 @@ def assemble(
     kept: dict[Part, list[Placed]] = {}
     texts: dict[Part, str] = {}
     tokens: dict[Part, int] = {}
-    given = {piece.part for piece in pieces}
-    for part in FIRST:
-        own = [piece for piece in pieces if piece.part == part]
-        room = min(left, max(0, budgets.get(part, _share(part, left, shares or {}, given))))
+    parts = {part: [piece for piece in pieces if piece.part == part] for part in FIRST}
+    strong = {part: [piece for piece in own if not piece.weak] for part, own in parts.items()}
+    needs = {
+        part: _need(own, count, (headings or {}).get(part, ""), budgets.get(part))
+        for part, own in strong.items()
+        if own
+    }
+    for part, own, last in [(part, strong[part], False) for part in FIRST] + [
+        (part, parts[part], True) for part in FIRST
+    ]:
+        before = kept.get(part, [])
+        if last and len(before) == len(own):
+            continue
+        room = left + tokens.get(part, 0)
+        if not last:
+            room = min(left, _room(part, left, shares or {}, needs, own, count))
+        room = min(room, max(0, budgets.get(part, room)))
         heading = (headings or {}).get(part, "")
-        kept[part] = _fill(own, room, count, heading, ellipsis)
-        if kept[part]:
-            own_texts = [placed.text for placed in kept[part]]
+        made = _fill(own, room, count, heading, None if last else ellipsis)
+        if last and (not made or any(one.cut for one in before)):
+            continue
+        kept[part] = made
+        if made:
+            own_texts = [placed.text for placed in made]
+            left += tokens.get(part, 0)
             texts[part] = _joined(part, own_texts, heading)
             tokens[part] = _tokens(part, own_texts, heading, count)
             left -= tokens[part]
@@ -102,13 +124,45 @@ def assemble(
     )
 
 
-def _share(part: Part, left: int, shares: Mapping[Part, float], given: Collection[Part]) -> int:
+def _need(own: Sequence[Piece], count: Count, heading: str, most: int | None) -> int:
+    """The tokens that a part has when nothing of it is left out, or a few more."""
+    need = sum(count(piece.text) + 2 for piece in own) + (count(heading) + 2 if heading else 0)
+    return need if most is None else min(need, max(0, most))
+
+
+def _room(
+    part: Part,
+    left: int,
+    shares: Mapping[Part, float],
+    needs: Mapping[Part, int],
+    own: Sequence[Piece],
+    count: Count,
+) -> int:
     """The tokens of what is left that a part may have, beside those that come after it."""
-    if part not in shares:
+    share = _share(part, left, shares, needs)
+    if part not in FOUND or not own:
+        return share
+    best = count(max(own, key=lambda piece: piece.score).text) + 16
+    return max(share, min(best, left // 2))
+
+
+def _share(part: Part, left: int, shares: Mapping[Part, float], needs: Mapping[Part, int]) -> int:
+    """The share of a part in what is left: parts that need less than their share leave the rest to the others."""
+    if part not in shares or part not in needs:
         return left
     after = FIRST[FIRST.index(part) :]
-    weights = sum(shares.get(other, 0.0) for other in after if other == part or other in given)
-    return int(left * shares[part] / weights) if weights > 0 else left
+    waiting = {other: shares[other] for other in after if other in shares and other in needs}
+    room = float(left)
+    while (weights := sum(waiting.values())) > 0:
+        content = [other for other, weight in waiting.items() if needs[other] <= room * weight / weights]
+        if part in content:
+            return needs[part]
+        if not content:
+            return int(room * waiting[part] / weights)
+        room -= sum(needs[other] for other in content)
+        for other in content:
+            del waiting[other]
+    return left
 
 
 def once(count: Count) -> Count:
@@ -123,12 +177,13 @@ def once(count: Count) -> Count:
     return counted
 
 
-def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
-    """The best pieces of one part that fit together, in the order given."""
+def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis: str | None) -> list[Placed]:
+    """The best pieces of one part that fit together, in the order given; where none fits, the beginning of the best,
+    unless `ellipsis` is None."""
     if not own or room <= 0:
         return []
     part = own[0].part
-    ranked = sorted(range(len(own)), key=lambda at: -own[at].score)
+    ranked = sorted(range(len(own)), key=lambda at: (own[at].weak, -own[at].score))
     taken: list[int] = []
     spent = count(heading) + 1 if heading else 0
     for at in ranked:
@@ -146,7 +201,7 @@ def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis:
     while taken and _tokens(part, _texts(own, taken), heading, count) > room:
         taken.pop()
     if not taken:
-        return _cut(own[ranked[0]], room, count, heading, ellipsis)
+        return [] if ellipsis is None else _cut(own[ranked[0]], room, count, heading, ellipsis)
     return [Placed(piece=own[at], text=own[at].text, tokens=count(own[at].text)) for at in sorted(taken)]
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.contexts.telling import SUMMARIES, speaker, window
+from memoranda.contexts.telling import SUMMARIES, since, speaker, window
 from memoranda.contexts.values import LeftOut, PartName
 from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
@@ -20,14 +20,22 @@ COVERED = 0.8
 """Above this Jaccard index two texts say the same."""
 
 
+FLOOR = 0.5
+"""The similarity below which a memory without a term of the question says nothing of it (see `Calibration`)."""
+ONE_MATTER = 0.5
+"""Above this Jaccard index two facts are about one matter, of which the newer comes first."""
+
+
 @dataclass(slots=True)
 class Chosen:
-    """A memory that is to be told, with what its score is made of."""
+    """A memory that is to be told, with what its score is made of. `weak` if nothing says that it is about the
+    question."""
 
     hit: Hit
     terms: frozenset[str]
     score: float
     scores: dict[str, float]
+    weak: bool = False
 
     @property
     def memory(self) -> Memory:
@@ -62,6 +70,56 @@ def candidates(hits: Iterable[Hit]) -> list[Chosen]:
             words = frozenset(terms(hit.memory.content))
             held[hit.memory.id] = Chosen(hit, words, hit.score, parts_of(hit))
     return list(held.values())
+
+
+def relevant_first(found: Sequence[Chosen], question: str) -> list[Chosen]:
+    """Return the candidates in their order, the weak ones behind all others; equal scores newest first.
+
+    Weak is what has no term of the question and is not known to be similar to it. Of two facts about one matter that
+    stand side by side in this order or not, the newer comes first.
+    """
+    asked = frozenset(query_terms(question))
+    for one in found:
+        similarity = one.hit.similarity
+        one.weak = not asked & one.terms and (similarity is None or similarity < FLOOR)
+    ranked = sorted(found, key=lambda one: (one.weak, -one.score, -one.memory.occurred_at.timestamp()))
+    for place, one in enumerate(ranked):
+        if one.memory.kind == "fact":
+            newest = max(
+                (
+                    other
+                    for other in range(place, len(ranked))
+                    if ranked[other].memory.kind == "fact" and _one_matter(one, ranked[other])
+                ),
+                key=lambda other: since(ranked[other].memory),
+            )
+            ranked.insert(place, ranked.pop(newest))
+    return ranked
+
+
+def _one_matter(one: Chosen, other: Chosen) -> bool:
+    shared = len(one.terms & other.terms)
+    return one.memory.user_id == other.memory.user_id and (
+        one is other or shared >= ONE_MATTER * (len(one.terms) + len(other.terms) - shared)
+    )
+
+
+def unrepeated(found: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
+    """Return the candidates without the messages whose fact is among them, or without the fact where the message has
+    terms of the question that the fact has not; and what is left out."""
+    asked = frozenset(query_terms(question))
+    messages = {one.memory.id: one for one in found if one.memory.kind == "message"}
+    gone: dict[str, LeftOut] = {}
+    for fact in found:
+        sources = [messages[id_] for id_ in fact.memory.source_refs if id_ in messages]
+        if fact.memory.kind != "fact" or not sources:
+            continue
+        best = max(sources, key=lambda one: len(asked & one.terms))
+        if (asked & best.terms) - fact.terms:
+            gone[fact.memory.id] = left(fact, "duplicate", best.memory.id)
+        else:
+            gone |= {one.memory.id: left(one, "duplicate", fact.memory.id) for one in sources}
+    return [one for one in found if one.memory.id not in gone], list(gone.values())
 
 
 def parts_of(hit: Hit) -> dict[str, float]:
@@ -183,7 +241,7 @@ def reranked(
             one.scores[f"merged.{name}"] = round(float(part), 6)
         one.scores["merged.factor"] = float(factors[at])
         one.score = round(float(added[at].sum() * factors[at]), 6)
-    order: Callable[[Chosen], float] = lambda one: -one.score  # noqa: E731
+    order: Callable[[Chosen], tuple[bool, float]] = lambda one: (one.weak, -one.score)  # noqa: E731
     for place, one in enumerate(sorted(both, key=order), 1):
         one.scores["merged.rank"] = place
     return sorted(memories, key=order), sorted(sessions, key=order)

@@ -159,8 +159,9 @@ def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
         if text and text.strip()
     ]
     gone = []
-    for at, said in enumerate(asked.recent):
-        if at + 1 == len(asked.recent) and said.role == "user" and plain(said.content) == plain(asked.query):
+    recent = asked.recent or []
+    for at, said in enumerate(recent):
+        if at + 1 == len(recent) and said.role == "user" and plain(said.content) == plain(asked.query):
             again = LeftOut(part="recent", id=said.id or "", kind="message", why="duplicate", of="question")
             gone.append(again)
             continue
@@ -203,7 +204,7 @@ def remembered_entries(
 
 
 def _entry(part: Part, one: Chosen, text: str, cited: Citation, found: list[Chosen]) -> Entry:
-    piece = Piece(part=part, text=text, id=one.memory.id, score=one.score, scores=one.scores)
+    piece = Piece(part=part, text=text, id=one.memory.id, score=one.score, scores=one.scores, weak=one.weak)
     return Entry(piece, one.memory.kind, cited, one.hit.explanation, found=list(found))
 
 

@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 from memoranda.contexts.assembly import PARTS
 from memoranda.contexts.composing import composed
 from memoranda.contexts.finding import Finding
+from memoranda.contexts.talk import continued
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -56,6 +57,7 @@ class Contexts:
             asked = convert(merged("query", query, fields), ContextQuery)
         self._check(asked)
         began = time.perf_counter()
+        asked = await self._core.threads.run(continued, self._core, self.subject, asked)
         found = await Finding(self._core, self.subject).find(asked)
         snippet = self._core.config.sessions.snippet_chars
         made, used = await self._core.threads.run(composed, asked, found, tokens.count, snippet)
@@ -83,9 +85,9 @@ class Contexts:
                 raise InvalidInput(f"budgets.{name}", "must be 0 or more tokens")
         if not 0.0 <= asked.diversity <= 1.0:
             raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")
-        if len(asked.recent) > MOST_RECENT:
+        if len(asked.recent or ()) > MOST_RECENT:
             raise InvalidInput(
-                "recent", f"holds {len(asked.recent)} messages, at most {MOST_RECENT} are read"
+                "recent", f"has {len(asked.recent or ())} messages, at most {MOST_RECENT} are read"
             )
         named = next((name for name in ("scopes", "hierarchy") if getattr(asked, name) is not None), None)
         ids = [name for name in IDS if getattr(asked, name)]

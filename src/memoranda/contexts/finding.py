@@ -33,6 +33,8 @@ from memoranda.types import KINDS, Hit, Query, SearchResult, Subject
 T = TypeVar("T")
 SPARE, DEEP = 5, 60
 """So many more than asked for are looked at, for those that say the same; and where too few are left of them."""
+FEWEST, MOST, TOKENS_EACH = 10, 50, 10
+"""Memories that are looked for where nobody says how many: one for so many tokens of the budget, within bounds."""
 POOL = 4
 """So many times the limit are looked at where variety decides."""
 FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": "passage_filters"}
@@ -84,7 +86,7 @@ class Finding:
             NotFound: no such store for this subject.
             Forbidden: scope `all` without the admin role.
         """
-        brief = [said.content for said in asked.recent if said.role != "system"]
+        brief = [said.content for said in asked.recent or () if said.role != "system"]
         query = semantic_query(asked.query, brief)[: self._core.max_query_chars]
         try:
             return await self._with_one_embedding(asked, query, together)
@@ -108,7 +110,7 @@ class Finding:
         answers = await self._answers(core, asked, query, together)
         found = await self._chosen(asked, query, answers, together)
         chosen = sum(len(one.found) for one in found.memories) + together * len(found.sessions)
-        if chosen < asked.limit and len(answers.memories) == _depth(asked, SPARE):
+        if chosen < limit_of(asked) and len(answers.memories) == _depth(asked, SPARE):
             deep = await self._memories(core, asked, query, _kinds(asked, together)[0], _depth(asked, DEEP))
             if isinstance(deep, SearchResult):
                 answers.memories = deep.results
@@ -127,13 +129,13 @@ class Finding:
         """All searches at once, with one embedding."""
         kinds, summaries = _kinds(asked, together)
         most = 0 if together else self.most_sessions(asked)
-        looks = asked.limit and kinds != []
+        looks = limit_of(asked) and kinds != []
         floored = looks and asked.explain and asked.threshold
         made = _Answers()
         answers = await _all(
             self._memories(core, asked, query, kinds, _depth(asked, SPARE), aided=True) if looks else None,
             self._memories(core, asked, query, summaries, most + SPARE) if most and summaries else None,
-            self._memories(core, asked, query, kinds, asked.limit, floor=0.0) if floored else None,
+            self._memories(core, asked, query, kinds, limit_of(asked), floor=0.0) if floored else None,
             self._passages(core, asked, query) if asked.passages and asked.stores else None,
         )
         for part, answer in zip(("memories", "sessions", "unfloored"), answers, strict=False):
@@ -230,25 +232,27 @@ class Finding:
 
     def _choose(self, asked: ContextQuery, answers: _Answers, together: bool, found: Found) -> None:
         """Fills in what is to be told of what the searches gave."""
-        ids = {*asked.exclude, *(said.id for said in asked.recent if said.id)}
-        said = {choosing.plain(text) for text in (asked.query, *(one.content for one in asked.recent))}
+        ids = {*asked.exclude, *(said.id for said in asked.recent or () if said.id)}
+        said = {choosing.plain(text) for text in (asked.query, *(one.content for one in asked.recent or ()))}
         chosen, again = choosing.untold(
             choosing.candidates([*answers.memories, *answers.sessions]), ids, said
         )
         found.left_out += again
         if asked.distinct:
-            chosen, twice = choosing.distinct(chosen)
-            found.left_out += twice
+            for without in (choosing.distinct, lambda some: choosing.unrepeated(some, asked.query)):
+                chosen, twice = without(chosen)
+                found.left_out += twice
+        chosen = choosing.relevant_first(chosen, asked.query)
         memories = [one for one in chosen if one.part == "memories"]
         sessions = [one for one in chosen if one.part == "sessions"]
         if together:
-            best = {one.memory.id for one in chosen[: asked.limit]}
+            best = {one.memory.id for one in chosen[: limit_of(asked)]}
             memories = [one for one in memories if one.memory.id in best]
             sessions = [one for one in sessions if one.memory.id in best]
         if asked.diversity:
             vectors = self._vectors(memories)
-            memories = choosing.varied(memories, vectors, asked.limit, asked.diversity)
-        memories, sessions = memories[: asked.limit], sessions[: self.most_sessions(asked)]
+            memories = choosing.varied(memories, vectors, limit_of(asked), asked.diversity)
+        memories, sessions = memories[: limit_of(asked)], sessions[: self.most_sessions(asked)]
         if asked.merge and memories and sessions:
             now = asked.as_of or datetime.now(UTC)
             memories, sessions = choosing.reranked(memories, sessions, asked.query, now)
@@ -284,9 +288,16 @@ def _kinds(asked: ContextQuery, together: bool) -> tuple[list[str] | None, list[
     return [kind for kind in kinds if kind not in SUMMARIES], [kind for kind in kinds if kind in SUMMARIES]
 
 
+def limit_of(asked: ContextQuery) -> int:
+    """How many memories are told at most."""
+    if asked.limit is not None:
+        return asked.limit
+    return max(FEWEST, min(MOST, asked.budget // TOKENS_EACH))
+
+
 def _depth(asked: ContextQuery, spare: int) -> int:
     """How many memories to look at for those that are told."""
-    return min(1_000, asked.limit * (POOL if asked.diversity else 1) + spare)
+    return min(1_000, limit_of(asked) * (POOL if asked.diversity else 1) + spare)
 
 
 def _below(answers: _Answers) -> list[LeftOut]:

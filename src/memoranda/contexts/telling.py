@@ -56,10 +56,22 @@ def chunk_citation(passage: Passage) -> Citation:
 
 
 def memory_text(memory: Memory) -> str:
-    """A memory on one line; a message says when and by whom, as far as that is known."""
-    if memory.kind != "message":
+    """A memory on one line; a message says when and by whom, as far as that is known, a fact since when it holds, and
+    until when, where it ended."""
+    if memory.kind == "message":
+        return spoken(speaker(memory), memory.content, memory.occurred_at)
+    if memory.kind != "fact":
         return line(memory.content)
-    return spoken(speaker(memory), memory.content, memory.occurred_at)
+    began, ended = since(memory), memory.invalid_at
+    if ended is None:
+        return f"[since {began.astimezone(UTC):%d %B %Y}] {line(memory.content)}"
+    days = f"{began.astimezone(UTC):%d %B %Y} to {ended.astimezone(UTC):%d %B %Y}"
+    return f"[{days}] {line(memory.content)}"
+
+
+def since(memory: Memory) -> datetime:
+    """When a fact begins to hold: as it was told, else when it was said."""
+    return memory.occurred_at if memory.valid_from is None else memory.valid_from
 
 
 def spoken(who: str | None, text: str, at: datetime) -> str:

@@ -26,22 +26,26 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     """A question, and what its context is made of: at most `budget` tokens, of which a part has at most
     `budgets[part]`.
 
+    `recent` is what was said last, `summary` a running summary; where they are None and a session or channel is named,
+    they are read from the log: the last `sessions.recent_messages` of the session, or of the channel's open one.
+
     The fields of a selection are about memories. With `scopes` or `hierarchy` these are searched; else the ids say
-    where the conversation is, and those scopes and global are. `limit` memories, `passages` chunks of `stores` and
-    `sessions` summaries (None: `sessions.max_retrieved`) are looked for. `threshold` and `passage_threshold` are
-    floors on the similarity. `diversity` 0 to 1 trades relevance for variety among memories (MMR). `neighbours`
-    messages of its session are told on either side of a message, at most `neighbour_tokens` of them. With `merge`
-    memories and summaries are ranked together where both are found; `rerank`, `recency`, `times`, `enrich`,
-    `hyde` and `model_rerank` are those of a search. With `distinct` what says nearly the same is told
-    once, and a memory that a chunk covers not at all. With `marks` memories and summaries carry a number to be cited
-    by. What `exclude` names is not told: memories that the model has before it already."""
+    where the conversation is, and those scopes and global are. `limit` memories (None: as many as fit, 10 to 50),
+    `passages` chunks of `stores` and `sessions` summaries (None: `sessions.max_retrieved`) are looked for.
+    `threshold` and `passage_threshold` are floors on the similarity. `diversity` 0 to 1 trades relevance for variety
+    among memories (MMR). `neighbours` messages of its session are told on either side of a message, at most
+    `neighbour_tokens` of them. With `merge` memories and summaries are ranked together where both are found;
+    `rerank`, `recency`, `times`, `enrich`, `hyde` and `model_rerank` are those of a search. With `distinct` what
+    says nearly the same is told once, and a memory that a chunk covers not at all. With `marks` memories and
+    summaries carry a number to be cited by. What `exclude` names is not told: memories that the model has before it
+    already."""
 
     query: str
     budget: int = 2_000
     budgets: dict[str, int] = msgspec.field(default_factory=dict)
     stores: list[str] = msgspec.field(default_factory=list)
     system: str | None = None
-    recent: list[Said] = msgspec.field(default_factory=list)
+    recent: list[Said] | None = None
     summary: str | None = None
     session_id: str | None = None
     channel_id: str | None = None
@@ -50,7 +54,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     hierarchy: dict[str, str] | None = None
     weights: dict[str, float] | None = None
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
-    limit: int = 10
+    limit: int | None = None
     passages: int = 5
     sessions: int | None = None
     threshold: float | None = None
@@ -62,7 +66,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     enrich: bool | None = None
     hyde: bool | None = None
     model_rerank: int | None = None
-    merge: bool = True
+    merge: bool = False
     distinct: bool = True
     diversity: float = 0.0
     neighbours: int = 0
@@ -89,7 +93,7 @@ class ContextFields(TypedDict, total=False):
     budgets: dict[str, int]
     stores: list[str]
     system: str | None
-    recent: list[Said] | list[dict[str, Any]]
+    recent: list[Said] | list[dict[str, Any]] | None
     summary: str | None
     session_id: str | None
     channel_id: str | None
@@ -98,7 +102,7 @@ class ContextFields(TypedDict, total=False):
     hierarchy: dict[str, str] | None
     weights: dict[str, float] | None
     mode: str
-    limit: int
+    limit: int | None
     passages: int
     sessions: int | None
     threshold: float | None

@@ -14,10 +14,10 @@ import typer
 
 from memoranda.errors import InvalidInput
 from memoranda.evals import ablate as ablation
-from memoranda.evals import assistant, beir, fit, freshness, locomo, report, synthetic
+from memoranda.evals import assistant, beir, contexts, fit, freshness, locomo, report, synthetic
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.run import Asking, Progress, Run, Written, ask, written
-from memoranda.evals.terminal import show, show_freshness, shown_progress
+from memoranda.evals.terminal import show, show_contexts, show_freshness, shown_progress
 from memoranda.store.retrieval.rerank_weights import RERANKS, Weights
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -223,6 +223,27 @@ def freshness_command(
         typer.echo(msgspec.json.encode(found).decode())
     else:
         show_freshness(found)
+
+
+@app.command("contexts")
+def contexts_command(
+    file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
+    as_of: Annotated[bool, typer.Option("--as-of", help="Ask about the end of the conversations.")] = False,
+    embedder: EmbedderOption = None,
+    limit: LimitOption = None,
+    data: DataOption = ":memory:",
+    json: JsonOption = False,
+) -> None:
+    """Whether contexts of 500, 1 000 and 2 000 tokens have what answers, beside a search in as many tokens."""
+    dataset = _limited(locomo.read(file), limit)
+    with shown_progress() as progress:
+        found = asyncio.run(
+            contexts.measure(dataset, embedder=embedder, data=data, as_of=as_of, progress=progress)
+        )
+    if json:
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        show_contexts(found)
 
 
 @app.command("fit")

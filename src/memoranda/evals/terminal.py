@@ -11,6 +11,7 @@ from rich.progress import TaskID
 from rich.table import Table
 
 from memoranda.evals import report
+from memoranda.evals.contexts import ContextReport
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.freshness import Freshness
 from memoranda.evals.run import Progress, Run, Written
@@ -52,6 +53,21 @@ def show_freshness(found: Freshness) -> None:
         share = now / then if then else 1.0
         table.add_row(name, str(questions), f"{now:.3f}", f"{then:.3f}", f"{share:.3f}", f"{degraded:.2f}")
     console = Console()
+    console.print(table)
+
+
+def show_contexts(found: ContextReport) -> None:
+    """Print the recall of contexts and of searches by category and budget."""
+    table = Table(title=f"{found.dataset}, {found.model}", title_justify="left")
+    budgets = list(found.categories[0].context)
+    names = [f"{what}@{budget}" for budget in budgets for what in ("context", "search")]
+    for column in ("category", "questions", *names, "recall@10"):
+        table.add_column(column, justify="left" if column == "category" else "right")
+    for one in found.categories:
+        values = [value for budget in budgets for value in (one.context[budget], one.search[budget])]
+        cells = [f"{value:.3f}" for value in (*values, one.recall_at_10)]
+        table.add_row(f"{one.category} {one.title}".strip(), str(one.questions), *cells)
+    console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
     console.print(table)
 
 

@@ -15,7 +15,8 @@ Question = Annotated[str, Meta(description="What is asked.", examples=["What mus
 Recent = Annotated[
     list[Said],
     Meta(
-        description="What was said last, the oldest first; the newest are kept where not all have room.",
+        description="What was said last, the oldest first; the newest are kept where not all have room. Left out: "
+        "that of the session or channel that is named.",
         examples=[[{"role": "user", "content": "Mara comes to lunch."}]],
     ),
 ]
@@ -29,7 +30,7 @@ class ContextBody(ContextQuery, kw_only=True, forbid_unknown_fields=True):
     with one entry."""
 
     query: Question
-    recent: Recent = msgspec.field(default_factory=list)
+    recent: Recent | None = None
     stores: Stores = msgspec.field(default_factory=list)
     scope: str | None = None
     scope_id: str | None = None

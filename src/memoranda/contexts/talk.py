@@ -1,0 +1,59 @@
+"""The conversation that a question is asked in, out of the message log: what was said last, and its running summary."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memoranda.clock import micros, now_micros
+from memoranda.contexts.values import ContextQuery, Said
+from memoranda.sessions.records import MessageRow, SessionRow, message_page, sees, session_of
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.types import Subject
+
+SPEAKING = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system"}
+"""The roles of a chat model, by the roles of the log; other messages are not shown."""
+
+
+def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery:
+    """Return what is asked with the last messages and the summary of its session, or of the open session of its
+    channel, where it names one that the subject sees and gives none itself."""
+    most = core.config.sessions.recent_messages
+    given = asked.recent is not None and asked.summary is not None
+    if given or not most or not (asked.session_id or asked.channel_id):
+        return asked
+
+    def read(c: Connection) -> ContextQuery:
+        session = _session(c, subject, asked)
+        if session is None:
+            return asked
+        until = None if asked.as_of is None else micros(asked.as_of)
+        rows, _ = message_page(
+            c, subject.tenant_id, session.id, limit=most, cursor=None, backwards=False, descending=True
+        )
+        said = [_said(row) for row in reversed(rows) if until is None or row.occurred_at <= until]
+        return msgspec.structs.replace(
+            asked,
+            recent=[one for one in said if one is not None] if asked.recent is None else asked.recent,
+            summary=session.summary if asked.summary is None and until is None else asked.summary,
+        )
+
+    return core.store.db.read(read, subject.tenant_id)
+
+
+def _session(c: Connection, subject: Subject, asked: ContextQuery) -> SessionRow | None:
+    if asked.session_id:
+        session = session_of(c, subject.tenant_id, asked.session_id)
+    else:
+        found = c.one("session_before", [subject.tenant_id, asked.channel_id, now_micros(), 0, None])
+        session = None if found is None else SessionRow._make(found)
+        session = session if session is not None and session.status == "open" else None
+    return session if session is not None and sees(subject, session) else None
+
+
+def _said(row: MessageRow) -> Said | None:
+    role = SPEAKING.get(row.role.lower())
+    if role is None:
+        return None
+    name = row.speaker or (row.user_id if row.personal else None)
+    return Said(role=role, content=row.content, id=row.id, name=name)  # type: ignore[arg-type]

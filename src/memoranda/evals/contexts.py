@@ -1,0 +1,138 @@
+"""Whether a context has what answers a question, by budget, beside the best results of a search in as many tokens."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.contexts.telling import listed, memory_text
+from memoranda.evals import metrics
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.run import Progress, Written, written
+from memoranda.text import tokens
+
+BUDGETS = (500, 1_000, 2_000)
+K = 10
+DEPTH = 100
+"""Search results from which as many are taken as fit."""
+
+
+class ContextRecall(msgspec.Struct, kw_only=True):
+    """The share of the memories that answer which are in the context, averaged over the questions of a category.
+
+    `context` and `search` have a value for each budget: all of a context, and the best results of a search, one to a
+    line, in as many tokens. `recall_at_10` is that of the first ten results.
+    """
+
+    category: str
+    title: str
+    questions: int
+    context: dict[int, float]
+    search: dict[int, float]
+    recall_at_10: float
+
+
+class ContextReport(msgspec.Struct, kw_only=True):
+    """All categories of a dataset, first `all`. `as_of` says that the questions were asked about the end of the
+    conversations."""
+
+    dataset: str
+    model: str
+    as_of: bool
+    categories: list[ContextRecall]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    question: Question
+    context: dict[int, float]
+    search: dict[int, float]
+    ten: float
+
+
+async def measure(
+    dataset: Dataset,
+    *,
+    embedder: str | None,
+    data: str,
+    as_of: bool,
+    budgets: Sequence[int] = BUDGETS,
+    progress: Progress,
+) -> ContextReport:
+    """Ask for the context of every question at every budget."""
+    moment = _end(dataset) if as_of else None
+    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
+        answers = []
+        for number, question in enumerate(dataset.questions, 1):
+            answers.append(await _asked(product, stored, question, moment, budgets))
+            progress("asking", number, len(dataset.questions))
+    overall = [one for one in answers if dataset.overall is None or one.question.category in dataset.overall]
+    names = dict.fromkeys(one.question.category for one in answers)
+    groups = {"all": overall} | {
+        name: [one for one in answers if one.question.category == name] for name in names
+    }
+    return ContextReport(
+        dataset=dataset.name,
+        model=stored.model,
+        as_of=as_of,
+        categories=[
+            _mean(name, dataset.titles.get(name, ""), group, budgets)
+            for name, group in groups.items()
+            if group
+        ],
+    )
+
+
+def _end(dataset: Dataset) -> datetime | None:
+    dates = [one.occurred_at for one in dataset.memories.values() if one.occurred_at is not None]
+    return max(dates) + timedelta(seconds=1) if dates else None
+
+
+async def _asked(
+    product: Memoranda, stored: Written, question: Question, as_of: datetime | None, budgets: Sequence[int]
+) -> _Answer:
+    hits = (
+        await product.memories.search(question.text, scopes=question.scopes, limit=DEPTH, as_of=as_of)
+    ).results
+    ranked = [key for hit in hits for key in stored.keys[hit.memory.id]]
+    asked = tokens.count(question.text) + 1
+    lines = [(hit.memory.id, tokens.count(listed([memory_text(hit.memory)], None)) + 1) for hit in hits]
+    found, searched = {}, {}
+    for budget in budgets:
+        made = await product.context(question.text, scopes=question.scopes, budget=budget, as_of=as_of)
+        ids = [id_ for piece in made.pieces if piece.citation and not piece.cut for id_ in piece.citation.ids]
+        found[budget] = _recall(ids, stored, question)
+        searched[budget] = _recall(_fitting(lines, budget - asked), stored, question)
+    return _Answer(question, found, searched, metrics.recall(ranked, question.grades, K))
+
+
+def _fitting(lines: Iterable[tuple[str, int]], room: int) -> list[str]:
+    """The first ids whose lines fit together."""
+    ids = []
+    for id_, spent in lines:
+        room -= spent
+        if room < 0:
+            break
+        ids.append(id_)
+    return ids
+
+
+def _recall(ids: Iterable[str], stored: Written, question: Question) -> float:
+    keys = {key for id_ in ids for key in stored.keys.get(id_, [])}
+    return len(keys & question.grades.keys()) / len(question.grades)
+
+
+def _mean(name: str, title: str, answers: Sequence[_Answer], budgets: Sequence[int]) -> ContextRecall:
+    return ContextRecall(
+        category=name,
+        title=title,
+        questions=len(answers),
+        context={at: round(statistics.fmean(one.context[at] for one in answers), 4) for at in budgets},
+        search={at: round(statistics.fmean(one.search[at] for one in answers), 4) for at in budgets},
+        recall_at_10=round(statistics.fmean(one.ten for one in answers), 4),
+    )

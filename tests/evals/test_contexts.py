@@ -1,0 +1,45 @@
+"""`memoranda eval contexts` measures what it says, on the bundled conversation and on a small one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from memoranda.evals import assistant, contexts
+from memoranda.evals.cli import app
+
+
+def test_a_larger_context_has_more_of_what_answers() -> None:
+    dataset = assistant.read()
+    report = asyncio.run(
+        contexts.measure(
+            dataset,
+            embedder="hash:256",
+            data=":memory:",
+            as_of=True,
+            budgets=(60, 1_000),
+            progress=lambda *_: None,
+        )
+    )
+    every = report.categories[0]
+    assert (every.category, every.questions, report.model) == ("all", len(dataset.questions), "hash-256")
+    assert every.context[60] < every.context[1_000] <= 1
+    assert every.context[1_000] >= every.recall_at_10 > 0
+
+
+def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
+    turns = [
+        {"speaker": "Ana", "dia_id": f"D1:{n}", "text": f"the lamp of room {n} is blue"} for n in range(1, 6)
+    ]
+    asked = [{"question": "Which lamp is in room 3?", "evidence": ["D1:3"], "category": 4}]
+    talk = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps([{"sample_id": "one", "conversation": talk, "qa": asked}]))
+    options = ["contexts", str(file), "--embedder", "hash:256"]
+    shown = CliRunner().invoke(app, options)
+    assert "context@1000" in shown.output, shown.output
+    given = json.loads(CliRunner().invoke(app, [*options, "--as-of", "--json"]).output)
+    assert given["categories"][0]["context"] == {"500": 1.0, "1000": 1.0, "2000": 1.0}
