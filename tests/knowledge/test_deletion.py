@@ -150,7 +150,8 @@ def test_everything_of_a_tenant(full: tuple[Any, str, str]) -> None:
         shelf.admin.files.delete(one.id)
     gone(shelf, file, store)
     kept = {table for table in tables(shelf) if shelf.rows(f"SELECT * FROM {table} LIMIT 1")}
-    assert kept <= JOURNALS | {"counters", "meta", "schema_history", "spaces", "tenants", "word_tenants"}
+    others = {"counters", "meta", "schema_history", "spaces", "spending", "tenants", "word_tenants"}
+    assert kept <= JOURNALS | others
 
 
 def test_files_that_expire(full: tuple[Any, str, str]) -> None:

@@ -71,9 +71,11 @@ def story(knowledge: Any, folder: Path) -> list[Any]:
     said += [knowledge.stores.cancel_batch(store.id, batch.id).status]
     said += [[one.id for one in knowledge.stores.files(store.id, batch_id=batch.id).data]]
     said += [knowledge.stores.files(store.id, order="asc", state="completed", limit=1).has_more]
+    # Before a row is replaced: until its segments are merged, the replaced one counts in BM25.
+    explained = PassageQuery(queries=["green kettle"], limit=2, explain=True)
+    said += [knowledge.stores.search([store.id], explained)]
     said += [knowledge.stores.set_attributes(store.id, raw.id, {"n": 2.0}).attributes]
     for query in (
-        PassageQuery(queries=["green kettle"], limit=2, explain=True),
         PassageQuery(queries=["meter", "kettle"], filters={"type": "eq", "key": "n", "value": 2}),
         PassageQuery(queries=["old"], mode="words", neighbours=1, weights={"dense": 0.5, "words": 0.5}),
     ):

@@ -323,12 +323,15 @@ class Store:
     # --- after the commit --------------------------------------------------------------------------
 
     def _apply(self, applied: Applied) -> None:
-        for tenant, change in applied.owed.items():
+        self._tenants.update(applied.puts)
+        self.derived.after(applied)
+        for (
+            tenant,
+            change,
+        ) in applied.owed.items():  # last: until an index has a vector, its row counts as pending
             self.owed[tenant] = self.owed.get(tenant, 0) + change
             if change > 0:
                 self.on_owed(tenant)
-        self._tenants.update(applied.puts)
-        self.derived.after(applied)
 
     # --- reading -----------------------------------------------------------------------------------
 

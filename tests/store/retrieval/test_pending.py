@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from operator import not_
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.store.retrieval.candidates import estimated
 from memoranda.store.retrieval.pending import AT_ONCE, LOOKED_AT, cosines
 from memoranda.types import Subject
+from support.waiting import until
 
 FILLER = "the committee met again to discuss the {} agenda"
 NUMBER = st.floats(-1, 1)
@@ -123,6 +127,34 @@ def test_a_row_that_is_deleted_meanwhile_is_not_found(idle: Any) -> None:
     gone, kept = observe(idle, "Biscuit is a beagle", "Biscuit is a dog")
     idle.sessions.delete_message("talk", gone)
     assert found(idle, "Biscuit") == ([kept], [])
+
+
+def test_a_row_is_found_by_its_vector_between_the_commit_and_the_index(
+    idle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observe(idle, *(FILLER.format(n) for n in range(40)))
+    settle(idle)
+    (said,) = observe(idle, "Biscuit is a beagle")
+    store = idle.inner.core.store
+    after = store.derived.after
+
+    def late(applied: Any) -> None:
+        time.sleep(0.1)
+        after(applied)
+
+    monkeypatch.setattr(store.derived, "after", late)
+    with ThreadPoolExecutor(1) as pool:
+        settling = pool.submit(settle, idle)
+        until(
+            lambda: store.db.read(lambda c: c.select("SELECT 1 FROM unembedded")),
+            "the commit of the vector",
+            accept=not_,
+            every=0.002,
+        )
+        result = idle.memories.search("a beagle called Biscuit", scopes=["session:talk"], limit=5)
+        settling.result()
+    assert (result.results[0].memory.id, result.degraded) == (said, [])
+    assert result.results[0].similarity is not None
 
 
 def test_cosines_are_those_of_the_best_window() -> None:

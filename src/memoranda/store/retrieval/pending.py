@@ -7,6 +7,7 @@ that wait because the model was changed are left to `reembed`: until then search
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ Vectors = Mapping[int, NDArray[np.float32]]
 AT_ONCE = 32
 """Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
 so that no search and no job makes them again."""
+PATIENCE = 0.25
+"""Seconds that a search waits for the index of what was committed before it."""
 LOOKED_AT = 5_000
 """Pending rows of a tenant, the newest, that a filter is compared with which SQL cannot decide."""
 _STEP = 500
@@ -67,6 +70,7 @@ class Pending:
         looked for) among the best `depth`, then the newest of `targets`."""
         db, space = self.store.db, self.store.space
         if not db.read(lambda c: exist(c, tenant, space), tenant):
+            self._wait_for_indexes()
             return NONE
         if not self.store.has_vectors(tenant):
             return Waiting([], complete=False)
@@ -89,7 +93,19 @@ class Pending:
                 [rows[seq] for seq in chosen if seq in rows], complete and len(seqs) == len(chosen)
             )
 
-        return db.read(read, tenant)
+        waiting = db.read(read, tenant)
+        self._wait_for_indexes()
+        return waiting
+
+    def _wait_for_indexes(self) -> None:
+        """Wait until the indexes have what is committed: a row that was embedded just now is not pending any more, and
+        the thread that writes puts its vector into the index right after the commit."""
+        derived = self.store.derived
+        if self.store.db.shared:
+            return
+        rev, until = derived.last_rev(), time.monotonic() + PATIENCE
+        while derived.applied < rev and time.monotonic() < until:
+            time.sleep(0.001)
 
     def add(
         self,
