@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from memoranda.readers.base import Limits
 from memoranda.readers.pool import Readers
 from memoranda.storage.blobs import open_blobs
 from memoranda.storage.blobs.base import Blobs
-from memoranda.storage.data_lock import FolderLock, drop_other_caches
+from memoranda.storage.data_lock import FolderLock, drop_other_caches, refuse_lost_database
 from memoranda.storage.sql import open_database
 from memoranda.storage.sql.base import Database, Options
 from memoranda.store.core import Core
@@ -40,6 +41,8 @@ from memoranda.text.splitting import Chunking
 log = logging.getLogger("memoranda")
 IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}
 """Schemes that keep nothing in the data folder."""
+DATABASE_ID = "database_id"
+"""Where the database says which one it is."""
 EMBEDDER = "embedder"
 """Where the database says which embedder's vectors answer, by its URL."""
 
@@ -126,6 +129,8 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         opened.callback(asked.close)
         held = config.database
         options = Options(held.pool_size, held.statement_timeout, held.retry_seconds, held.replica_url)
+        if folder is not None and rows_url(config).startswith("sqlite"):
+            refuse_lost_database(folder)
         db = open_database(rows_url(config), folder, options)
         opened.callback(db.close)
         earlier = _earlier(config, db, asked)
@@ -147,6 +152,8 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         opened.callback(words.close)
         blobs = open_blobs(files_url(config), folder, db)
         opened.callback(blobs.close)
+        temporary = folder is None and rows_url(config).startswith("sqlite")
+        blobs.claim(_database_id(db), empty=not db.read(lambda c: c.one("has_rows", [])), keep=not temporary)
         store = Store(db, index, words, embedder.model)
         store.open()
         if earlier is not None:
@@ -186,6 +193,15 @@ def _earlier(config: Config, db: Database, asked: Embedder) -> Embedder | None:
         asked.model,
     )
     return earlier
+
+
+def _database_id(db: Database) -> str:
+    """The id of the database, made when it is opened first."""
+    if (known := db.read(lambda c: c.one("get_meta", [DATABASE_ID]))) is None:
+        db.write(lambda c: c.run("keep_meta", [DATABASE_ID, secrets.token_hex(16)])).result()
+        known = db.read(lambda c: c.one("get_meta", [DATABASE_ID]))
+    assert known is not None
+    return str(known[0])
 
 
 def _note_embedder(db: Database, url: str) -> None:

@@ -21,7 +21,7 @@ from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 from memoranda.store.rows import Record, fetch, refs_of
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Bounds, Draft, draft
+from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
 from memoranda.text import prompts
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
@@ -207,7 +207,7 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
         metadata={"extracted_by": by, "consolidates": [row.id for row in parts]},
         importance=max(row.importance for row in parts),
         confidence=round(sum(row.confidence for row in parts) / len(parts), 4),
-        source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs])),
+        source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs]))[:MOST_REFS],
         occurred_at=moment(max(versions.start_of(row) for row in parts)),
     )
     made = draft(new, Subject(tenant_id=first.tenant_id), now, bounds, "")

@@ -17,7 +17,7 @@ from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.store.changes import Outcome
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, refs_of
 from memoranda.store.transaction import Mark, Writing
-from memoranda.store.validation import Draft
+from memoranda.store.validation import MOST_REFS, Draft
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 
@@ -209,13 +209,14 @@ def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
 
 
 def _joining(new: Record, start: int | None) -> Mark:
-    """Adds the sources of `new`, and lets the row hold from `start` on, when that is given."""
+    """Adds the sources of `new`, of which the latest are kept, and lets the row hold from `start` on, when that is
+    given."""
 
     def change(row: Record) -> Record:
         refs = list(dict.fromkeys([*refs_of(row), *refs_of(new)]))
         tags = list(dict.fromkeys([*_listed(row.tags), *_listed(new.tags)]))
         return row._replace(
-            source_refs=compact_json(refs),
+            source_refs=compact_json(refs[-MOST_REFS:]),
             tags=compact_json(tags),
             confidence=max(row.confidence, new.confidence),
             valid_from=row.valid_from if start is None else start,

@@ -90,6 +90,7 @@ class Erasing:
             gone = [tenant, store_id, attached]
             await run.change(lambda w, gone=gone: _settled(w.c, gone))  # type: ignore[misc]
         await run.threads.run(core.blobs.delete, tenant, id_)
+        await run.threads.run(core.blobs.drop_discarded, 0.0, tenant)
         run.ids.add(id_)
 
     # --- uploads -----------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ EVERY = 30.0
 SWEEP_EVERY = 3_600.0
 LEFTOVER_AFTER = 2 * 3_600.0
 """Seconds after which bytes without a row are swept: longer than any upload takes to get its row."""
+DISCARDED_FOR = 3 * 86_400.0
+"""Seconds for which bytes that no row knows can still be brought back by hand."""
 AT_ONCE = 100
 ENDED_FOR = 86_400
 """Seconds beyond its time for which an upload that has ended is known."""
@@ -101,7 +103,8 @@ class Expiry:
         self.core.jobs.wake(REMOVE_JOB)
 
     async def sweep(self, older_than: float = LEFTOVER_AFTER) -> int:
-        """Deletes bytes that no row knows, and takes up removals that lost their job; bytes' ids deleted."""
+        """Discard bytes that no row knows, delete those that were discarded `DISCARDED_FOR` ago, and take up removals
+        that lost their job; how many were discarded."""
         await self.core.threads.result(self.core.store.db.write(self._requeue))
         self.core.jobs.wake(REMOVE_JOB)
         return await self.core.threads.run(self._sweep, older_than)
@@ -123,9 +126,10 @@ class Expiry:
                 known = {id_ for (id_,) in rows}
                 for id_ in some:
                     if id_ not in known:
-                        swept += self.core.blobs.delete(tenant, id_)
+                        swept += self.core.blobs.discard(tenant, id_)
         if swept:
-            log.info("swept the bytes of %d unfinished or deleted files", swept)
+            log.info("set aside the bytes of %d unfinished or deleted files", swept)
+        self.core.blobs.drop_discarded(DISCARDED_FOR)
         return swept
 
 

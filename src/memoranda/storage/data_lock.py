@@ -19,6 +19,8 @@ DATABASE = "memoranda.db"
 LOCK = "memoranda.lock"
 PARTS = (f"{DATABASE}*", LOCK, "files", "index-*", "words-*")
 """Names of the files and folders of a data folder."""
+MARK = ".memoranda"
+"""The file in a folder of uploads that says whose they are: the id of a database."""
 LOGS = ("-wal", "-shm")
 """What SQLite adds to the name of a database for the two files of its write-ahead log."""
 
@@ -69,6 +71,27 @@ def drop_other_caches(folder: Path, keep: Container[str]) -> None:
     for path in folder.iterdir():
         if path.is_dir() and path.name.startswith(("index-", "words-")) and path.name not in keep:
             shutil.rmtree(path)
+
+
+def refuse_lost_database(folder: Path) -> None:
+    """Check a data folder before its database is opened.
+
+    Raises:
+        StorageError: uploads or indexes are there, and the database is not. A new one would know of none of them.
+    """
+    if (folder / DATABASE).exists():
+        return
+    left = sorted(
+        path.name
+        for path in folder.iterdir()
+        if any(fnmatch(path.name, name) for name in ("files", "index-*", "words-*"))
+        and any(below.is_file() and below.name != MARK for below in path.rglob("*"))
+    )
+    if left:
+        raise StorageError(
+            f"{folder / DATABASE} is missing beside {', '.join(left)}: bring it back from where it was moved or backed"
+            f" up, or move {', '.join(left)} away to begin anew"
+        )
 
 
 def bytes_in(folder: Path) -> int:

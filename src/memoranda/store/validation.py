@@ -53,6 +53,10 @@ class Part:
     vector: NDArray[np.float32] | None = None
 
 
+MOST_REFS = 1_000
+"""Sources of one memory. Each is a row of its own, written on the thread that all tenants write on."""
+
+
 @dataclass(slots=True)
 class Draft:
     """A row without its place (seq and rev are 0 until it is written), and the vectors that `model` made for it."""
@@ -318,6 +322,8 @@ def _beyond_64_bits(value: Any) -> bool:
 def _refs(refs: Any, where: str) -> str:
     if not isinstance(refs, list | tuple):
         raise InvalidInput(where, "must be a list of strings")
+    if len(refs) > MOST_REFS:
+        raise InvalidInput(where, f"has {len(refs)} ids, at most {MOST_REFS} are kept; name the latest")
     for i, ref in enumerate(refs):
         check_name(ref, f"{where}[{i}]")
     return compact_json(list(refs))

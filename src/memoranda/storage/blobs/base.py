@@ -70,6 +70,24 @@ class Blobs(ABC):
         """Tenant and id of all bytes, and of writers that died, last touched more than `older_than` seconds ago; for
         the sweep. Ids of dead writers end with `.part`; `delete` takes them, too."""
 
+    def claim(self, database: str, *, empty: bool, keep: bool) -> None:  # noqa: B027 - the rows' own place is its own
+        """Make sure that the bytes are those of the database of this id, and with `keep` mark the place as its own.
+        `empty` says that the database has no rows.
+
+        Raises:
+            StorageError: the place belongs to another database, or has bytes beside an empty one. A sweep would take
+                them for leftovers.
+        """
+
+    def discard(self, tenant: str, id: str) -> bool:
+        """Take away bytes that no row knows, where the place allows it so that they can be brought back by hand until
+        `drop_discarded`; whether there were any."""
+        return self.delete(tenant, id)
+
+    def drop_discarded(self, older_than: float, tenant: str | None = None) -> int:
+        """Delete what was discarded more than `older_than` seconds ago, of one tenant or of all; how many it was."""
+        return 0
+
     @abstractmethod
     def health(self) -> dict[str, object]:
         """Facts for `doctor` and `stats`: backend, and bytes free where that is known."""

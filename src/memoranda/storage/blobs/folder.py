@@ -15,6 +15,7 @@ from memoranda.errors import Conflict, NotFound, StorageError
 from memoranda.storage.blobs.base import Blobs, BlobWriter
 from memoranda.storage.blobs.disk import (
     PART,
+    SETTING,
     checked,
     folder_names,
     listed,
@@ -23,7 +24,11 @@ from memoranda.storage.blobs.disk import (
     tenant_folders,
     told,
 )
+from memoranda.storage.data_lock import MARK
 from memoranda.storage.sql.base import Database
+
+QUARANTINE = ".quarantine"
+"""The folder of files that no row knows."""
 
 
 class FileWriter(BlobWriter):
@@ -167,6 +172,62 @@ class FolderBlobs(Blobs):
                     with suppress(FileNotFoundError):
                         if path == _own(folder, path.name) and path.stat().st_mtime <= until:
                             yield tenant, path.name
+
+    def claim(self, database: str, *, empty: bool, keep: bool) -> None:
+        """Compare the mark of the folder with the id of the database; a folder without one is marked."""
+        if self._temporary is not None:
+            return
+        mark = self.root / MARK
+        with told(self.root, "looking at"):
+            owner = mark.read_text("utf-8").strip() if mark.is_file() else None
+            files = owner != database and any(
+                path.is_file() and path.name != MARK for path in self.root.rglob("*")
+            )
+            if owner is None and empty and files:
+                raise StorageError(
+                    f"{self.root} has files of uploads, and the database is empty: bring back the database that they"
+                    " belong to, or move the files away to begin anew"
+                )
+            if owner is None and keep:
+                try:
+                    with open(mark, "x", encoding="utf-8", opener=_private) as file:
+                        file.write(database)
+                except FileExistsError:
+                    owner = mark.read_text("utf-8").strip()
+            if owner not in (None, database) and not self.shared and not files:
+                mark.write_text(database, "utf-8")  # the data folder's own, which this process has locked
+                return
+        if owner not in (None, database):
+            raise StorageError(
+                f"{self.root} has the files of another database (its id is in {mark.name}, this one is {database}):"
+                f" name another folder in `{SETTING}`, or bring back the database that they belong to"
+            )
+
+    def discard(self, tenant: str, id: str) -> bool:
+        """Move the bytes to the quarantine, `.quarantine` in the folder."""
+        path = self._path(tenant, id)
+        place = self.root.joinpath(QUARANTINE, *folder_names(tenant), id)
+        try:
+            with told(path.parent, "moving a file out of"):
+                make_folder(place.parent)
+                os.replace(path, place)
+                os.utime(place)
+        except NotFound:
+            return False
+        return True
+
+    def drop_discarded(self, older_than: float, tenant: str | None = None) -> int:
+        """Delete files of the quarantine."""
+        until = time.time() - older_than
+        dropped = 0
+        with told(self.root, "removing from"):
+            for owner, folder in tenant_folders(self.root / QUARANTINE):
+                for path in listed(folder) if tenant in (None, owner) else ():
+                    with suppress(FileNotFoundError):
+                        if path.stat().st_mtime <= until:
+                            path.unlink()
+                            dropped += 1
+        return dropped
 
     def health(self) -> dict[str, object]:
         """The folder, and the bytes free on its disk."""

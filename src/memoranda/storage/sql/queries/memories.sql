@@ -161,6 +161,12 @@ SELECT value FROM meta WHERE key = ?
 -- name: set_meta
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
 
+-- name: keep_meta
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING
+
+-- name: has_rows
+SELECT 1 FROM (SELECT 1 AS one FROM memories UNION ALL SELECT 1 FROM files UNION ALL SELECT 1 FROM messages) held LIMIT 1
+
 -- name: set_rev
 UPDATE memories SET rev = ? WHERE tenant_id = ? AND seq = ?
 
