@@ -97,7 +97,14 @@ def _said(held: dict[str, Any], raw: dict[str, Any]) -> list[str]:
     return list(held.get("enum", [held["const"]] if "const" in held else []))
 
 
-OWN_TOOLS = ("memory_search", "memory_write", "vector_memory_search", "vector_memory_write")
+OWN_TOOLS = (
+    "memory_search",
+    "memory_write",
+    "memory_forget",
+    "vector_memory_search",
+    "vector_memory_write",
+    "vector_memory_forget",
+)
 NOT_NULL = (
     "temperature", "top_p", "presence_penalty", "frequency_penalty", "top_logprobs", "tools", "tool_choice",
     "truncation", "background", "service_tier", "store", "metadata", "text", "parallel_tool_calls", "output", "usage",

@@ -201,11 +201,11 @@ class Model(Section, frozen=True, kw_only=True):
 
 
 class Responses(Section, frozen=True, kw_only=True):
-    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what
-    is taken from memory and from files (results, least similarity, tokens), whether files are searched at all,
-    seconds between signs of life on a stream, background responses at once (0: left to `memoranda worker`), and
-    the hosts of MCP servers that may be called: null is any while only this machine reaches the server and no
-    keys are set, and none otherwise."""
+    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is
+    taken from memory and from files (results, least similarity, tokens), whether `memory_forget` waits until a user
+    has confirmed, whether files are searched at all, seconds between signs of life on a stream, background responses
+    at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be called: null is any while only
+    this machine reaches the server and no keys are set, and none otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0
@@ -213,6 +213,7 @@ class Responses(Section, frozen=True, kw_only=True):
     memory_results: Count = 10
     memory_min_score: Unit = 0.6
     memory_tokens: Count = 2_000
+    memory_forget: Literal["confirmed", "immediately"] = "confirmed"
     file_results: Count = 10
     file_min_score: Unit = 0.5
     file_tokens: Count = 4_000

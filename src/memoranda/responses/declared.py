@@ -81,7 +81,7 @@ class McpTool(msgspec.Struct, kw_only=True):
 
 
 class MemoryTool(msgspec.Struct, kw_only=True):
-    """A look into memory, or a note for it."""
+    """A look into memory, a note for it, or something to forget."""
 
 
 KINDS: dict[str, type[msgspec.Struct]] = {
@@ -93,6 +93,8 @@ KINDS: dict[str, type[msgspec.Struct]] = {
     "memory_write": MemoryTool,
     "vector_memory_search": MemoryTool,
     "vector_memory_write": MemoryTool,
+    "memory_forget": MemoryTool,
+    "vector_memory_forget": MemoryTool,
 }
 """What a tool of each type must look like; fields that are not named there go through as they are."""
 

@@ -28,6 +28,7 @@ from memoranda.responses.profiles import Agents
 from memoranda.responses.records import NewResponse, encoded
 from memoranda.responses.sources import cite_again
 from memoranda.responses.tools.base import Tool, Turn
+from memoranda.responses.tools.forget import listed_before
 from memoranda.responses.tools.mcp import approved
 from memoranda.responses.tools.memory import acting
 from memoranda.responses.tools.registry import tools_of
@@ -133,7 +134,7 @@ class Planning:
         approved([*past.items, *items])
         if response is None:
             response = self._response(effective)
-        turn = self._turn(subject, effective, past, response, encoding)
+        turn = self._turn(subject, effective, past, items, response, encoding)
         acting(turn)
         tools = tools_of(request.tools or [], self.config.responses)
         for tool in tools:
@@ -145,7 +146,13 @@ class Planning:
         return Plan(subject, effective, past, items, tools, turn, encoding, images, response)
 
     def _turn(
-        self, subject: Subject, effective: Effective, past: Past, response: Response, encoding: str
+        self,
+        subject: Subject,
+        effective: Effective,
+        past: Past,
+        items: Sequence[Item],
+        response: Response,
+        encoding: str,
     ) -> Turn:
         memory = checks.memory_of(effective.request)
         if memory.user_id is None and subject.user_id is None:
@@ -158,6 +165,7 @@ class Planning:
             agent_id=effective.agent_id,
             memory=memory,
             count=partial(tokens.count, encoding=encoding),
+            listed=listed_before([*past.items, *items]),
         )
 
     async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:

@@ -17,7 +17,7 @@ from memoranda.types import Subject
 @dataclass(frozen=True, slots=True)
 class Turn:
     """For whom and where a tool works: the subject, the place (`session_id` is the conversation or the chain), how
-    tokens are counted."""
+    tokens are counted. `listed` are the memories that the user has seen in a list of what would be forgotten."""
 
     core: Core
     subject: Subject
@@ -26,6 +26,7 @@ class Turn:
     agent_id: str | None
     memory: MemoryUse
     count: Callable[[str], int]
+    listed: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -114,7 +114,7 @@ class MemorySearch(MemoryTool):
 
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
         """Searches one scope, or all that concern the conversation, the narrower ones weighing more."""
-        asked = _arguments(arguments, SearchArguments)
+        asked = arguments_of(arguments, SearchArguments)
         floor = turn.memory.min_score
         found = await Memories(turn.core, acting(turn)).search(
             asked.query,
@@ -149,7 +149,7 @@ class MemoryWrite(MemoryTool):
 
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
         """Writes; the same text in the same scope is one memory."""
-        asked = _arguments(arguments, WriteArguments)
+        asked = arguments_of(arguments, WriteArguments)
         scope = asked.scope or ("user" if "user" in places(turn) else "session")
         new = NewMemory(
             content=asked.content,
@@ -211,7 +211,12 @@ def _place(scope: str, turn: Turn) -> str:
     return held[scope]
 
 
-def _arguments(arguments: dict[str, Any], type_: type[T]) -> T:
+def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
+    """Return the arguments of a call.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
     try:
         return msgspec.convert(arguments, type_, strict=False)
     except msgspec.ValidationError as exc:

@@ -8,6 +8,7 @@ from typing import Any
 from memoranda.config.sections import Responses as Settings
 from memoranda.responses.tools.base import Tool
 from memoranda.responses.tools.files import FileSearch
+from memoranda.responses.tools.forget import MemoryForget
 from memoranda.responses.tools.memory import MemorySearch, MemoryWrite
 
 Make = Callable[[dict[str, Any], Settings, str], Tool]
@@ -18,6 +19,8 @@ TYPES: dict[str, Make] = {
     "vector_memory_search": MemorySearch.declared,
     "memory_write": MemoryWrite.declared,
     "vector_memory_write": MemoryWrite.declared,
+    "memory_forget": MemoryForget.declared,
+    "vector_memory_forget": MemoryForget.declared,
 }
 """The declared types that are tools of this house."""
 

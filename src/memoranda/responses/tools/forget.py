@@ -1,0 +1,140 @@
+"""`memory_forget`: lists what is remembered of something, and deletes it once the user has confirmed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from memoranda.contexts.assembly import shortened
+from memoranda.errors import NotFound
+from memoranda.memories.memories import Memories
+from memoranda.responses.tools.base import Result, Turn
+from memoranda.responses.tools.calls import HOUSE, done_call
+from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
+from memoranda.responses.values import Item
+from memoranda.text.terms import query_terms, terms
+from memoranda.types import Memory
+
+_LISTED = re.compile(r"^- (\S+) \(", re.MULTILINE)
+MOST = 20
+"""Memories that one call lists, or deletes."""
+FLOOR = 0.5
+"""The similarity below which a memory without a word of the query is not meant."""
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "What to forget, in a few words"},
+        "ids": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The ids to delete, of those that a call with `query` has listed",
+        },
+        "confirmed": {
+            "type": "boolean",
+            "description": "True only after the user has seen the list and said yes",
+            "default": False,
+        },
+    },
+}
+
+
+class ForgetArguments(msgspec.Struct, kw_only=True):
+    """What it is called with."""
+
+    query: str | None = None
+    ids: list[str] | None = None
+    confirmed: bool = False
+
+
+class MemoryForget(MemoryTool):
+    """Deletes memories of the user, or of the conversation where no user is known; never those of others."""
+
+    description = (
+        "Forget something that the user asks you to forget. First call it with `query`: it lists what is remembered."
+        " Show the list to the user and ask; when the user agrees, call it with the `ids` to delete and `confirmed`."
+    )
+    parameters = PARAMETERS
+
+    async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
+        """Lists, or deletes and reports."""
+        asked = arguments_of(arguments, ForgetArguments)
+        memories = Memories(turn.core, acting(turn))
+        if asked.ids:
+            meant = await _named(memories, asked.ids[:MOST], turn)
+        else:
+            meant = await _about(memories, asked.query or "", turn)
+        seen = asked.confirmed and all(memory.id in turn.listed for memory in meant)
+        if not meant:
+            output = "Nothing of this is remembered."
+        elif turn.settings.memory_forget == "immediately" or (asked.ids and seen):
+            output = await _forgotten(memories, meant)
+        else:
+            output = (
+                f"{len(meant)} memories would be deleted, for good:\n{_listed(meant)}\n"
+                "Nothing was deleted yet. Ask the user, then call this with these ids and confirmed=true."
+            )
+        return Result(done_call(item, output), output)
+
+
+def listed_before(items: Sequence[Item]) -> frozenset[str]:
+    """Return the ids that calls have listed before the last message of the user, who has had time to say no."""
+    said = [at for at, item in enumerate(items) if item["type"] == "message" and item.get("role") == "user"]
+    calls = [
+        str(item.get("output") or "")
+        for item in items[: said[-1] if said else 0]
+        if item["type"] == "mcp_call"
+        and item.get("server_label") == HOUSE
+        and str(item.get("name")).endswith("memory_forget")
+    ]
+    return frozenset(id_ for output in calls for id_ in _LISTED.findall(output))
+
+
+async def _about(memories: Memories, query: str, turn: Turn) -> list[Memory]:
+    """The user's own memories that a query is about."""
+    found = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0)
+    wanted = set(query_terms(query))
+    return [
+        hit.memory
+        for hit in found.results
+        if _own(hit.memory, turn)
+        and (wanted & set(terms(hit.memory.content)) or (hit.similarity or 0.0) >= FLOOR)
+    ][:MOST]
+
+
+async def _named(memories: Memories, ids: Sequence[str], turn: Turn) -> list[Memory]:
+    found = []
+    for id_ in dict.fromkeys(ids):
+        try:
+            memory = await memories.get(id_)
+        except NotFound:
+            continue
+        if _own(memory, turn):
+            found.append(memory)
+    return found
+
+
+def _own(memory: Memory, turn: Turn) -> bool:
+    """Return True if a memory is the user's, or of this conversation where no user is known."""
+    held = places(turn)
+    if "user" in held:
+        return memory.user_id == held["user"]
+    return (
+        memory.user_id is None and memory.session_id is not None and memory.session_id == held.get("session")
+    )
+
+
+async def _forgotten(memories: Memories, meant: Sequence[Memory]) -> str:
+    receipt = await memories.forget([memory.id for memory in meant])
+    also = {name: number for name, number in receipt.counts.items() if name not in ("memories", "vectors")}
+    more = f", with {', '.join(f'{number} {name}' for name, number in sorted(also.items()))}" if also else ""
+    return f"Deleted for good: {receipt.memories} memories{more}.\n{_listed(meant)}"
+
+
+def _listed(memories: Sequence[Memory]) -> str:
+    return "\n".join(
+        f"- {memory.id} ({memory.kind}, {memory.occurred_at:%Y-%m-%d}): {shortened(memory.content, SHOWN)}"
+        for memory in memories
+    )

@@ -1,0 +1,126 @@
+"""`memory_forget`: nothing is deleted before the user has seen what, nothing of others ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memoranda.config.sections import Responses as Settings
+from memoranda.errors import NotFound
+from memoranda.responses.tools.base import Turn
+from memoranda.responses.tools.forget import listed_before
+from memoranda.responses.tools.registry import tools_of
+from memoranda.responses.values import MemoryUse
+from memoranda.types import Subject
+
+pytestmark = pytest.mark.rows_in("sqlite")
+TOOLS = [{"type": "memory_forget"}]
+
+
+def kept(desk: Any, text: str, **fields: Any) -> str:
+    return str(desk.rc.acting_as(desk.admin).add(text, **fields).memory.id)
+
+
+def there(desk: Any, id_: str) -> bool:
+    try:
+        desk.rc.acting_as(desk.admin).get(id_)
+    except NotFound:
+        return False
+    return True
+
+
+def call(**arguments: Any) -> dict[str, Any]:
+    return {"offered": "memory_forget", "calls": [{"name": "memory_forget", "arguments": arguments}]}
+
+
+def outputs(response: Any) -> list[str]:
+    return [item["output"] for item in response.output if item["type"] == "mcp_call"]
+
+
+def test_what_would_be_deleted_is_listed_and_deleted_after_a_yes(desk: Any) -> None:
+    dog = kept(desk, "Ada has a dog called Rex", user_id="ada")
+    vet = kept(desk, "The dog sees the vet on Monday", user_id="ada", kind="fact")
+    cat = kept(desk, "Ada wants a garden", user_id="ada")
+    others = [kept(desk, "Bob has a dog, too", user_id="bob"), kept(desk, "Dogs are allowed here")]
+    ada = desk.by("ada")
+    desk.script(call(query="my dog"), {"text": "Shall I delete these?"})
+    first = desk.create("Please forget what I said about my dog", by=ada, tools=TOOLS)
+    (listed,) = outputs(first)
+    assert "2 memories would be deleted" in listed
+    assert f"- {dog} (note" in listed
+    assert f"- {vet} (fact" in listed
+    assert all(there(desk, id_) for id_ in (dog, vet, cat, *others))
+    desk.script(call(ids=[dog, vet, cat, *others], confirmed=True), {"text": "Hm."})
+    more = desk.create("Yes", by=ada, tools=TOOLS, previous_response_id=first.id)
+    assert "Nothing was deleted yet" in outputs(more)[0], "one of them was not listed"
+    assert there(desk, dog)
+    desk.script(call(ids=[dog, vet], confirmed=True), {"text": "Done."})
+    done = desk.create("Yes, both", by=ada, tools=TOOLS, previous_response_id=first.id)
+    assert outputs(done)[0].startswith("Deleted for good: 2 memories")
+    assert "Ada has a dog called Rex" in outputs(done)[0]
+    assert [there(desk, id_) for id_ in (dog, vet, cat, *others)] == [False, False, True, True, True]
+
+
+def test_a_model_cannot_confirm_for_the_user(desk: Any) -> None:
+    dog = kept(desk, "Ada has a dog called Rex", user_id="ada")
+    desk.script(call(query="dog"), call(ids=[dog], confirmed=True), {"text": "Gone."})
+    response = desk.create("Forget my dog", by=desk.by("ada"), tools=TOOLS)
+    assert ["Nothing was deleted yet" in text for text in outputs(response)] == [True, True]
+    assert there(desk, dog)
+
+
+def test_what_is_not_remembered_is_said(desk: Any) -> None:
+    desk.script(call(query="dog"), call(ids=["mem_none"], confirmed=True), call(), {"text": "Nothing."})
+    response = desk.create("Forget my dog", by=desk.by("ada"), tools=TOOLS)
+    assert outputs(response) == [*["Nothing of this is remembered."] * 2, None]
+    failed = [item for item in response.output if item.get("error")]
+    assert "query" in str(failed[0]["error"])
+
+
+def test_by_setting_it_is_deleted_at_once(desk: Any) -> None:
+    dog, other = kept(desk, "Ada has a dog", user_id="ada"), kept(desk, "Ada wants a garden", user_id="ada")
+    settings = Settings(memory_forget="immediately")
+    (tool,) = tools_of(TOOLS, settings)
+    desk.script({"text": "Hello."})
+    turn = _turn(desk, settings)
+    result = desk.run(tool.run(tool.begun("{}"), {"query": "the dog"}, turn))
+    assert str(result.item["output"]).startswith("Deleted for good: 1 memories")
+    assert (there(desk, dog), there(desk, other)) == (False, True)
+
+
+def _turn(desk: Any, settings: Settings) -> Turn:
+    return Turn(
+        core=desk.inner.core,
+        subject=Subject(tenant_id=desk.tenant, user_id="ada", role="member"),
+        settings=settings,
+        session_id="chain",
+        agent_id=None,
+        memory=MemoryUse(),
+        count=len,
+    )
+
+
+def test_only_lists_before_the_last_message_of_the_user_count() -> None:
+    def listing(id_: str, server: str = "memoranda") -> dict[str, Any]:
+        return {
+            "type": "mcp_call",
+            "server_label": server,
+            "name": "memory_forget",
+            "output": f"1 memories would be deleted, for good:\n- {id_} (note, 2026-01-01): x\nNothing",
+        }
+
+    def said(role: str) -> dict[str, Any]:
+        return {"type": "message", "role": role}
+
+    items = [
+        said("user"),
+        listing("a"),
+        listing("b", "others"),
+        said("assistant"),
+        said("user"),
+        listing("c"),
+    ]
+    assert listed_before(items) == {"a"}
+    assert listed_before(items[:2]) == frozenset()
+    assert listed_before([]) == frozenset()
