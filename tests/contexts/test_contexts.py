@@ -388,3 +388,14 @@ def test_as_many_memories_as_fit_are_told(garden: Any) -> None:
     assert 250 <= few.tokens <= 300
     assert len(told(few, "memories")) < len(told(many, "memories")) == 50
     assert len(told(garden.context("the old bridge of stone", limit=3), "memories")) == 3
+
+
+def test_a_rollup_covers_its_week(garden: Any) -> None:
+    late = datetime(2026, 5, 3, 23, 59, tzinfo=UTC)
+    garden.memories.add(
+        "They met at the old bridge.", kind="rollup", occurred_at=late, metadata={"week": "2026-W18"}
+    )
+    made = garden.context("Who met at the old bridge?")
+    assert "[27 April 2026 00:00 to 03 May 2026 23:59] They met" in made.parts["sessions"].text
+    (piece,) = [piece for piece in made.pieces if piece.part == "sessions"]
+    assert (piece.citation.started_at.day, piece.citation.ended_at.day) == (27, 3)

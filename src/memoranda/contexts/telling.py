@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memoranda.clock import moment
@@ -110,9 +110,20 @@ def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Cit
 
 
 def window(memory: Memory) -> tuple[datetime, datetime]:
-    """When the session began and ended that a summary tells of; the summary's own date where it does not say."""
+    """When the session, or the week, began and ended that a summary is about; the summary's own date where it does not
+    say."""
+    if memory.kind == "rollup" and (monday := _monday(memory.metadata.get("week"))) is not None:
+        return monday, monday + timedelta(days=7, minutes=-1)
     began, ended = (_moment(memory.metadata.get(key)) for key in ("started_at", "ended_at"))
     return began or ended or memory.occurred_at, ended or began or memory.occurred_at
+
+
+def _monday(week: Any) -> datetime | None:
+    """The first day of a week as ISO 8601 names it; None for what is no such name."""
+    try:
+        return datetime.strptime(f"{week}-1", "%G-W%V-%u").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _moment(value: Any) -> datetime | None:

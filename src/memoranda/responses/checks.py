@@ -62,6 +62,24 @@ def check(request: ResponseRequest) -> None:
     _check_memory(request.memory)
 
 
+def flattened(request: ResponseRequest) -> ResponseRequest:
+    """Return the request with functions that are nested as chat completions have them in the form of responses:
+    `{"type": "function", "function": {"name": ...}}` is `{"type": "function", "name": ...}`."""
+    choice = request.tool_choice
+    return msgspec.structs.replace(
+        request,
+        tools=request.tools and [_flat(tool) for tool in request.tools],
+        tool_choice=_flat(choice) if isinstance(choice, dict) else choice,
+    )
+
+
+def _flat(tool: dict[str, Any]) -> dict[str, Any]:
+    nested = tool.get("function")
+    if tool.get("type") != "function" or not isinstance(nested, dict) or "name" in tool:
+        return tool
+    return {**{key: value for key, value in tool.items() if key != "function"}, **nested, "type": "function"}
+
+
 def check_metadata(metadata: Mapping[str, str] | None) -> None:
     """Refuses more than 16 pairs, keys over 64 and values over 512 characters.
 

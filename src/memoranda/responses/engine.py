@@ -44,6 +44,8 @@ from memoranda.types import Subject
 log = logging.getLogger("memoranda.responses")
 ROOM_TO_ANSWER = 1_024
 """Tokens kept free for the answer when nothing says how many it may have."""
+FORWARDED = ("service_tier", "prompt_cache_key", "safety_identifier", "user")
+"""Fields of a request that are the model server's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ class Engine:
             response_format=checks.response_format(request.text),
             reasoning_effort=reasoning.get("effort"),
             verbosity=(request.text or {}).get("verbosity"),
+            extra={name: value for name in FORWARDED if (value := getattr(request, name)) is not None},
             question=last_question(plan.input),
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 from memoranda.providers.chat.base import Message
 from memoranda.responses.compaction import decode
 from memoranda.responses.items import CALLS, OUTPUTS, broken_off, output_text, paired, text_of
+from memoranda.responses.offers import in_namespace, place_of
 from memoranda.responses.values import Item
 from memoranda.text import prompts
 
@@ -84,7 +85,10 @@ class _Writing:
         if output is None and broken_off(item):
             return
         said = item["arguments"] if item["type"] == "function_call" else item["input"]
-        self._call(item["call_id"], item["name"], _object(said))
+        name, space = item["name"], item.get("namespace")
+        if space is not None:
+            name = self._names.get((place_of(space), name)) or in_namespace(space, name)
+        self._call(item["call_id"], name, _object(said))
         if output is not None:
             self._answers.append(_answer(item["call_id"], output_text(self._items[output])))
 

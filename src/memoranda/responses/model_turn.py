@@ -135,14 +135,17 @@ class Listening:
         self._end_reasoning()
         self._end_message("completed")
         custom = calling.name in self._offers.custom
+        space, name = self._offers.namespaced.get(calling.name, (None, calling.name))
         calling.item = {
             "id": new_id("ctc_" if custom else "fc_"),
             "type": "custom_tool_call" if custom else "function_call",
             "status": "in_progress",
             "call_id": calling.id,
-            "name": calling.name,
+            "name": name,
             "input" if custom else "arguments": "",
         }
+        if space is not None:
+            calling.item["namespace"] = space
         self._telling.begin(calling.item)
 
     # --- ends --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,9 +12,11 @@ import msgspec
 from memoranda.errors import InvalidInput
 from memoranda.responses.steps import Known
 from memoranda.responses.tools.base import Tool
+from memoranda.text.hashing import digest
 from memoranda.validation import convert
 
 MAX_TOOLS = 512
+LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 Offer = dict[str, Any]
 """A tool as chat completions have it."""
@@ -49,6 +51,7 @@ class Choice(msgspec.Struct):
     type: str
     name: str | None = None
     server_label: str | None = None
+    namespace: str | None = None
     mode: Literal["auto", "required"] | None = None
     tools: list[dict[str, Any]] | None = None
 
@@ -56,11 +59,13 @@ class Choice(msgspec.Struct):
 @dataclass(frozen=True, slots=True)
 class Offers:
     """What a model may call: `here` runs here, by the name that is offered; `functions` are the client's. `custom` are
-    those of them that take a text instead of arguments."""
+    those of them that take a text instead of arguments, `namespaced` those that are declared in a namespace: its name
+    and theirs."""
 
     here: Mapping[str, Tool] = field(default_factory=dict)
     functions: Mapping[str, Offer] = field(default_factory=dict)
     custom: frozenset[str] = frozenset()
+    namespaced: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def known(self) -> Known:
@@ -70,8 +75,10 @@ class Offers:
 
     @property
     def names(self) -> dict[tuple[str, str], str]:
-        """The offered name of each tool that runs here, by the label of its server ("" for none) and its own."""
-        return {(getattr(tool, "server_label", ""), tool.name): name for name, tool in self.here.items()}
+        """The offered name of each tool that runs here, by the label of its server ("" for none) and its own; and of
+        each function in a namespace, by `place_of` that and its own."""
+        here = {(getattr(tool, "server_label", ""), tool.name): name for name, tool in self.here.items()}
+        return here | {(place_of(space), own): name for name, (space, own) in self.namespaced.items()}
 
     def shapes(self, only: Iterable[str] | None = None, *, here: bool = True) -> list[Offer]:
         """The tools as they are sent; `only` some, or without those that run here."""
@@ -91,20 +98,58 @@ def offers(declared: Sequence[Mapping[str, Any]], here: Sequence[Tool]) -> Offer
     if len(declared) > MAX_TOOLS:
         raise InvalidInput("tools", f"holds {len(declared)} tools; at most {MAX_TOOLS} are offered")
     functions: dict[str, Offer] = {}
-    custom = set()
-    for i, tool in enumerate(declared):
-        if tool.get("type") not in ("function", "custom"):
-            continue
-        name = tool.get("name")
-        if not isinstance(name, str) or not name or _NOT_IN_NAMES.search(name):
-            raise InvalidInput(f"tools[{i}].name", "must be letters, digits, _ and - alone")
+    custom, namespaced = set[str](), dict[str, tuple[str, str]]()
+    for where, space, tool in _client_tools(declared):
+        own = _name(tool, where)
+        name = own if space is None else in_namespace(space, own)
         if name in functions:
-            raise InvalidInput(f"tools[{i}].name", f"{name!r} is there twice")
-        convert(tool, Function if tool["type"] == "function" else Custom, f"tools[{i}]")
-        functions[name] = _function(tool) if tool["type"] == "function" else _custom(tool)
+            raise InvalidInput(f"{where}.name", f"{name!r} is there twice")
+        convert(tool, Function if tool["type"] == "function" else Custom, where)
+        functions[name] = (_function if tool["type"] == "function" else _custom)({**tool, "name": name})
         if tool["type"] == "custom":
             custom.add(name)
-    return Offers(_named(here, functions), functions, frozenset(custom))
+        if space is not None:
+            namespaced[name] = space, own
+    if len(functions) > MAX_TOOLS:
+        raise InvalidInput("tools", f"has {len(functions)} functions; at most {MAX_TOOLS} are offered")
+    return Offers(_named(here, functions), functions, frozenset(custom), namespaced)
+
+
+def _client_tools(
+    declared: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    """The functions and custom tools, each with its place in the request and its namespace."""
+    for i, tool in enumerate(declared):
+        if tool.get("type") in ("function", "custom"):
+            yield f"tools[{i}]", None, tool
+        elif tool.get("type") == "namespace":
+            space = _name(tool, f"tools[{i}]")
+            inside = tool.get("tools")
+            if not isinstance(inside, list):
+                raise InvalidInput(f"tools[{i}].tools", "must be a list of functions and custom tools")
+            for j, one in enumerate(inside):
+                where = f"tools[{i}].tools[{j}]"
+                if not isinstance(one, dict) or one.get("type") not in ("function", "custom"):
+                    raise InvalidInput(f"{where}.type", "must be function or custom")
+                yield where, space, one
+
+
+def _name(tool: Mapping[str, Any], where: str) -> str:
+    name = tool.get("name")
+    if not isinstance(name, str) or not name or _NOT_IN_NAMES.search(name):
+        raise InvalidInput(f"{where}.name", "must be letters, digits, _ and - alone")
+    return name
+
+
+def in_namespace(space: str, name: str) -> str:
+    """Return the name under which a model is offered a function of a namespace, at most 64 characters."""
+    whole = f"{space}__{name}"
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 9]}_{digest(whole)[:8]}"
+
+
+def place_of(space: str) -> str:
+    """Return what stands for a namespace where a label of a server would."""
+    return f"namespace {space}"
 
 
 def _named(here: Sequence[Tool], taken: Mapping[str, Offer]) -> dict[str, Tool]:
@@ -169,7 +214,9 @@ def _chosen(asked: Mapping[str, Any], held: Offers, where: str) -> list[str]:
     kind, name = asked.get("type"), asked.get("name")
     convert(asked, Choice, where)
     if kind in ("function", "custom"):
-        names = [name] if name in held.functions else []
+        space = asked.get("namespace")
+        offered = name if space is None else held.names.get((place_of(str(space)), str(name)))
+        names = [offered] if offered in held.functions else []
     elif kind == "mcp":
         label = asked.get("server_label")
         names = [

@@ -107,6 +107,7 @@ class Planning:
             NotFound: a store, an agent or a conversation is not there for this subject.
             Forbidden: it names a user for whom the key does not act.
         """
+        asked = checks.flattened(asked)
         checks.check(asked)
         effective = await self.agents(subject).effective(asked, self.config)
         request = effective.request

@@ -42,7 +42,9 @@ class Responses:
         self._engine = engine
         self.subject = subject
 
-    async def create(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Response:
+    async def create(
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
+    ) -> Response:
         """Answers, and waits for the end; with `background` only until the work is queued. `request` may be the input
         alone, with the fields of `ResponseRequest` as keywords.
 
@@ -71,7 +73,7 @@ class Responses:
         return await self._engine.start(self.subject, request)
 
     async def stream(
-        self, request: ResponseRequest | str, **fields: Unpack[RequestFields]
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> AsyncIterator[Event]:
         """Answers, event by event as `docs/responses.md` lists them. Whoever stops listening early stops the model,
         too, unless it works in the background.
@@ -189,7 +191,9 @@ class Responses:
         shown = [visible(item, results) for item in page]
         return as_page(shown, [item["id"] for item in page], first + limit < len(items))
 
-    async def input_tokens(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> int:
+    async def input_tokens(
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
+    ) -> int:
         """How many tokens the model would read, history, tools and instructions included.
 
         Raises:
@@ -197,7 +201,9 @@ class Responses:
         """
         return await self._engine.input_tokens(self.subject, _request(request, fields))
 
-    async def compact(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Compaction:
+    async def compact(
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
+    ) -> Compaction:
         """The conversation of a request made short, to go on from without sending it all.
 
         Raises:
@@ -214,12 +220,14 @@ class Responses:
         )
 
 
-def _request(request: ResponseRequest | str, fields: Mapping[str, Any]) -> ResponseRequest:
+def _request(request: ResponseRequest | str | None, fields: Mapping[str, Any]) -> ResponseRequest:
     if isinstance(request, ResponseRequest):
         if fields:
             raise TypeError("give either a ResponseRequest or fields, not both")
         return request
-    return convert({"input": request, **fields}, ResponseRequest)
+    if request is not None and "input" in fields:
+        raise TypeError("give the input once, first or as `input`")
+    return convert(fields if request is None else {"input": request, **fields}, ResponseRequest)
 
 
 def _shown(row: ResponseRow, include: Sequence[str]) -> Response:

@@ -73,8 +73,9 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestFields(TypedDict, total=False):
-    """The fields of `ResponseRequest` beside the input, as keywords."""
+    """The fields of `ResponseRequest` as keywords."""
 
+    input: str | list[Item] | None
     model: str | None
     instructions: str | None
     previous_response_id: str | None

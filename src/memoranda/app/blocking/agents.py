@@ -29,7 +29,9 @@ class BlockingResponses:
     input_tokens = blocking(Responses.input_tokens)
     compact = blocking(Responses.compact)
 
-    def stream(self, request: ResponseRequest | str, **fields: Unpack[RequestFields]) -> Iterator[Event]:
+    def stream(
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
+    ) -> Iterator[Event]:
         """Answers, event by event, see `Responses.stream`."""
         yield from following(self.inner.stream(request, **fields), self.portal)
 

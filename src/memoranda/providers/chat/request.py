@@ -37,6 +37,10 @@ DROPPABLE = (
     "reasoning_effort",
     "verbosity",
     "tool_choice",
+    "service_tier",
+    "prompt_cache_key",
+    "safety_identifier",
+    "user",
 )
 """Parameters without which a request that names them in its refusal is made again."""
 _UNKNOWN = re.compile(
