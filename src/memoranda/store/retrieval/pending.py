@@ -70,7 +70,7 @@ class Pending:
         looked for) among the best `depth`, then the newest of `targets`."""
         db, space = self.store.db, self.store.space
         if not db.read(lambda c: exist(c, tenant, space), tenant):
-            self._wait_for_indexes()
+            self._wait_for_indexes(tenant)
             return NONE
         if not self.store.has_vectors(tenant):
             return Waiting([], complete=False)
@@ -94,17 +94,18 @@ class Pending:
             )
 
         waiting = db.read(read, tenant)
-        self._wait_for_indexes()
+        self._wait_for_indexes(tenant)
         return waiting
 
-    def _wait_for_indexes(self) -> None:
+    def _wait_for_indexes(self, tenant: str) -> None:
         """Wait until the indexes have what is committed: a row that was embedded just now is not pending any more, and
         the thread that writes puts its vector into the index right after the commit."""
         derived = self.store.derived
-        if self.store.db.shared:
+        if self.store.db.shared or derived.behind:
             return
-        rev, until = derived.last_rev(), time.monotonic() + PATIENCE
-        while derived.applied < rev and time.monotonic() < until:
+        newest = self.store.db.read(lambda c: c.one("rev_beyond", [tenant, derived.applied]), tenant)
+        until = time.monotonic() + PATIENCE
+        while newest is not None and derived.applied < newest[0] and time.monotonic() < until:
             time.sleep(0.001)
 
     def add(
