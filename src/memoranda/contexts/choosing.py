@@ -28,8 +28,7 @@ ONE_MATTER = 0.5
 
 @dataclass(slots=True)
 class Chosen:
-    """A memory that is to be told, with what its score is made of. `weak` if nothing says that it is about the
-    question."""
+    """A memory for a context, with what its score is made of. `weak` if nothing says that it is about the question."""
 
     hit: Hit
     terms: frozenset[str]

@@ -289,7 +289,7 @@ def _kinds(asked: ContextQuery, together: bool) -> tuple[list[str] | None, list[
 
 
 def limit_of(asked: ContextQuery) -> int:
-    """How many memories are told at most."""
+    """Return how many memories go into a context at most."""
     if asked.limit is not None:
         return asked.limit
     return max(FEWEST, min(MOST, asked.budget // TOKENS_EACH))

@@ -70,7 +70,7 @@ def memory_text(memory: Memory) -> str:
 
 
 def since(memory: Memory) -> datetime:
-    """When a fact begins to hold: as it was told, else when it was said."""
+    """Return when a fact begins to hold: its `valid_from`, else when it was said."""
     return memory.occurred_at if memory.valid_from is None else memory.valid_from
 
 

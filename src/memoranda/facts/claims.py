@@ -182,7 +182,8 @@ class Correction:
         return bool(old) and bool(value) and old <= words and not value <= words
 
     def applied(self, text: str) -> str:
-        """Return the text with the new value in the place of the old one; unchanged where the old is told otherwise."""
+        """Return the text with the new value in the place of the old one; unchanged where the old one has other
+        words there."""
         return re.sub(rf"\b{re.escape(self.old)}\b", lambda _: self.value, text, count=1, flags=re.IGNORECASE)
 
 

@@ -27,7 +27,7 @@ _VAGUE = re.compile(
     r"(?!\s+(?:of(?!\s+(?:emotions|feelings))|in|for)\s+\w)",
     re.IGNORECASE,
 )
-"""An object that tells nothing by itself."""
+"""An object that says nothing by itself."""
 
 
 def understandable(rest: str) -> bool:

@@ -118,11 +118,11 @@ async def _named(memories: Memories, ids: Sequence[str], turn: Turn) -> list[Mem
 
 def _own(memory: Memory, turn: Turn) -> bool:
     """Return True if a memory is the user's, or of this conversation where no user is known."""
-    held = places(turn)
-    if "user" in held:
-        return memory.user_id == held["user"]
+    here = places(turn)
+    if "user" in here:
+        return memory.user_id == here["user"]
     return (
-        memory.user_id is None and memory.session_id is not None and memory.session_id == held.get("session")
+        memory.user_id is None and memory.session_id is not None and memory.session_id == here.get("session")
     )
 
 
