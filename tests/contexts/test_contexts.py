@@ -345,6 +345,24 @@ def test_what_was_said_last_comes_from_the_log(garden: Any) -> None:
     assert given.parts["recent"].text == "Recent messages:\nuser: Hello"
 
 
+def test_what_was_said_last_before_a_moment(garden: Any) -> None:
+    sessions = garden.rc.sessions_as(garden.by("mara"))
+    roles = ("user", "model", "bot", "tool", "human")
+    said = [
+        {"content": f"line {n}", "role": roles[n % 5], "occurred_at": MAY + timedelta(minutes=n)}
+        for n in range(40)
+    ]
+    sessions.observe(said, session_id="talk")
+    made = garden.context(
+        "What is next?", user="mara", session_id="talk", as_of=MAY + timedelta(minutes=12, seconds=30)
+    )
+    assert made.parts["recent"].text.split("\n\n")[-3:] == [
+        "mara: line 10",
+        "assistant: line 11",
+        "assistant: line 12",
+    ]
+
+
 def test_nobody_sees_the_last_messages_of_anothers_session(garden: Any) -> None:
     garden.rc.sessions_as(garden.by("mara")).observe([{"content": "a secret"}], session_id="hers")
     for user in ("bob", None):

@@ -84,6 +84,16 @@ def test_a_folder_of_an_earlier_build_is_marked_when_it_is_opened(tmp_path: Path
     assert re.fullmatch("[0-9a-f]{32}", (tmp_path / "files" / MARK).read_text())
 
 
+def test_an_empty_mark_is_none(tmp_path: Path) -> None:
+    """A crash can leave one: the file is made before the id is in it."""
+    with opened(tmp_path) as product:
+        id_ = uploaded(product)
+    (tmp_path / "files" / MARK).write_text("")
+    with opened(tmp_path) as product:
+        assert content(product, id_) == b"the only copy"
+    assert re.fullmatch("[0-9a-f]{32}", (tmp_path / "files" / MARK).read_text())
+
+
 @pytest.mark.rows_in("sqlite", "postgresql")
 def test_two_databases_do_not_share_a_place_for_files(home: Any, tmp_path: Path) -> None:
     shared = {"url": f"folder:{tmp_path / 'shared'}"}
@@ -125,4 +135,8 @@ def test_forgetting_leaves_nothing_aside(tmp_path: Path) -> None:
         stray.write_bytes(path.read_bytes())
         assert swept(product) == 1
         product.memories.forget(text="the only copy")
+        assert list((tmp_path / "files" / QUARANTINE).rglob("file-*")) == []
+        stray.write_bytes(b"an upload that nobody knows")
+        assert swept(product) == 1
+        product.memories.forget(text="in no file that has a row")
         assert list((tmp_path / "files" / QUARANTINE).rglob("file-*")) == []

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from memoranda.contexts.telling import SUMMARIES, since, speaker, window
 from memoranda.contexts.values import LeftOut, PartName
 from memoranda.memories.duplicates import contradict
+from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
@@ -19,9 +20,6 @@ from memoranda.types import Hit, Memory
 COVERED = 0.8
 """Above this Jaccard index two texts say the same."""
 
-
-FLOOR = 0.5
-"""The similarity below which a memory without a term of the question says nothing of it (see `Calibration`)."""
 ONE_MATTER = 0.5
 """Above this Jaccard index two facts are about one matter, of which the newer comes first."""
 
@@ -74,25 +72,21 @@ def candidates(hits: Iterable[Hit]) -> list[Chosen]:
 def relevant_first(found: Sequence[Chosen], question: str) -> list[Chosen]:
     """Return the candidates in their order, the weak ones behind all others; equal scores newest first.
 
-    Weak is what has no term of the question and is not known to be similar to it. Of two facts about one matter that
-    stand side by side in this order or not, the newer comes first.
+    Of two facts about one matter the newer comes first, in the place of the better one.
     """
     asked = frozenset(query_terms(question))
     for one in found:
-        similarity = one.hit.similarity
-        one.weak = not asked & one.terms and (similarity is None or similarity < FLOOR)
-    ranked = sorted(found, key=lambda one: (one.weak, -one.score, -one.memory.occurred_at.timestamp()))
-    for place, one in enumerate(ranked):
-        if one.memory.kind == "fact":
-            newest = max(
-                (
-                    other
-                    for other in range(place, len(ranked))
-                    if ranked[other].memory.kind == "fact" and _one_matter(one, ranked[other])
-                ),
-                key=lambda other: since(ranked[other].memory),
-            )
-            ranked.insert(place, ranked.pop(newest))
+        one.weak = unrelated(asked, one.terms, one.hit.similarity)
+    waiting = sorted(found, key=lambda one: (one.weak, -one.score, -one.memory.occurred_at.timestamp()))
+    ranked = []
+    while waiting:
+        matter = [
+            place
+            for place, one in enumerate(waiting)
+            if not place or (one.memory.kind == "fact" and _one_matter(waiting[0], one))
+        ]
+        newest = max(matter, key=lambda place: since(waiting[place].memory))
+        ranked.append(waiting.pop(newest if waiting[0].memory.kind == "fact" else 0))
     return ranked
 
 

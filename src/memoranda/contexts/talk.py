@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from memoranda.clock import micros, now_micros
@@ -9,10 +11,10 @@ from memoranda.contexts.values import ContextQuery, Said
 from memoranda.sessions.records import MessageRow, SessionRow, message_page, sees, session_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.types import Subject
+from memoranda.types import MACHINES, Subject
 
-SPEAKING = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system"}
-"""The roles of a chat model, by the roles of the log; other messages are not shown."""
+SILENT = frozenset({"developer", "function", "tool"})
+"""Roles whose messages are not shown."""
 
 
 def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery:
@@ -29,9 +31,16 @@ def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery
             return asked
         until = None if asked.as_of is None else micros(asked.as_of)
         rows, _ = message_page(
-            c, subject.tenant_id, session.id, limit=most, cursor=None, backwards=False, descending=True
+            c,
+            subject.tenant_id,
+            session.id,
+            limit=most,
+            cursor=None,
+            backwards=False,
+            descending=True,
+            until=until,
         )
-        said = [_said(row) for row in reversed(rows) if until is None or row.occurred_at <= until]
+        said = [_said(row) for row in reversed(rows)]
         return msgspec.structs.replace(
             asked,
             recent=[one for one in said if one is not None] if asked.recent is None else asked.recent,
@@ -52,8 +61,11 @@ def _session(c: Connection, subject: Subject, asked: ContextQuery) -> SessionRow
 
 
 def _said(row: MessageRow) -> Said | None:
-    role = SPEAKING.get(row.role.lower())
-    if role is None:
+    role = row.role.lower()
+    if role in SILENT:
         return None
+    spoken: Literal["user", "assistant", "system"] = (
+        "system" if role == "system" else "assistant" if role in MACHINES else "user"
+    )
     name = row.speaker or (row.user_id if row.personal else None)
-    return Said(role=role, content=row.content, id=row.id, name=name)  # type: ignore[arg-type]
+    return Said(role=spoken, content=row.content, id=row.id, name=name)

@@ -36,6 +36,7 @@ class Erasing:
         where = aim.condition(user="user_id", time="created_at")
         if where is None:
             return
+        await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row says whose these were
         holding = set() if aim.text is None else await run.threads.run(self._in_chunks, run, aim.text)
         async for page in run.pages("files", "seq, id, filename", where):
             for _, id_, name in page:
@@ -90,7 +91,6 @@ class Erasing:
             gone = [tenant, store_id, attached]
             await run.change(lambda w, gone=gone: _settled(w.c, gone))  # type: ignore[misc]
         await run.threads.run(core.blobs.delete, tenant, id_)
-        await run.threads.run(core.blobs.drop_discarded, 0.0, tenant)
         run.ids.add(id_)
 
     # --- uploads -----------------------------------------------------------------------------------

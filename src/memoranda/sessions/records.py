@@ -208,12 +208,16 @@ def message_page(
     cursor: MessageRow | None,
     backwards: bool,
     descending: bool,
+    until: int | None = None,
 ) -> tuple[list[MessageRow], bool]:
-    """The next `limit` messages of a session in the order in which they were said, and whether there are more."""
+    """The next `limit` messages of a session in the order in which they were said, and whether there are more; with
+    `until`, in microseconds, those of that moment and before."""
     down = descending != backwards
     beyond = "" if cursor is None else f" AND (m.occurred_at, m.seq) {'<' if down else '>'} (?, ?)"
+    beyond += "" if until is None else " AND m.occurred_at <= ?"
     values: list[Any] = [tenant, session_id]
     values += [] if cursor is None else [cursor.occurred_at, cursor.seq]
+    values += [] if until is None else [until]
     way = "DESC" if down else "ASC"
     rows = c.select(
         f"{_MESSAGES} WHERE m.tenant_id = ? AND m.session_id = ?{beyond}"

@@ -15,14 +15,18 @@ from memoranda.responses.tools.base import Result, Turn
 from memoranda.responses.tools.calls import HOUSE, done_call
 from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
 from memoranda.responses.values import Item
+from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Memory
 
 _LISTED = re.compile(r"^- (\S+) \(", re.MULTILINE)
 MOST = 20
 """Memories that one call lists, or deletes."""
-FLOOR = 0.5
-"""The similarity below which a memory without a word of the query is not meant."""
+ASK = {
+    False: "Nothing was deleted yet. Ask the user, then call this with these ids and confirmed=true.",
+    True: "They share only a part of the query and were not deleted. Call this with the ids of those that are meant.",
+}
+"""What to do about a list, by whether the first call with a query deletes."""
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -62,20 +66,21 @@ class MemoryForget(MemoryTool):
         """Lists, or deletes and reports."""
         asked = arguments_of(arguments, ForgetArguments)
         memories = Memories(turn.core, acting(turn))
+        at_once = turn.settings.memory_forget == "immediately"
+        said: list[str] = []
         if asked.ids:
-            meant = await _named(memories, asked.ids[:MOST], turn)
+            found = await _named(memories, asked.ids[:MOST], turn)
+            seen = asked.confirmed and all(memory.id in turn.listed for memory in found)
+            meant = found if at_once or seen else []
         else:
-            meant = await _about(memories, asked.query or "", turn)
-        seen = asked.confirmed and all(memory.id in turn.listed for memory in meant)
-        if not meant:
-            output = "Nothing of this is remembered."
-        elif turn.settings.memory_forget == "immediately" or (asked.ids and seen):
-            output = await _forgotten(memories, meant)
-        else:
-            output = (
-                f"{len(meant)} memories would be deleted, for good:\n{_listed(meant)}\n"
-                "Nothing was deleted yet. Ask the user, then call this with these ids and confirmed=true."
-            )
+            wanted = set(query_terms(asked.query or ""))
+            found = await _about(memories, asked.query or "", wanted, turn)
+            meant = [memory for memory in found if at_once and wanted <= set(terms(memory.content))]
+        if meant:
+            said.append(await _forgotten(memories, meant))
+        if left := [memory for memory in found if memory not in meant]:
+            said.append(f"{len(left)} memories would be deleted, for good:\n{_listed(left)}\n{ASK[at_once]}")
+        output = "\n".join(said) or "Nothing of this is remembered."
         return Result(done_call(item, output), output)
 
 
@@ -92,15 +97,13 @@ def listed_before(items: Sequence[Item]) -> frozenset[str]:
     return frozenset(id_ for output in calls for id_ in _LISTED.findall(output))
 
 
-async def _about(memories: Memories, query: str, turn: Turn) -> list[Memory]:
-    """The user's own memories that a query is about."""
+async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -> list[Memory]:
+    """The user's own memories that a query may be about; `wanted` are its terms."""
     found = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0)
-    wanted = set(query_terms(query))
     return [
         hit.memory
         for hit in found.results
-        if _own(hit.memory, turn)
-        and (wanted & set(terms(hit.memory.content)) or (hit.similarity or 0.0) >= FLOOR)
+        if _own(hit.memory, turn) and not unrelated(wanted, set(terms(hit.memory.content)), hit.similarity)
     ][:MOST]
 
 
@@ -135,6 +138,7 @@ async def _forgotten(memories: Memories, meant: Sequence[Memory]) -> str:
 
 def _listed(memories: Sequence[Memory]) -> str:
     return "\n".join(
-        f"- {memory.id} ({memory.kind}, {memory.occurred_at:%Y-%m-%d}): {shortened(memory.content, SHOWN)}"
+        f"- {memory.id} ({memory.kind}, {memory.occurred_at:%Y-%m-%d}):"
+        f" {shortened(' '.join(memory.content.split()), SHOWN)}"  # one line each: `listed_before` reads the lines
         for memory in memories
     )

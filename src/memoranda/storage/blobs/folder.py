@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -179,25 +180,21 @@ class FolderBlobs(Blobs):
             return
         mark = self.root / MARK
         with told(self.root, "looking at"):
-            owner = mark.read_text("utf-8").strip() if mark.is_file() else None
+            owner = mark.read_text("utf-8").strip() if mark.is_file() else ""
             files = owner != database and any(
                 path.is_file() and path.name != MARK for path in self.root.rglob("*")
             )
-            if owner is None and empty and files:
+            if not owner and empty and files:
                 raise StorageError(
                     f"{self.root} has files of uploads, and the database is empty: bring back the database that they"
                     " belong to, or move the files away to begin anew"
                 )
-            if owner is None and keep:
-                try:
-                    with open(mark, "x", encoding="utf-8", opener=_private) as file:
-                        file.write(database)
-                except FileExistsError:
-                    owner = mark.read_text("utf-8").strip()
-            if owner not in (None, database) and not self.shared and not files:
-                mark.write_text(database, "utf-8")  # the data folder's own, which this process has locked
-                return
-        if owner not in (None, database):
+            if not owner and keep:
+                owner = _mark(mark, database)
+            if owner not in ("", database) and not self.shared and not files:
+                mark.unlink()
+                owner = _mark(mark, database)  # the data folder's own, which this process has locked
+        if owner not in ("", database):
             raise StorageError(
                 f"{self.root} has the files of another database (its id is in {mark.name}, this one is {database}):"
                 f" name another folder in `{SETTING}`, or bring back the database that they belong to"
@@ -239,6 +236,21 @@ class FolderBlobs(Blobs):
         """Removes a temporary folder. Idempotent."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _mark(path: Path, database: str) -> str:
+    """Write the id of a database into a mark that is empty or not there; return the id that the mark has then."""
+    with open(path, "a+", encoding="utf-8", opener=_private) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # two databases that open at once: the first has the folder
+        file.seek(0)
+        owner = file.read().strip()
+        if owner:
+            return owner
+        file.write(database)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
+    return database
 
 
 def _own(folder: Path, name: str) -> Path:
