@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 Kind = Literal["message", "document", "note", "fact", "qa_turn", "summary", "session_summary", "rollup"]
+EvidenceLevel = Literal["strong", "weak", "none"]
 Role = Literal["admin", "service", "member", "reader"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
@@ -218,13 +219,16 @@ class Hit(msgspec.Struct, kw_only=True):
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
-    """The hits, best first. `query_time` is in seconds. `degraded` names the sides that could not
-    answer in full (`embedding`, `index`, `words`), and what was to help and failed (`hyde`, `model_rerank`);
-    empty means a complete answer."""
+    """The hits, best first. `evidence_probability`, in 0..1, says how likely the answer is among the first ten, and
+    `evidence` what that amounts to: `none` below .25, `strong` from .6. `query_time` is in seconds. `degraded` names
+    the sides that could not answer in full (`embedding`, `index`, `words`), and what was to help and failed (`hyde`,
+    `model_rerank`); empty means a complete answer."""
 
     results: list[Hit]
     total_count: int
     query_time: float
+    evidence: EvidenceLevel = "none"
+    evidence_probability: float = 0.0
     degraded: list[str] = []
 
 

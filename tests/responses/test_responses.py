@@ -10,8 +10,10 @@ import pytest
 
 import memoranda
 from memoranda.errors import Forbidden, InvalidInput, ModelRefused, ModelUnavailable, NotFound
+from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.responses.history import UnknownResponse
 from memoranda.responses.values import MemoryUse, Response
+from memoranda.text.prompts import UNANSWERED
 from memoranda.types import Subject
 
 FIND = {"type": "function", "name": "find", "parameters": {"type": "object"}}
@@ -376,6 +378,30 @@ def test_what_was_found_is_quoted_while_the_model_is_away(desk: Any) -> None:
     desk.script({"status": 400, "repeat": True})
     with pytest.raises(ModelRefused):
         desk.create("Who is the boss?", tools=tools)
+
+
+def test_a_response_reports_whether_what_was_found_answers(desk: Any) -> None:
+    store = desk.store("The boss of the house is Ada Lovelace. She likes tea.")
+    tools = [{"type": "file_search", "vector_store_ids": [store]}]
+    desk.script({"status": 503, "repeat": True})
+    made = desk.create("Who is the boss of the house?", tools=tools)
+    assert made.extensions["evidence"] == "strong"
+    assert made.extensions["evidence_probability"] > 0.6
+    away = desk.create("How heavy is a blue whale?", tools=tools)
+    assert away.extensions["evidence"] == "none"
+    assert text(away).startswith(UNLIKELY)
+    desk.script({"text": "Good morning."})
+    assert "evidence" not in desk.create("Hello", memory={"retrieval": False}).extensions
+
+
+def test_a_model_is_told_that_memories_are_not_likely_to_answer(desk: Any) -> None:
+    desk.rc.acting_as(desk.admin).add("Ada has a dog called Rex", user_id="ada")
+    for question, doubtful in (("How heavy is a blue whale?", True), ("Has Ada a dog called Rex?", False)):
+        desk.script({"text": "Hm."})
+        desk.create(question, by=desk.by("ada"))
+        (system,) = (one["content"] for one in desk.told() if one["role"] == "system")
+        assert "Ada has a dog called Rex" in system
+        assert (UNANSWERED in system) is doubtful
 
 
 def test_a_model_that_goes_away_after_its_search(desk: Any) -> None:

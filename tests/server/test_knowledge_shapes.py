@@ -96,7 +96,10 @@ def test_a_batch(lasting: Any, ids: dict[str, str]) -> None:
 def test_a_search_in_both_shapes(lasting: Any, ids: dict[str, str]) -> None:
     at = f"vector_stores/{ids['store_id']}/search"
     page = post(lasting, at, {"query": ["green kettle", "loud"], "max_results": 1, "some_field": 1})
-    assert list(page) == ["object", "search_query", "data", "has_more", "next_page", "degraded"]
+    assert list(page) == [
+        *("object", "search_query", "data", "has_more", "next_page"),
+        *("evidence", "evidence_probability", "degraded"),
+    ]
     assert page["object"] == "vector_store.search_results.page"
     assert page["search_query"] == ["green kettle", "loud"]
     assert (page["has_more"], page["next_page"], page["degraded"]) == (False, None, [])
@@ -104,8 +107,10 @@ def test_a_search_in_both_shapes(lasting: Any, ids: dict[str, str]) -> None:
     assert hit["content"] == [{"type": "text", "text": "the kettle is green"}]
     assert "explanation" not in hit
     flat = post(lasting, at, {"query": ["green kettle", "loud"], "max_results": 1}, params={"format": "flat"})
-    assert list(flat) == ["object", "data", "has_more", "degraded"]
+    assert list(flat) == ["object", "data", "has_more", "evidence", "evidence_probability", "degraded"]
     assert flat["object"] == "list"
+    shown = ("evidence", "evidence_probability")
+    assert [flat[name] for name in shown] == [page[name] for name in shown]
     assert flat["data"] == [{**hit, "content": "the kettle is green"}]
     assert {"score", "content", "filename", "file_id", "chunk_index"} <= set(hit)
 

@@ -172,11 +172,11 @@ def described(tokens: list[str]) -> dict[str, Any]:
 def codes(count: int) -> Matrix:
     """(count, CODE - 1): unit vectors, pushed apart until no two are much alike."""
     made = np.random.default_rng(0).standard_normal((count, CODE - 1))
-    for _ in range(25):
+    for _ in range(50):
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         alike = made @ made.T
         np.fill_diagonal(alike, 0)
-        made -= 0.5 * (alike * alike * alike) @ made
+        made -= 0.25 * (alike * alike * alike) @ made  # a longer step makes them swing when there are many
     unit: Matrix = made / np.linalg.norm(made, axis=1, keepdims=True)
     return unit
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from memoranda.cli.opening import knowledge
-from memoranda.cli.show import emit, explanation_lines, plain, say, short_path, snippet_lines
+from memoranda.cli.show import emit, explanation_lines, plain, say, say_evidence, short_path, snippet_lines
 from memoranda.cli.storing import existing
 from memoranda.config.sections import Config
 from memoranda.knowledge.values import Passage, PassageQuery
@@ -29,6 +29,8 @@ def search_stores(config: Config, names: Sequence[str], query: PassageQuery, *, 
     working = [one for one in stores.values() if one.file_counts.in_progress]
     if not found.data:
         say("nothing found")
+    else:
+        say_evidence(found.evidence, found.evidence_probability)
     for one in working:
         say(f"{one.file_counts.in_progress} files of {plain(one.name or one.id)} are still being indexed")
     if found.degraded:

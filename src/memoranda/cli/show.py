@@ -22,6 +22,11 @@ def emit(value: Any) -> None:
     typer.echo(msgspec.json.encode(value).decode("utf-8"))
 
 
+def say_evidence(level: str, probability: float) -> None:
+    """Tell people whether the results answer."""
+    say(f"evidence: {level} (the answer is among these with a probability of {probability:.2f})")
+
+
 def say(text: str) -> None:
     """Tells the person something, on standard error."""
     typer.echo(text, err=True)

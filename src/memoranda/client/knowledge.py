@@ -273,6 +273,8 @@ class ClientStores:
             queries=told["search_query"],
             data=[_passage(one) for one in told["data"]],
             query_time=time.perf_counter() - began,
+            evidence=told["evidence"],
+            evidence_probability=told["evidence_probability"],
             degraded=told["degraded"],
         )
 

@@ -9,11 +9,12 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.contexts.telling import SUMMARIES, since, speaker, window
+from memoranda.contexts.telling import SUMMARIES, since, window
 from memoranda.contexts.values import LeftOut, PartName
 from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
+from memoranda.store.rows import memory_speaker
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
 
@@ -174,7 +175,7 @@ def _same(one: Chosen, other: Chosen) -> bool:
     first, second = one.memory, other.memory
     if not alike(one.terms, other.terms) or one.part != other.part:
         return False
-    if "message" in (first.kind, second.kind) and speaker(first) != speaker(second):
+    if "message" in (first.kind, second.kind) and memory_speaker(first) != memory_speaker(second):
         return False
     return not contradict(first.content, second.content)
 

@@ -20,6 +20,8 @@ from memoranda.contexts.values import (
     LeftOut,
     Said,
 )
+from memoranda.store.retrieval.evidence import Evidence, Result, evidence
+from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
 from memoranda.text.terms import terms
 from memoranda.types import Explanation
@@ -88,6 +90,7 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
         if (spent := _whole(draft.assembled, count)) <= asked.budget:
             break
         room -= spent - asked.budget  # what stands between the parts
+    shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()])
     context = Context(
         query=found.query,
         text=text,
@@ -99,10 +102,27 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
         },
         pieces=[_shown(entry, placed, explain=asked.explain) for entry, placed in draft.placed()],
         left_out=[*gone, *found.left_out, *draft.left_out],
+        evidence=shown.level,
+        evidence_probability=shown.probability,
         degraded=sorted(found.degraded),
         query_time=0.0,
     )
     return context, draft.used()
+
+
+def evidence_of(question: str, entries: Iterable[Entry]) -> Evidence:
+    """Return the evidence of the memories and summaries among some pieces, or of the chunks, whichever is greater."""
+    told = list(entries)
+    memories = sorted((one for entry in told for one in entry.found), key=lambda one: (one.weak, -one.score))
+    remembered = [
+        Result(one.memory.content, memory_speaker(one.memory), one.hit.similarity) for one in memories
+    ]
+    chunks = [
+        Result(entry.piece.text, None, entry.piece.scores.get("similarity"))
+        for entry in told
+        if entry.piece.part == "documents"
+    ]
+    return max(evidence(question, remembered), evidence(question, chunks), key=lambda one: one.probability)
 
 
 def _whole(made: Assembled, count: Count) -> int:

@@ -11,6 +11,7 @@ from memoranda.clock import moment
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
+from memoranda.store.rows import memory_speaker
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
@@ -59,7 +60,7 @@ def memory_text(memory: Memory) -> str:
     """A memory on one line; a message says when and by whom, as far as that is known, a fact since when it holds, and
     until when, where it ended."""
     if memory.kind == "message":
-        return spoken(speaker(memory), memory.content, memory.occurred_at)
+        return spoken(memory_speaker(memory), memory.content, memory.occurred_at)
     if memory.kind != "fact":
         return line(memory.content)
     began, ended = since(memory), memory.invalid_at
@@ -78,14 +79,6 @@ def spoken(who: str | None, text: str, at: datetime) -> str:
     """A message on one line: day, speaker, words."""
     day = f"[{at.astimezone(UTC):%d %B %Y}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
-
-
-def speaker(memory: Memory) -> str | None:
-    """Who said it: metadata `speaker` or `name`, else the role."""
-    for key in ("speaker", "name"):
-        if isinstance(named := memory.metadata.get(key), str) and named:
-            return named
-    return memory.role
 
 
 def listed(lines: Sequence[str], mark: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 
 import msgspec
 
-from memoranda.types import Explanation, Kind, Selection
+from memoranda.types import EvidenceLevel, Explanation, Kind, Selection
 
 PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Speaking = Literal["user", "assistant", "system"]
@@ -191,8 +191,10 @@ class ChatMessage(msgspec.Struct, kw_only=True):
 
 class Context(msgspec.Struct, kw_only=True):
     """A prompt for a question. `text` is all of it, in `tokens` tokens; `messages` is the same for a chat model: the
-    rules, the context, what was said, the question. `query` is what was searched for by its meaning. `degraded` names
-    the sides that could not answer in full (`memory` and `documents`: not at all)."""
+    rules, the context, what was said, the question. `query` is what was searched for by its meaning. `evidence` and
+    `evidence_probability` say whether the memories, or the documents, in the context answer, as those of
+    `SearchResult` do. `degraded` names the sides that could not answer in full (`memory` and `documents`: not at
+    all)."""
 
     query: str
     text: str
@@ -201,5 +203,7 @@ class Context(msgspec.Struct, kw_only=True):
     parts: dict[PartName, ContextPart]
     pieces: list[ContextPiece]
     left_out: list[LeftOut]
+    evidence: EvidenceLevel
+    evidence_probability: float
     degraded: list[str]
     query_time: float

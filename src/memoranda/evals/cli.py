@@ -14,10 +14,21 @@ import typer
 
 from memoranda.errors import InvalidInput
 from memoranda.evals import ablate as ablation
-from memoranda.evals import assistant, beir, contexts, fit, freshness, locomo, report, synthetic
+from memoranda.evals import (
+    abstention,
+    assistant,
+    beir,
+    contexts,
+    fit,
+    freshness,
+    locomo,
+    longmemeval,
+    report,
+    synthetic,
+)
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.run import Asking, Progress, Run, Written, ask, written
-from memoranda.evals.terminal import show, show_contexts, show_freshness, shown_progress
+from memoranda.evals.terminal import show, show_abstention, show_contexts, show_freshness, shown_progress
 from memoranda.store.retrieval.rerank_weights import RERANKS, Weights
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -223,6 +234,61 @@ def freshness_command(
         typer.echo(msgspec.json.encode(found).decode())
     else:
         show_freshness(found)
+
+
+@app.command("abstention")
+def abstention_command(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="LoCoMo-style or LongMemEval files, BEIR folders; without, the bundled sets."),
+    ] = None,
+    with_bundled: Annotated[bool, typer.Option("--bundled", help="The bundled sets, too.")] = False,
+    fit_weights: Annotated[
+        bool, typer.Option("--fit", help="Print weights that are fitted on all of it.")
+    ] = False,
+    embedder: EmbedderOption = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, help="Ask at most so many questions of each, evenly spread."),
+    ] = None,
+    data: DataOption = ":memory:",
+    json: JsonOption = False,
+) -> None:
+    """Whether `evidence` tells questions that are answered from those that are not."""
+    datasets = [_any(path) for path in paths or ()]
+    if with_bundled or not datasets:
+        datasets.append(abstention.bundled())
+    reports, every = [], list[abstention.Case]()
+    for dataset in datasets:
+        asked = abstention.spread(_limited(dataset, None), limit)
+        place = data if data == ":memory:" else str(Path(data) / dataset.name)
+        with shown_progress() as progress:
+            model, found = asyncio.run(
+                abstention.cases(asked, embedder=embedder, data=place, progress=progress)
+            )
+        reports.append(abstention.report(dataset.name, model, found))
+        every += found
+    weights = _fitted_evidence(every) if fit_weights else None
+    if json:
+        typer.echo(msgspec.json.encode({"datasets": reports, "weights": weights}).decode())
+        return
+    show_abstention(reports)
+    if weights is not None:
+        typer.echo(msgspec.json.encode(weights).decode())
+
+
+def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, float]:
+    try:
+        intercept, weights = abstention.fitted(every)
+    except ValueError as exc:
+        raise InvalidInput("--fit", str(exc)) from exc
+    return {"intercept": intercept} | weights._asdict()
+
+
+def _any(path: Path) -> Dataset:
+    if path.is_dir():
+        return beir.read(path)
+    return longmemeval.read(path) if longmemeval.is_longmemeval(path) else locomo.read(path)
 
 
 @app.command("contexts")

@@ -11,6 +11,7 @@ from rich.progress import TaskID
 from rich.table import Table
 
 from memoranda.evals import report
+from memoranda.evals.abstention import Abstention
 from memoranda.evals.contexts import ContextReport
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.freshness import Freshness
@@ -67,6 +68,21 @@ def show_contexts(found: ContextReport) -> None:
         values = [value for budget in budgets for value in (one.context[budget], one.search[budget])]
         cells = [f"{value:.3f}" for value in (*values, one.recall_at_10)]
         table.add_row(f"{one.category} {one.title}".strip(), str(one.questions), *cells)
+    console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
+    console.print(table)
+
+
+def show_abstention(found: Sequence[Abstention]) -> None:
+    """Print how well the evidence of each dataset tells what is answered, a row for each kind of what is not."""
+    table = Table(title=f"evidence, {found[0].model}", title_justify="left")
+    for column in ("dataset", "answered", "found", "probability", "ECE", "unanswered", "", "AUC", "rejected"):
+        table.add_column(column, justify="left" if column in ("dataset", "unanswered") else "right")
+    for one in found:
+        cells = [str(one.answered), *(f"{value:.3f}" for value in (one.found, one.probability, one.error))]
+        for kind in one.kinds:
+            table.add_row(
+                one.dataset, *cells, kind.kind, str(kind.questions), f"{kind.auc:.3f}", f"{kind.rejected:.3f}"
+            )
     console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
     console.print(table)
 

@@ -21,6 +21,7 @@ from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.evidence import Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import falling, mmr
 from memoranda.store.retrieval.search import Found, ModelChanged, check
 from memoranda.store.rows import CHUNK, Record
@@ -86,11 +87,14 @@ class Searching:
             found = await self._found(asked, query, scopes)
         except ModelChanged:
             found = await self._found(asked, query, scopes)
-        data = await self._core.threads.run(self._passages, query, found)
+        queries = [one.query for one in asked]
+        data, (level, probability) = await self._core.threads.run(self._answer, query, queries, found)
         return Passages(
-            queries=[one.query for one in asked],
+            queries=queries,
             data=data,
             query_time=time.perf_counter() - began,
+            evidence=level,
+            evidence_probability=probability,
             degraded=sorted({side for one in found for side in one.degraded}),
         )
 
@@ -186,6 +190,22 @@ class Searching:
                 await self._core.threads.result(noted)
 
     # --- from rows to passages ---------------------------------------------------------------------
+
+    def _answer(
+        self, query: PassageQuery, queries: Sequence[str], found: Sequence[Found]
+    ) -> tuple[list[Passage], Evidence]:
+        judged = [
+            evidence(
+                queries[number % len(queries)],
+                [
+                    Result(row.content, None, self._core.recall.similarity(one, at))
+                    for at, row in enumerate(one.rows[: query.limit])
+                ],
+            )
+            for number, one in enumerate(found)  # by tenant, then by query
+        ]
+        best = max(judged, key=lambda one: one.probability, default=Evidence("none", 0.0))
+        return self._passages(query, found), best
 
     def _passages(self, query: PassageQuery, found: Sequence[Found]) -> list[Passage]:
         best = self._best(query, found)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 import msgspec
 
 from memoranda.text.splitting import Chunking
-from memoranda.types import Explanation
+from memoranda.types import EvidenceLevel, Explanation
 
 T = TypeVar("T")
 Purpose = Literal["assistants", "batch", "fine-tune", "vision", "user_data", "evals"]
@@ -211,11 +211,14 @@ class Passage(msgspec.Struct, kw_only=True):
 
 class Passages(msgspec.Struct, kw_only=True):
     """What a search found, best first. `queries` are those that were searched, rewritten ones as they became.
+    `evidence` and `evidence_probability` are those of `SearchResult`, for the query that they are greatest for.
     `degraded` names the sides that could not answer in full."""
 
     queries: list[str]
     data: list[Passage]
     query_time: float
+    evidence: EvidenceLevel = "none"
+    evidence_probability: float = 0.0
     degraded: list[str] = []
 
 

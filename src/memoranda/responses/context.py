@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.contexts.assembly import Assembled, Piece, assemble
-from memoranda.contexts.composing import HEADINGS, remembered_entries
+from memoranda.contexts.composing import HEADINGS, evidence_of, remembered_entries
 from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
@@ -18,6 +18,8 @@ from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.memory import acting, places
 from memoranda.responses.values import Item
+from memoranda.store.retrieval.evidence import Evidence
+from memoranda.text import prompts
 from memoranda.types import Hit
 
 SPEAKERS = ("user", "assistant")
@@ -27,6 +29,7 @@ SPEAKERS = ("user", "assistant")
 class Remembered:
     """What was found in memory for a question; `snippet` is how many characters of a session's summary are told."""
 
+    question: str = ""
     found: Found = field(default_factory=lambda: Found(""))
     snippet: int = 0
 
@@ -61,7 +64,7 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         found = await Finding(turn.core, acting(turn)).find(asked, together=True)
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
-    return Remembered(found, turn.core.config.sessions.snippet_chars)
+    return Remembered(question, found, turn.core.config.sessions.snippet_chars)
 
 
 def _said(items: Sequence[Item]) -> list[Said]:
@@ -75,12 +78,14 @@ def _said(items: Sequence[Item]) -> list[Said]:
 
 @dataclass(slots=True)
 class Told:
-    """What goes before the conversation, and of what it is made. `used` are the ids of the memories in it."""
+    """What goes before the conversation, and of what it is made. `used` are the ids of the memories in it, `evidence`
+    says whether they answer (None: there are none)."""
 
     messages: list[Message]
     assembled: Assembled
     sources: list[Source]
     used: list[str]
+    evidence: Evidence | None
 
     def report(self, found: Remembered) -> dict[str, Any]:
         """What of memory was found and what of it the model is told, for the response's extension."""
@@ -101,7 +106,7 @@ class Told:
 
 def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, total: int) -> Told:
     """The system messages: instructions first and whole, then what is remembered within its budget, then the summary of
-    what was said long ago."""
+    what was said long ago. The model is told where the memories are not likely to answer the question."""
     held = found.found
     entries = remembered_entries(held.memories, held.sessions, marks=False, snippet=found.snippet)
     pieces = [entry.piece for entry in entries]
@@ -110,17 +115,21 @@ def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, to
     tokens = turn.settings.memory_tokens
     made = assemble(
         pieces,
-        total=total,
+        total=total - turn.count(f"\n\n{prompts.UNANSWERED}"),
         budgets={"memories": tokens, "sessions": tokens},
         count=turn.count,
         headings=HEADINGS,
     )
-    texts = [text for text in (instructions, *made.texts.values()) if text]
-    messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     placed = {id(one.piece) for one in made.placed}
-    used = [one.memory.id for entry in entries if id(entry.piece) in placed for one in entry.found]
+    shown = [entry for entry in entries if id(entry.piece) in placed]
+    evidence = evidence_of(found.question, shown) if shown else None
+    texts = [text for text in (instructions, *made.texts.values()) if text]
+    if evidence is not None and evidence.level == "none":
+        texts.append(prompts.UNANSWERED)
+    messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
+    used = [one.memory.id for entry in shown for one in entry.found]
     sources = [_source(hit) for hit in found.hits if hit.memory.id in used]
-    return Told(messages, made, sources, used)
+    return Told(messages, made, sources, used, evidence)
 
 
 async def count_used(turn: Turn, extension: dict[str, Any]) -> None:

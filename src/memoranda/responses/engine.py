@@ -182,6 +182,7 @@ class Engine:
             models = [self.core.ledger.paid(one, plan.subject.tenant_id, "responses") for one in self._models]
             loop = Loop(brief, run.telling, models)
             loop.degraded.update(found.degraded)
+            loop.note(context.evidence)
             try:
                 await servers.answer(loop, [*past.items, *plan.input])
                 await loop.run()
@@ -380,3 +381,6 @@ def _note_end(response: Response, loop: Loop) -> None:
     if loop.answered_by:
         response.extensions["answered_by"] = loop.answered_by
     response.extensions["degraded"] = sorted(loop.degraded)
+    if loop.evidence is not None:
+        response.extensions["evidence"] = loop.evidence.level
+        response.extensions["evidence_probability"] = loop.evidence.probability

@@ -21,6 +21,7 @@ from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, To
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import HOUSE, asking, begun_call, failed_call
 from memoranda.responses.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
+from memoranda.store.retrieval.evidence import Evidence
 
 log = logging.getLogger("memoranda.responses")
 _tracer = trace.get_tracer("memoranda")
@@ -53,6 +54,7 @@ class Loop:
         self.telling = telling
         self.response = telling.response
         self.degraded: set[str] = set()
+        self.evidence: Evidence | None = None
         self.answered_by = ""
         self._models = list(models)
         self._sources = list(brief.sources)
@@ -81,6 +83,13 @@ class Loop:
             if step.hand_back:
                 self._finish(None)
                 return
+
+    def note(self, evidence: Evidence | None) -> None:
+        """Note whether a search found what answers; the best of several counts."""
+        if evidence is not None and (
+            self.evidence is None or evidence.probability > self.evidence.probability
+        ):
+            self.evidence = evidence
 
     def _finish(self, reason: str | None) -> None:
         self.response.status = "completed" if reason is None else "incomplete"
@@ -136,6 +145,7 @@ class Loop:
             parallel_tool_calls=brief.ask.parallel_tool_calls if offered else None,
             max_tokens=None if limit is None else max(1, limit - self.response.usage.output_tokens),
             sources=self._sources,
+            evidence=None if self.evidence is None else self.evidence.level,
         )
 
     def _messages(self) -> list[Message]:
@@ -241,6 +251,7 @@ class Loop:
             item["_told"] = result.text
         item["_call_id"] = call.id
         self.degraded.update(result.degraded)
+        self.note(result.evidence)
         failed = item.get("status") == "failed"
         self.telling.stage(item, "failed" if failed and item["type"] == "mcp_call" else "completed")
         self.telling.end(item)

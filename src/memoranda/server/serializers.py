@@ -146,12 +146,23 @@ def batch(batch: Batch) -> wire.FileBatchObject:
 
 def passages(found: Passages) -> wire.PassagePage:
     hits = [wire.PassageHit(**_place(one), content=[wire.TextContent(text=one.text)]) for one in found.data]
-    return wire.PassagePage(search_query=found.queries, data=hits, degraded=found.degraded)
+    return wire.PassagePage(
+        search_query=found.queries,
+        data=hits,
+        evidence=found.evidence,
+        evidence_probability=found.evidence_probability,
+        degraded=found.degraded,
+    )
 
 
 def flat(found: Passages) -> wire.FlatPage:
     hits = [wire.FlatHit(**_place(one), content=one.text) for one in found.data]
-    return wire.FlatPage(data=hits, degraded=found.degraded)
+    return wire.FlatPage(
+        data=hits,
+        evidence=found.evidence,
+        evidence_probability=found.evidence_probability,
+        degraded=found.degraded,
+    )
 
 
 _AS_THEY_ARE = tuple(

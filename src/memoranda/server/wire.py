@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.types import (
     Change,
+    EvidenceLevel,
     Explanation,
     Highlight,
     Job,
@@ -179,11 +180,14 @@ class SearchHit(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.se
 
 
 class SearchAnswer(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_results"):
-    """The hits, best first; `query_time` in seconds; `degraded` names the sides that did not answer in full."""
+    """The hits, best first; `evidence_probability`, in 0..1, says how likely the answer is among the first ten, and
+    `evidence` what that amounts to; `query_time` in seconds; `degraded` names the sides that did not answer in full."""
 
     results: list[SearchHit]
     total_count: int
     query_time: float
+    evidence: EvidenceLevel
+    evidence_probability: float
     degraded: list[str]
 
 

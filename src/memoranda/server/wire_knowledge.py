@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
-from memoranda.types import Explanation
+from memoranda.types import EvidenceLevel, Explanation
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
@@ -462,12 +462,15 @@ class FlatHit(PassagePlace, kw_only=True):
 
 
 class PassagePage(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.search_results.page"):
-    """Passages, best first. `degraded` names the sides that could not answer in full."""
+    """Passages, best first. `evidence` says whether they answer, see `SearchAnswer`; `degraded` names the sides that
+    could not answer in full."""
 
     search_query: list[str]
     data: list[PassageHit]
     has_more: bool = False
     next_page: str | None = None
+    evidence: EvidenceLevel
+    evidence_probability: float
     degraded: list[str]
 
 
@@ -476,6 +479,8 @@ class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
 
     data: list[FlatHit]
     has_more: bool = False
+    evidence: EvidenceLevel
+    evidence_probability: float
     degraded: list[str]
 
 

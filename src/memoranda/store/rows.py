@@ -150,6 +150,14 @@ def speaker_of(metadata: str, role: str | None) -> str | None:
     return role
 
 
+def memory_speaker(memory: Memory) -> str | None:
+    """Who said it: metadata `speaker` or `name`, else the role."""
+    for key in ("speaker", "name"):
+        if isinstance(named := memory.metadata.get(key), str) and named:
+            return named
+    return memory.role
+
+
 def header(row: Record) -> str:
     """What embeddings and words see before the content: `[08 May 2023] speaker: ` for a message, as far as the
     date was told and the speaker is known; the row's own header for a chunk; nothing for anything else."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.text.sentences import spans
 from memoranda.text.terms import terms, word_terms
 
 CHARACTERS = 2_000
@@ -79,6 +80,13 @@ def asks(text: str) -> bool:
     """Whether a text ends by asking: its last mark of an end is a question mark."""
     at = text.rfind("?")
     return at >= 0 and "." not in text[at:] and "!" not in text[at:]
+
+
+def only_asks(text: str) -> bool:
+    """Return True if every sentence of a text, of at most 2 000 characters, is a question."""
+    if len(text) > CHARACTERS or not text.rstrip().endswith(("?", "？")):
+        return False
+    return all(text[start:stop].rstrip().endswith(("?", "？")) for start, stop in spans(text))
 
 
 def asks_when(question: str) -> bool:

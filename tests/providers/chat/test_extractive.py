@@ -12,7 +12,7 @@ from memoranda.config.sections import Model as Settings
 from memoranda.errors import ModelRefused
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
-from memoranda.providers.chat.extractive import NOTHING, NOTHING_TO_QUOTE
+from memoranda.providers.chat.extractive import NOTHING, NOTHING_TO_QUOTE, UNLIKELY
 from memoranda.providers.chat.quoting import MOST, best
 
 MANUAL = """Warranty
@@ -109,6 +109,15 @@ def test_each_quote_is_a_piece() -> None:
     texts = [piece.text for piece in found if isinstance(piece, TextDelta)]
     assert len(texts) == 2
     assert all(text.endswith("[1]") for text in texts)
+
+
+def test_what_probably_does_not_answer_is_said_to_be_the_closest() -> None:
+    texts = [
+        piece.text for piece in answer("How long is the warranty?", documents(MANUAL), evidence="none")[:-1]
+    ]  # type: ignore[union-attr]
+    assert len(texts) == 1
+    assert texts[0].startswith(f"{UNLIKELY}The X200 pump")
+    assert UNLIKELY not in said("How long is the warranty?", MANUAL)
 
 
 def test_with_nothing_to_quote_it_says_so() -> None:

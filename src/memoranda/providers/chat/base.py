@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from memoranda.types import EvidenceLevel
+
 Message = dict[str, Any]
 """A message as chat completions have it: `role` (system, developer, user, assistant, tool), `content` (text or parts),
 and for tools `tool_calls` or `tool_call_id`."""
@@ -31,7 +33,8 @@ class Ask(msgspec.Struct, kw_only=True):
 
     `tools` and `tool_choice` are in the shape of chat completions. `model` names another model than the door's own.
     `max_tokens` bounds the answer. `sources` are the passages in `messages` that can be cited, which a model that
-    only quotes goes by; `question` is what they are to answer. `extra` goes to the provider as it stands.
+    only quotes goes by; `question` is what they are to answer, and `evidence` whether they are likely to (None: not
+    known). `extra` goes to the provider as it stands.
     """
 
     messages: list[Message]
@@ -51,6 +54,7 @@ class Ask(msgspec.Struct, kw_only=True):
     extra: dict[str, Any] = {}
     question: str = ""
     sources: list[Source] = []
+    evidence: EvidenceLevel | None = None
     stream: bool = True
     """Whether pieces are wanted as they come; without, the door may wait for the whole answer."""
 

@@ -20,6 +20,7 @@ SEARCHES = ("file_search", "memory_search")
 NOTHING = (
     "I found nothing that answers this. No language model is answering, and without one I can only quote."
 )
+UNLIKELY = "I found nothing that is likely to answer this. The closest: "
 NOTHING_TO_QUOTE = (
     "I have nothing to quote from: no documents or memories go with this. "
     "No language model is answering, and without one I can only quote."
@@ -71,6 +72,8 @@ def searches(ask: Ask) -> list[str]:
 
 def _texts(question: str, ask: Ask, searched: bool) -> list[str]:
     quotes = [quoted(sentence) for sentence in best(question, ask.sources)]
+    if quotes and ask.evidence == "none":
+        return [f"{UNLIKELY}{quotes[0]}"]
     return quotes or [NOTHING if searched else NOTHING_TO_QUOTE]
 
 

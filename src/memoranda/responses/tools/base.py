@@ -11,6 +11,7 @@ from memoranda.config.sections import Responses as Settings
 from memoranda.providers.chat.base import Source
 from memoranda.responses.values import Item, MemoryUse
 from memoranda.store.core import Core
+from memoranda.store.retrieval.evidence import Evidence
 from memoranda.types import Subject
 
 
@@ -34,13 +35,15 @@ class Result:
     """What a call came to: the finished item, what the model is told, and what it can cite.
 
     `item` goes into the response. `text` is the tool's message to the model where there is nothing to cite. Where there
-    is, `sources` hold it (number 0) and `told` writes the message from them once they have their numbers."""
+    is, `sources` hold it (number 0) and `told` writes the message from them once they have their numbers. A search
+    reports its `evidence`."""
 
     item: Item
     text: str = ""
     sources: list[Source] = field(default_factory=list)
     told: Callable[[Sequence[Source]], str] | None = None
     degraded: list[str] = field(default_factory=list)
+    evidence: Evidence | None = None
 
 
 class Tool(ABC):

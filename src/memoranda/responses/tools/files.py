@@ -16,16 +16,19 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge
 from memoranda.knowledge.access import stores_seen
 from memoranda.knowledge.search import MAX_STORES
-from memoranda.knowledge.values import Passage
+from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.providers.chat.base import Source
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.values import Item
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
+from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.validation import convert
 
 MAX_QUERIES = 8
+NEAREST = 3
+"""Passages that are returned where none reaches the configured floor."""
 WIDEST = 999
 """A number as long as any that a passage gets, by which its tokens are counted before it has one."""
 
@@ -138,9 +141,8 @@ class FileSearch(Tool):
         weights = self._ranking.hybrid_search
         floor = self._ranking.score_threshold
         queries = _queries(arguments)
-        found = await Knowledge(turn.core, turn.subject).stores.search(
-            self.store_ids,
-            queries,
+        query = PassageQuery(
+            queries=queries,
             limit=self._limit,
             filters=self._filters,
             threshold=turn.settings.file_min_score if floor is None else floor,
@@ -148,16 +150,29 @@ class FileSearch(Tool):
             if weights is None
             else {"dense": weights.embedding_weight, "words": weights.text_weight},
         )
+        stores = Knowledge(turn.core, turn.subject).stores
+        found = await stores.search(self.store_ids, query)
+        doubtful = found.evidence == "none"
+        if not found.data and floor is None:  # below the configured floor the nearest are better than none
+            nearest = msgspec.structs.replace(query, threshold=0.0, limit=min(self._limit, NEAREST))
+            found, doubtful = await stores.search(self.store_ids, nearest), True
         # Counting some thousand tokens takes milliseconds, which the loop has no time for.
         kept = await turn.core.threads.run(fitting, found.data, turn.settings.file_tokens, turn.count)
         done = {**item, "status": "completed", "queries": queries, "_results": [_result(one) for one in kept]}
         if not kept:
-            return Result(done, prompts.no_passages(), degraded=found.degraded)
+            nothing = Evidence("none", 0.0)
+            return Result(done, prompts.no_passages(), degraded=found.degraded, evidence=nothing)
         sources = [
             Source(number=0, text=one.text, title=one.filename, id=one.file_id, score=one.score)
             for one in kept
         ]
-        return Result(done, sources=sources, told=lambda told: _told(told, kept), degraded=found.degraded)
+        return Result(
+            done,
+            sources=sources,
+            told=lambda told: _told(told, kept, doubtful),
+            degraded=found.degraded,
+            evidence=Evidence(found.evidence, found.evidence_probability),
+        )
 
     def failed(self, item: Item, reason: str) -> Result:
         """The result of a search that failed."""
@@ -168,7 +183,7 @@ def fitting(found: Sequence[Passage], tokens: int, count: Count) -> list[Passage
     """The passages, best first, that are at most so many tokens as the model reads them, how to cite included. When the
     first one alone is too long, it is cut where a character ends."""
     kept: list[Passage] = []
-    left = tokens - count(f"{prompts.CITING}\n\n")
+    left = tokens - count(f"{prompts.CITING}\n\n\n\n{prompts.UNANSWERED}")
     for one in found:
         cost = count(_block(WIDEST, one))
         if cost <= left:
@@ -181,9 +196,9 @@ def fitting(found: Sequence[Passage], tokens: int, count: Count) -> list[Passage
     return [msgspec.structs.replace(first, text=text)] if text.strip() else []
 
 
-def _told(sources: Sequence[Source], kept: Sequence[Passage]) -> str:
+def _told(sources: Sequence[Source], kept: Sequence[Passage], doubtful: bool) -> str:
     blocks = [_block(source.number, one) for source, one in zip(sources, kept, strict=True)]
-    return prompts.passages(blocks)
+    return prompts.passages(blocks, doubtful=doubtful)
 
 
 def _block(number: int, one: Passage, text: str | None = None) -> str:

@@ -17,6 +17,7 @@ from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import HOUSE, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
 from memoranda.store.access import sees_all
+from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.types import Hit, NewMemory, Subject
 from memoranda.validation import invalid
@@ -127,14 +128,19 @@ class MemorySearch(MemoryTool):
         )
         hits = found.results
         if not hits:
-            return Result(done_call(item, told := prompts.found_memories([])), told, degraded=found.degraded)
+            told = prompts.found_memories([])
+            return Result(
+                done_call(item, told), told, degraded=found.degraded, evidence=Evidence("none", 0.0)
+            )
         sources = [_source(hit) for hit in hits]
-        output = _told([msgspec.structs.replace(one, number=n) for n, one in enumerate(sources, 1)], hits)
+        doubtful = found.evidence == "none"
+        numbered = [msgspec.structs.replace(one, number=n) for n, one in enumerate(sources, 1)]
         return Result(
-            done_call(item, output),
+            done_call(item, _told(numbered, hits, doubtful)),
             sources=sources,
-            told=lambda numbered: _told(numbered, hits),
+            told=lambda numbered: _told(numbered, hits, doubtful),
             degraded=found.degraded,
+            evidence=Evidence(found.evidence, found.evidence_probability),
         )
 
 
@@ -235,12 +241,13 @@ def _source(hit: Hit) -> Source:
     )
 
 
-def _told(numbered: Sequence[Source], hits: Sequence[Hit]) -> str:
+def _told(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) -> str:
     return prompts.found_memories(
         [
             prompts.found_memory(one.number, one.score, one.text, one.title, _time(hit.memory.created_at))
             for one, hit in zip(numbered, hits, strict=True)
-        ]
+        ],
+        doubtful=doubtful,
     )
 
 

@@ -1,11 +1,61 @@
-"""Whether what was found is about what was asked."""
+"""How likely it is that the answer is among the results of a search. Values to values, no I/O."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from memoranda.store.retrieval.rerank_features import speaker_match, style_of, without_names
+from memoranda.store.rows import memory_speaker
+from memoranda.text.cover import held, only_asks
+from memoranda.text.questions import normalise
+from memoranda.types import EvidenceLevel, SearchResult
 
 FLOOR = 0.5
 """The calibrated similarity below which a text without a term of the question is taken to be about something else."""
+LOOKED_AT = 10
+"""Results that are looked at, the first ones."""
+FIRST = 3
+NONE, STRONG = 0.25, 0.6
+"""Probabilities: below the first, `none`; from the second on, `strong`."""
+
+
+class Features(NamedTuple):
+    """What the results show, see `features`."""
+
+    similarity: float
+    coverage: float
+    others: float
+    people: float
+
+
+INTERCEPT = -13.312
+WEIGHTS = Features(similarity=18.966, coverage=3.559, others=-2.361, people=-2.066)
+"""Fitted by `memoranda eval abstention --fit`, see docs/evaluation.md."""
+UNKNOWN = 0.61, 0.19
+"""The similarity to expect of results without one: a constant, and what full coverage adds."""
+
+
+class Evidence(NamedTuple):
+    """`probability` that the answer is among the first ten results, in 0..1, and what it amounts to."""
+
+    level: EvidenceLevel
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result as evidence: its text, who said it, its calibrated similarity (None: not known)."""
+
+    text: str
+    speaker: str | None
+    similarity: float | None
 
 
 def unrelated(asked: AbstractSet[str], terms: AbstractSet[str], similarity: float | None) -> bool:
@@ -14,3 +64,60 @@ def unrelated(asked: AbstractSet[str], terms: AbstractSet[str], similarity: floa
     `similarity` is calibrated, in 0..1; None where it is not known.
     """
     return not asked & terms and (similarity is None or similarity < FLOOR)
+
+
+def evidence(question: str, results: Sequence[Result]) -> Evidence:
+    """Return how likely the answer is among the results, which come best first.
+
+    A logistic regression on four features of the results; it reads no answer and asks no model.
+    """
+    if all(only_asks(result.text) for result in results[:LOOKED_AT]):
+        return Evidence("none", 0.0)
+    logit = INTERCEPT + sum(
+        weight * value for weight, value in zip(WEIGHTS, features(question, results), strict=True)
+    )
+    probability = round(1.0 / (1.0 + math.exp(-logit)), 4)
+    return Evidence(level_of(probability), probability)
+
+
+def with_evidence(result: SearchResult, question: str) -> SearchResult:
+    """Return a search's result with its evidence."""
+    shown = [
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity)
+        for hit in result.results[:LOOKED_AT]
+    ]
+    level, probability = evidence(question, shown)
+    return msgspec.structs.replace(result, evidence=level, evidence_probability=probability)
+
+
+def level_of(probability: float) -> EvidenceLevel:
+    """Return what a probability amounts to."""
+    return "none" if probability < NONE else "weak" if probability < STRONG else "strong"
+
+
+def features(question: str, results: Sequence[Result]) -> Features:
+    """Return what the first ten results, at least one, show; those that only ask are left out, as they answer nothing.
+
+    `similarity` is the greatest, and `coverage` the greatest share of the question's terms in one text; where the
+    question names some of the speakers, only of what they said. `others` is the share of the first three results that
+    speakers said who are not named there. `people` is 1 where most speakers have names: what people chat about is more
+    alike than what a user tells an assistant, or than documents are.
+    """
+    shown = [result for result in results[:LOOKED_AT] if not only_asks(result.text)] or results[:1]
+    speakers = [result.speaker for result in shown]
+    wanted = without_names(normalise(question), speakers)
+    covered = np.zeros(len(shown))
+    if wanted:
+        covered = held([result.text for result in shown], wanted).mean(axis=1)
+    expected = UNKNOWN[0] + UNKNOWN[1] * covered
+    known = np.array(
+        [math.nan if result.similarity is None else result.similarity for result in shown], np.float64
+    )
+    similarities = np.where(np.isnan(known), expected, known)
+    other = speaker_match(question, speakers) < 0
+    return Features(
+        similarity=float(similarities[~other].max(initial=0.0)),
+        coverage=float(covered[~other].max(initial=0.0)),
+        others=float(other[:FIRST].mean()),
+        people=float(style_of(speakers) == "people"),
+    )

@@ -21,6 +21,7 @@ from memoranda.errors import EmbedderUnavailable, ModelBroken, ModelError, Spend
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.retrieval.evidence import with_evidence
 from memoranda.store.usage import SEARCH, Ledger
 from memoranda.text.when import Span, times
 from memoranda.types import Hit, Query, SearchResult
@@ -97,7 +98,8 @@ async def helped(
                 order = await judged(
                     model, asked.query, [hit.memory.content for hit in result.results[:count]]
                 )
-            result = msgspec.structs.replace(result, results=arranged(result.results, order))
+            reordered = msgspec.structs.replace(result, results=arranged(result.results, order))
+            result = with_evidence(reordered, asked.query)
         except (ModelError, SpendingLimit, TimeoutError) as exc:
             result = _without(result, MODEL_RERANK, exc)
     return result

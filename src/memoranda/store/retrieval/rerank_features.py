@@ -124,7 +124,7 @@ def features(
     )
     columns["overlap"], columns["around"] = _overlaps(question, messages, said_by, around, pairs)
     columns["sitting"] = _sittings(messages, scores)
-    columns["speaker"] = _named(question, said_by)
+    columns["speaker"] = speaker_match(question, said_by)
     columns["length"] = np.log([2.0 + min(100, one.content.count(" ")) for one in messages])
     asking = {one.seq: asks(one.content) for one in messages}
     columns["asks"] = np.fromiter(asking.values(), np.float64)
@@ -165,9 +165,7 @@ def _overlaps(
     around: Around,
     pairs: Sequence[tuple[int | None, int | None]],
 ) -> tuple[Floats, Floats]:
-    called = {who for who in said_by if who and who.lower() not in ROLES}
-    names = {term for who in called for word in _WORDS.findall(who) for term in word_terms(word)}
-    wanted = [term for term in query_terms(question) if term not in names]
+    wanted = without_names(question, said_by)
     beside = sorted({seq for pair in pairs for seq in pair if seq is not None})
     texts = [one.content for one in messages] + [around[seq][0] for seq in beside]
     found = held(texts, wanted)
@@ -204,7 +202,14 @@ def _sittings(messages: Sequence[Candidate], scores: Floats) -> Floats:
     return best
 
 
-def _named(question: str, said_by: Sequence[str | None]) -> Floats:
+def without_names(question: str, said_by: Sequence[str | None]) -> list[str]:
+    """The terms of a question that are no name of a speaker."""
+    called = {who for who in said_by if who and who.lower() not in ROLES}
+    names = {term for who in called for word in _WORDS.findall(who) for term in word_terms(word)}
+    return [term for term in query_terms(question) if term not in names]
+
+
+def speaker_match(question: str, said_by: Sequence[str | None]) -> Floats:
     """1 for the messages of speakers that the question names, -1 for the others' when it names any."""
     asked = set(_WORDS.findall(question))
     cased = question != question.lower()

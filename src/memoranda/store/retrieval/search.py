@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +18,7 @@ from memoranda.providers.embeddings.base import Calibration
 from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 from memoranda.store.index_sync import Live
 from memoranda.store.retrieval.candidates import Candidates, Target
+from memoranda.store.retrieval.evidence import with_evidence
 from memoranda.store.retrieval.fusion import Ranking, fuse, rank_of
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
 from memoranda.store.retrieval.reranking import How, Stage, rescored
@@ -105,11 +107,11 @@ class Recall:
         found = self.find(subject.tenant_id, query, vector, targets, threshold, model, second, fresh)
         terms = query_terms(query.query)
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
-        return SearchResult(
-            results=results,
-            total_count=len(results),
-            query_time=time.perf_counter() - began,
-            degraded=found.degraded,
+        result = SearchResult(
+            results=results, total_count=len(results), query_time=0.0, degraded=found.degraded
+        )
+        return msgspec.structs.replace(
+            with_evidence(result, query.query), query_time=time.perf_counter() - began
         )
 
     def find(

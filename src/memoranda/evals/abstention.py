@@ -1,0 +1,194 @@
+"""How well the evidence of a search tells questions that its results answer from those that nothing there answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.evals import assistant, synthetic
+from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.run import Progress, Written, written
+from memoranda.store.retrieval.evidence import LOOKED_AT, Features, Result, evidence, features
+from memoranda.store.rows import memory_speaker
+from memoranda.types import NewMemory
+
+Floats = NDArray[np.float64]
+BINS = 10
+PENALTY = 2.0
+"""Of the squared length of the weights, features being scaled to a deviation of 1."""
+ANSWERED, NEVER_SAID, ELSEWHERE, REMOVED = "answered", "never said", "elsewhere", "removed"
+
+
+class Unanswered(msgspec.Struct, kw_only=True):
+    """One kind of questions that nothing answers, beside those that are answered.
+
+    `auc` is the chance that an answered question has the greater probability. `rejected` is the share of the answered
+    ones that are rejected by a threshold that rejects half of these.
+    """
+
+    kind: str
+    questions: int
+    auc: float
+    rejected: float
+
+
+class Abstention(msgspec.Struct, kw_only=True):
+    """The probabilities of one dataset. `error` is the expected calibration error (Naeini et al. 2015) over ten bins,
+    `found` the share of all questions whose first ten results have what answers."""
+
+    dataset: str
+    model: str
+    answered: int
+    found: float
+    probability: float
+    error: float
+    kinds: list[Unanswered]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question with what its results show; `found` says that they have what answers it."""
+
+    kind: str
+    features: Features
+    probability: float
+    found: bool
+
+
+def bundled() -> Dataset:
+    """Return both bundled sets as one, each a conversation of its own."""
+    memories: dict[str, NewMemory] = {}
+    questions: list[Question] = []
+    for name, dataset in (("people", synthetic.read()), ("assistant", assistant.read())):
+        memories |= {
+            f"{name}/{key}": msgspec.structs.replace(memory, session_id=name)
+            for key, memory in dataset.memories.items()
+        }
+        questions += [
+            replace(
+                one,
+                grades={f"{name}/{key}": grade for key, grade in one.grades.items()},
+                scopes=[f"session:{name}"],
+                group=name,
+            )
+            for one in dataset.questions
+        ]
+    return Dataset("bundled", memories, questions)
+
+
+def spread(dataset: Dataset, limit: int | None) -> Dataset:
+    """Return a dataset with at most so many of its questions, evenly spread."""
+    step = 1 if limit is None else max(1, -(-len(dataset.questions) // limit))
+    return replace(dataset, questions=dataset.questions[::step])
+
+
+async def cases(
+    dataset: Dataset, *, embedder: str | None, data: str, progress: Progress
+) -> tuple[str, list[Case]]:
+    """Ask every question, and what nothing answers: what was never said (LoCoMo has such questions), and each question
+    in another conversation (every second one where some were never said, so that about half of all are answered); in a
+    set without either, in results from which what answers was removed. Return the name of the embedding model, and the
+    cases."""
+    groups = sorted({question.group for question in dataset.questions})
+    scopes = {question.group: question.scopes for question in dataset.questions}
+    found: list[Case] = []
+    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
+        for number, question in enumerate(dataset.questions):
+            answerable = dataset.overall is None or question.category in dataset.overall
+            kind = ANSWERED if answerable else NEVER_SAID
+            found.append(await _asked(product, stored, question, kind))
+            every = 1 if dataset.overall is None else 2
+            if len(groups) > 1 and number % every == 0:
+                step = 1 + number % (len(groups) - 1)
+                other = groups[(groups.index(question.group) + step) % len(groups)]
+                moved = replace(question, scopes=scopes[other])
+                found.append(await _asked(product, stored, moved, ELSEWHERE))
+            elif len(groups) == 1 and dataset.overall is None:
+                found.append(await _asked(product, stored, question, REMOVED))
+            progress("asking", number + 1, len(dataset.questions))
+        return stored.model, found
+
+
+async def _asked(product: Memoranda, stored: Written, question: Question, kind: str) -> Case:
+    spare = len(question.grades) if kind == REMOVED else 0
+    hits = (
+        await product.memories.search(
+            question.text, scopes=question.scopes, limit=LOOKED_AT + spare, threshold=0.0
+        )
+    ).results
+    right = [not question.grades.keys().isdisjoint(stored.keys[hit.memory.id]) for hit in hits]
+    kept = [hit for hit, answers in zip(hits, right, strict=True) if kind != REMOVED or not answers]
+    shown = [Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity) for hit in kept]
+    return Case(
+        kind=kind,
+        features=features(question.text, shown),
+        probability=evidence(question.text, shown).probability,
+        found=kind == ANSWERED and any(right[:LOOKED_AT]),
+    )
+
+
+def report(name: str, model: str, asked: Sequence[Case]) -> Abstention:
+    """Return how good the probabilities of some cases are."""
+    probabilities = np.array([one.probability for one in asked])
+    found = np.array([one.found for one in asked])
+    answered = probabilities[[one.kind == ANSWERED for one in asked]]
+    kinds = []
+    for kind in (NEVER_SAID, ELSEWHERE, REMOVED):
+        others = probabilities[[one.kind == kind for one in asked]]
+        if len(others):
+            kinds.append(_unanswered(kind, answered, others))
+    return Abstention(
+        dataset=name,
+        model=model,
+        answered=len(answered),
+        found=round(float(found.mean()), 4),
+        probability=round(float(probabilities.mean()), 4),
+        error=round(calibration_error(probabilities, found), 4),
+        kinds=kinds,
+    )
+
+
+def _unanswered(kind: str, answered: Floats, others: Floats) -> Unanswered:
+    above = (answered[:, None] > others).mean() + 0.5 * (answered[:, None] == others).mean()
+    rejected = (answered < np.median(others)).mean()
+    return Unanswered(
+        kind=kind, questions=len(others), auc=round(float(above), 4), rejected=round(float(rejected), 4)
+    )
+
+
+def calibration_error(probabilities: Floats, found: NDArray[np.bool_]) -> float:
+    """Return the mean over bins of `|mean probability - share found|`, weighted by their size."""
+    bins = np.minimum((probabilities * BINS).astype(int), BINS - 1)
+    gaps = [
+        abs(probabilities[bins == at].mean() - found[bins == at].mean()) * (bins == at).mean()
+        for at in np.unique(bins)
+    ]
+    return float(sum(gaps))
+
+
+def fitted(asked: Sequence[Case]) -> tuple[float, Features]:
+    """Return intercept and weights of a logistic regression of `found` on the features, by Newton's method.
+
+    Raises:
+        ValueError: all or none of the cases are found.
+    """
+    found = np.array([float(one.found) for one in asked])
+    if not len(asked) or found.min(initial=1.0) == found.max(initial=0.0):
+        raise ValueError("has no questions that are answered beside others that are not")
+    x = np.array([one.features for one in asked])
+    mean, deviation = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
+    scaled = np.column_stack([(x - mean) / deviation, np.ones(len(x))])
+    ridge = PENALTY * np.diag([*[1.0] * x.shape[1], 0.0])
+    weights = np.zeros(scaled.shape[1])
+    for _ in range(30):
+        chances = 1.0 / (1.0 + np.exp(-scaled @ weights))
+        slope = scaled.T @ (chances - found) + ridge @ weights
+        curve = (scaled * (chances * (1.0 - chances))[:, None]).T @ scaled + ridge
+        weights -= np.linalg.solve(curve, slope)
+    plain = weights[:-1] / deviation
+    return round(float(weights[-1] - plain @ mean), 3), Features(*(round(float(one), 3) for one in plain))
