@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "responses": {
         "file_min_score": 0.0,
         "memory_min_score": 0.0,
-        "tool_timeout": 5.0,
+        "tool_timeout": 60.0,
         "mcp_hosts": ["127.0.0.1", "localhost"],
     },
 }

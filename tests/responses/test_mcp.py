@@ -33,7 +33,7 @@ from memoranda.responses.values import Item, MemoryUse
 from memoranda.text import tokens
 from memoranda.types import Subject
 
-SETTINGS = Responses(tool_timeout=5.0)
+SETTINGS = Responses(tool_timeout=60.0)
 TOKEN = "tok-abcdefgh-12345678"
 TURN = Turn(
     core=None,  # type: ignore[arg-type]  # an MCP tool does without the house

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.config.sources import Count, Scope, Size, Text, Unit
-from memoranda.types import Role
+from memoranda.types import KINDS, Role
 
 Weight = Annotated[float, Meta(ge=0)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -23,6 +23,8 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 KeyList = Annotated[list[Any], Meta(description="a list of keys, each with a `name`, a `role` and a `key`")]
 AgentList = Annotated[list[Any], Meta(description="a list of agent profiles, each with an `id` and a `name`")]
 SCOPE_WEIGHTS = {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
+WEIGHTS = {"search.scope_weights": SCOPE_WEIGHTS, "search.kind_weights": dict.fromkeys(KINDS, 1.0)}
+"""Settings that are mappings, with their names and defaults; what is not set keeps its default."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +83,9 @@ class Embedder(Section, frozen=True, kw_only=True):
 
 
 class Search(Section, frozen=True, kw_only=True):
-    """What a search does when it does not say; `candidates` is per side, before fusion. `rerank_weights` is a file that
-    `memoranda eval fit` wrote; `half_life_days` is for `recency: decay`. `hyde` and `model_rerank` ask the language
-    model, which has `model_seconds` for each."""
+    """What a search does when it does not say; `candidates` is per side, before fusion. A context multiplies the score
+    of a memory by the weight of its kind. `rerank_weights` is a file that `memoranda eval fit` wrote; `half_life_days`
+    is for `recency: decay`. `hyde` and `model_rerank` ask the language model, which has `model_seconds` for each."""
 
     default_limit: Count = 10
     default_threshold: Unit | None = None
@@ -91,6 +93,7 @@ class Search(Section, frozen=True, kw_only=True):
     dense_weight: Weight | None = None
     words_weight: Weight | None = None
     scope_weights: dict[str, Weight] = msgspec.field(default_factory=SCOPE_WEIGHTS.copy)
+    kind_weights: dict[str, Weight] = msgspec.field(default_factory=WEIGHTS["search.kind_weights"].copy)
     candidates: Count = 50
     rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] = "auto"
     rerank_weights: Text | None = None
@@ -380,8 +383,9 @@ def own_types() -> Mapping[str, Any]:
     for field in msgspec.structs.fields(Config):
         if isinstance(field.default, Section):
             types |= {f"{field.name}.{name}": kind for name, kind in field_types(type(field.default)).items()}
-    weights = {f"search.scope_weights.{scope}": Weight for scope in SCOPE_WEIGHTS}
-    del types["search.scope_weights"]
+    weights = {f"{key}.{name}": Weight for key, names in WEIGHTS.items() for name in names}
+    for key in WEIGHTS:
+        del types[key]
     return MappingProxyType({"data": Text, "keys": KeyList, "agents": AgentList} | types | weights)
 
 
@@ -401,17 +405,19 @@ def value_of(config: Config, key: str) -> Any:
 def assembled(values: dict[str, Any], sources: dict[str, Setting], origins: dict[str, str]) -> Config:
     """A Config of the checked `values` by dotted key; what is not among them has its default."""
     parts: dict[str, dict[str, Any]] = {}
-    weights = SCOPE_WEIGHTS.copy()
+    weights = {key: default.copy() for key, default in WEIGHTS.items()}
     top: dict[str, Any] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
-        if section == "search.scope_weights":
-            weights[name] = value
+        if section in weights:
+            weights[section][name] = value
         elif section:
             parts.setdefault(section, {})[name] = value
         else:
             top[name] = value
-    parts.setdefault("search", {})["scope_weights"] = weights
+    for key, value in weights.items():
+        section, _, name = key.rpartition(".")
+        parts.setdefault(section, {})[name] = value
     default = Config()
     sections = {name: msgspec.structs.replace(getattr(default, name), **part) for name, part in parts.items()}
     return Config(**top, **sections, sources=sources, origins=origins)

@@ -15,6 +15,7 @@ from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.store.rows import memory_speaker
+from memoranda.text.instructions import TAG, applies
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
 
@@ -70,13 +71,18 @@ def candidates(hits: Iterable[Hit]) -> list[Chosen]:
     return list(held.values())
 
 
-def relevant_first(found: Sequence[Chosen], question: str) -> list[Chosen]:
+def relevant_first(
+    found: Sequence[Chosen], question: str, weights: Mapping[str, float] | None = None
+) -> list[Chosen]:
     """Return the candidates in their order, the weak ones behind all others; equal scores newest first.
+
+    Scores are first multiplied by the weight of the memory's kind, 1 where it has none.
 
     Of two facts about one matter the newer comes first, in the place of the better one.
     """
     asked = frozenset(query_terms(question))
     for one in found:
+        one.score = round(one.score * (weights or {}).get(one.memory.kind, 1.0), 6)
         one.weak = unrelated(asked, one.terms, one.hit.similarity)
     waiting = sorted(found, key=lambda one: (one.weak, -one.score, -one.memory.occurred_at.timestamp()))
     ranked = []
@@ -155,6 +161,17 @@ def untold(
 def plain(text: str) -> str:
     """What two copies of a message have in common."""
     return " ".join(text.split()).casefold()
+
+
+def applicable(found: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
+    """Return the candidates without instructions that are for other questions, and those."""
+    others = {
+        one.memory.id
+        for one in found
+        if TAG in one.memory.tags and one.memory.kind == "fact" and not applies(one.memory.content, question)
+    }
+    kept = [one for one in found if one.memory.id not in others]
+    return kept, [left(one, "condition") for one in found if one.memory.id in others]
 
 
 def distinct(found: Sequence[Chosen]) -> tuple[list[Chosen], list[LeftOut]]:

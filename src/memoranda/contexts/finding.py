@@ -17,6 +17,7 @@ from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.neighbours import Reach, Window, widened
 from memoranda.contexts.once import Once
+from memoranda.contexts.standing import standing
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.errors import IndexUnavailable, InvalidInput
@@ -119,8 +120,7 @@ class Finding:
 
     async def _chosen(self, asked: ContextQuery, query: str, answers: _Answers, together: bool) -> Found:
         found = Found(query, passages=answers.passages, degraded=answers.degraded)
-        if answers.memories or answers.sessions or answers.unfloored:
-            await self._core.threads.run(self._choose, asked, answers, together, found)
+        await self._core.threads.run(self._choose, asked, answers, together, found)
         return found
 
     # --- looking -----------------------------------------------------------------------------------
@@ -237,12 +237,14 @@ class Finding:
         chosen, again = choosing.untold(
             choosing.candidates([*answers.memories, *answers.sessions]), ids, said
         )
-        found.left_out += again
+        chosen, other = choosing.applicable(chosen, asked.query)
+        found.left_out += again + other
         if asked.distinct:
             for without in (choosing.distinct, lambda some: choosing.unrepeated(some, asked.query)):
                 chosen, twice = without(chosen)
                 found.left_out += twice
-        chosen = choosing.relevant_first(chosen, asked.query)
+        weights = self._core.config.search.kind_weights
+        chosen = choosing.relevant_first(chosen, asked.query, weights)
         memories = [one for one in chosen if one.part == "memories"]
         sessions = [one for one in chosen if one.part == "sessions"]
         if together:
@@ -256,9 +258,26 @@ class Finding:
         if asked.merge and memories and sessions:
             now = asked.as_of or datetime.now(UTC)
             memories, sessions = choosing.reranked(memories, sessions, asked.query, now)
+        first = [one for one in self._standing(asked) if one.memory.id not in ids]
+        sourced = {id_: one.memory.id for one in first for id_ in (one.memory.id, *one.memory.source_refs)}
+        found.left_out += [
+            choosing.left(one, "duplicate", sourced[one.memory.id])
+            for one in memories
+            if one.memory.id in sourced and one.memory.kind == "message"
+        ]
+        memories = [one for one in memories if one.memory.id not in sourced]
         found.sessions = sessions
-        found.memories = self._widened(asked, memories, ids)
+        found.memories = [*(Window([one]) for one in first), *self._widened(asked, memories, ids)]
         found.left_out += _below(answers)
+
+    def _standing(self, asked: ContextQuery) -> list[Chosen]:
+        if not limit_of(asked):
+            return []
+        places = self._places(asked) or {}
+        user = places.get("user") or next(
+            (scope[5:] for scope in asked.scopes or () if scope.startswith("user:")), self.subject.user_id
+        )
+        return standing(self._core, self.subject, asked, user)
 
     def _vectors(self, found: Sequence[Chosen]) -> dict[str, NDArray[np.float32]]:
         """The vectors of memories, by id."""

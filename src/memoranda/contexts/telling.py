@@ -12,6 +12,7 @@ from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
 from memoranda.store.rows import memory_speaker
+from memoranda.text.instructions import TAG
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
@@ -58,10 +59,10 @@ def chunk_citation(passage: Passage) -> Citation:
 
 def memory_text(memory: Memory) -> str:
     """A memory on one line; a message says when and by whom, as far as that is known, a fact since when it holds, and
-    until when, where it ended."""
+    until when, where it ended; a standing instruction neither."""
     if memory.kind == "message":
         return spoken(memory_speaker(memory), memory.content, memory.occurred_at)
-    if memory.kind != "fact":
+    if memory.kind != "fact" or TAG in memory.tags:
         return line(memory.content)
     began, ended = since(memory), memory.invalid_at
     if ended is None:

@@ -165,12 +165,12 @@ class ContextPiece(msgspec.Struct, kw_only=True):
 class LeftOut(msgspec.Struct, kw_only=True):
     """What was found, or given, and is not told. `why`: `budget`; `floor`, its similarity is below the threshold;
     `duplicate`, `of` says the same; `covered`, the chunk `of` says it; `told`, it stands in recent messages, or is
-    excluded."""
+    excluded; `condition`, an instruction for other questions."""
 
     part: PartName
     id: str
     kind: str
-    why: Literal["budget", "floor", "duplicate", "covered", "told"]
+    why: Literal["budget", "floor", "duplicate", "covered", "told", "condition"]
     of: str | None = None
     score: float = 0.0
 

@@ -19,6 +19,7 @@ from memoranda.errors import (
 )
 from memoranda.facts.claims import correction_in
 from memoranda.facts.gathering import drafts_of, responses_of
+from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
 from memoranda.facts.merging import Bounds
@@ -213,6 +214,7 @@ class Extraction:
     async def _take(self, batch: Batch) -> Learned:
         model = self._model(batch.session.tenant_id)
         found, by = await self._candidates(batch, model)
+        found += await self.core.threads.run(_instructions, batch)
         now, tenant = now_micros(), batch.session.tenant_id
         drafts = drafts_of(
             found, batch.session, batch.messages, batch.before, by, self.core.ingest.bounds, now
@@ -305,6 +307,16 @@ def _reason(exc: Exception) -> str:
     status = f" (status {exc.status})" if isinstance(exc, ModelRefused) and exc.status else ""
     says = (exc.__doc__ or "").partition("\n")[0].strip()
     return f"{type(exc).__name__}{status}: {says}"
+
+
+def _instructions(batch: Batch) -> list[Candidate]:
+    """Return the standing instructions of people and their withdrawals, by rules also where a model finds the facts."""
+    return [
+        _resting_on(one, number)
+        for number, row in enumerate(batch.messages, 1)
+        if row.personal
+        for one in instructions(row.content, row.speaker)
+    ]
 
 
 def _resting_on(one: Candidate, number: int) -> Candidate:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from memoranda.facts.claims import conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
+from memoranda.text.instructions import rechosen, rule_of
 from memoranda.text.terms import terms
 
 SHORT = 8
@@ -57,14 +58,17 @@ class Bounds:
 def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = Bounds()) -> Relation:
     """What `new` is to `old`, two facts of one scope; `cosine` is that of their vectors, None when not known.
 
-    In this order: one text; a value of one attribute that became another (see `claims`), a like that became a dislike,
-    a denial, a decision that became another, a number or date that changed while the rest stayed: against it. All of
-    the old one and more of the same beginning: more exact. Near by cosine or Jaccard, or all of it in the old one,
-    without a difference in numbers, names, dates or negation: as good as the same; but two short ones of which each has
-    a word of its own (green tea, black tea) are two, however much they share.
+    In this order: one text; two standing instructions (see `_of_rules`); a value of one attribute that became another
+    (see `claims`), a like that became a dislike, a denial, a decision that became another, a number or date that
+    changed while the rest stayed: against it. All of the old one and more of the same beginning: more exact. Near by
+    cosine or Jaccard, or all of it in the old one, without a difference in numbers, names, dates or negation: as good
+    as the same; but two short ones of which each has a word of its own (green tea, black tea) are two, however much
+    they share.
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
+    if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
+        return _of_rules(rule, other)
     if conflicting(new, old) or conflicting(old, new) or flipped(new, old) or redecided(new, old):
         return Relation.CONTRADICTS
     if _renumbered(new, old, bounds):
@@ -79,6 +83,14 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
         return Relation.NEAR
     alike = (cosine is not None and cosine >= bounds.cosine) or _near_by_words(new, old, bounds)
     return Relation.NEAR if alike and not differ else Relation.OTHER
+
+
+def _of_rules(new: str, old: str) -> Relation:
+    """What one standing instruction is to another: against it where it denies it, or chooses another of the same kind
+    (answer in German, answer in English)."""
+    if flipped(new, old) or rechosen(new, old):
+        return Relation.CONTRADICTS
+    return Relation.NEAR if set(terms(new)) == set(terms(old)) else Relation.OTHER
 
 
 def equivalent(one: str, other: str, cosine: float | None, bounds: Bounds) -> bool:

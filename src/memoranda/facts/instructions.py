@@ -1,0 +1,118 @@
+"""Standing instructions of users, and their withdrawal. English and German rules; no I/O."""
+
+from __future__ import annotations
+
+import re
+
+from memoranda.facts.parsing import Candidate, tidy
+from memoranda.facts.standalone import understandable
+from memoranda.text.instructions import CONDITION, TAG, worded
+from memoranda.text.sentences import spans
+from memoranda.text.terms import terms
+
+CONFIDENCE = 0.8
+LONGEST = 240
+"""Characters of an instruction; a longer text is a task of its own."""
+MOST = 3
+"""Instructions of one message."""
+_LEAD = r"(?:(?:and|but|so|ok|okay|also|oh|hey|hi|thanks|great|please|just|btw|by the way|bitte|und|aber)[,!]?\s+)*"
+_STANDING = (
+    r"(?:from\s+now\s+on|going\s+forward|from\s+here\s+on|in\s+(?:the\s+)?future|for\s+(?:all\s+)?future\s+\w+|"
+    r"in\s+all\s+(?:your\s+)?(?:answers|replies|responses)|ab\s+(?:jetzt|sofort)|von\s+nun\s+an|in\s+zukunft|künftig)"
+)
+_VERB = (
+    r"(?:add|address|answer|apologi[sz]e|ask|assume|avoid|be|begin|call|check|cite|convert|end|explain|format|give|"
+    r"greet|include|keep|list|make|mention|offer|omit|prefer|quote|recommend|refer|remind|reply|respond|round|say|show|"
+    r"sign|skip|speak|spell|start|stick\s+to|stop|suggest|summari[sz]e|talk|tell|translate|treat|use|warn|write)"
+)
+_RULE = rf"(?:(?:always|never|only|do\s+not(?:\s+ever)?|don['’]t(?:\s+ever)?)\s+)?{_VERB}\b\s*.*"
+_PATTERNS = tuple(
+    re.compile(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"(?P<rule>(?:always|never)\s+(?:ever\s+)?{_VERB}\b\s*.+)",
+        rf"(?P<rule>(?:do\s+not|don['’]t)\s+ever\s+{_VERB}\b\s*.+)",
+        rf"{_STANDING}[,:]?\s+(?:please\s+)?(?:i\s+(?:want|would\s+like|need|expect)\s+you\s+to\s+)?(?P<rule>{_RULE})",
+        rf"(?P<rule>{_RULE})\s+{_STANDING}",
+        r"(?:please\s+)?(?:remember|make\s+sure|be\s+sure)\s+(?:to\s+|that\s+you\s+|you\s+)?(?P<rule>(?:always|never)\s+.+)",
+        r"(?:please\s+)?remember\s+to\s+(?P<always>\w+\s+.+\s+(?:every\s*time|each\s+time|in\s+every\s+.+))",
+        r"i(?:['’]d\s+(?:like|prefer)|\s+(?:want|need|prefer|expect|would\s+like|would\s+prefer))\s+(?:for\s+)?you\s+to\s+"
+        r"(?P<rule>(?:always|never)\s+.+)",
+        r"you\s+(?:should|must|have\s+to|need\s+to|are\s+to)\s+(?P<rule>(?:always|never)\s+.+)",
+        rf"(?P<rule>(?:whenever|every\s+time|each\s+time)\s+(?:i|we|you)\s+[^,]+,\s+(?:please\s+)?{_RULE})",
+        rf"(?P<rule>(?:when|if)\s+(?:i\s+(?:ask|mention|talk|say|write|send|share)|you\s+(?:answer|reply|write|explain|give|"
+        rf"mention|use|suggest|recommend|talk))\b[^,]*,\s+(?:please\s+)?(?:always|never)\s+{_VERB}\b\s*.+)",
+        r"(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)e?\s+(?:mir\s+|mich\s+)?(?:immer|nie(?:mals)?|nur\s+noch)\b.+)",
+        rf"{_STANDING}[,:]?\s+(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)\b.+)",
+    )
+)
+_WITHDRAWALS = tuple(
+    re.compile(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        r"(?:you\s+)?(?:can|may)\s+stop\s+(?P<rest>\w+ing\b.+)",
+        r"(?P<stop>stop)\s+(?P<rest>\w+ing\b.+)",
+        r"(?:you\s+)?(?:no\s+longer\s+(?:have|need)\s+to|don['’]t\s+(?:have|need)\s+to|do\s+not\s+(?:have|need)\s+to|needn['’]t)\s+"
+        r"(?P<rest>.+?)(?:\s+any\s?more|\s+from\s+now\s+on)?",
+        r"(?:you\s+)?(?:can|may)\s+(?P<again>\w+\s+.+?)\s+again",
+        r"(?:forget|ignore|drop|cancel)\s+(?:the|my|that)\s+(?:rule|instruction|request|wish)\s+(?:about|on|to|of|that|with)\s+(?P<rest>.+)",
+        r"du\s+(?:musst|brauchst)\s+(?:nicht\s+mehr|nicht\s+länger)\s+(?P<rest>.+)",
+    )
+)
+_NO_RULE = re.compile(
+    r"^(?:always|never|do\s+not|don['’]t)\s+(?:ever\s+)?(?:mind\b|say\s+never\b|be\s+(?:afraid|sorry|late)\b|tell\s+(?:him|her|them)\b)"
+    r"|^(?:stop|start|be|say|tell|ask)$",
+    re.IGNORECASE,
+)
+_EVERY_TIME = re.compile(
+    r"\b(?:always|never|only|not|don['’]t|immer|nie\w*|nur)\b|^(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)",
+    re.IGNORECASE,
+)
+"""What says itself that it holds every time, or is German."""
+
+
+def instructions(text: str, speaker: str | None) -> list[Candidate]:
+    """Return the standing instructions in one message of a user, and what it withdraws of earlier ones, in its order.
+
+    An instruction is told as `Ada's standing instruction: always use metric units`, in the words of the message. What
+    is asked for once ("use metric units here") is none.
+    """
+    found: dict[str, Candidate] = {}
+    for start, stop in spans(text[:8_000]):
+        said = tidy(text[start:stop]).rstrip(" .!…")
+        if len(said) > LONGEST or said.endswith("?"):
+            continue
+        one = _instruction(said, speaker) or _withdrawal(said, speaker)
+        if one is not None:
+            found.setdefault(one.text.casefold(), one)
+    return list(found.values())[:MOST]
+
+
+def _instruction(said: str, speaker: str | None) -> Candidate | None:
+    for pattern in _PATTERNS:
+        if match := pattern.match(said):
+            groups = match.groupdict()
+            rule = groups.get("rule") or f"always {groups['always']}"
+            rule = re.sub(r"^please\s+|,?\s+please$", "", rule.strip(), flags=re.IGNORECASE)
+            plain = CONDITION.sub("", rule)
+            if _NO_RULE.search(plain) or not understandable(_unpointed(plain)) or len(terms(plain)) < 2:
+                return None
+            if plain == rule and not _EVERY_TIME.search(rule):
+                rule = f"always {rule[0].lower()}{rule[1:]}"
+            return Candidate(worded(rule, speaker), CONFIDENCE, (TAG,))
+    return None
+
+
+def _withdrawal(said: str, speaker: str | None) -> Candidate | None:
+    for pattern in _WITHDRAWALS:
+        if match := pattern.match(said):
+            groups = match.groupdict()
+            rest = groups.get("rest")
+            rule = f"no longer {rest}" if rest else str(groups["again"])
+            if not understandable(_unpointed(rule)):
+                return None
+            return Candidate(worded(rule, speaker), CONFIDENCE, (TAG,) if groups.get("stop") else ())
+    return None
+
+
+def _unpointed(rule: str) -> str:
+    """The rule without "me" and "you", which are known."""
+    return re.sub(r"\b(?:you|your|yours|du|dein\w*)\b", " ", rule, flags=re.IGNORECASE)

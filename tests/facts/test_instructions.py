@@ -1,0 +1,199 @@
+"""Standing instructions: which sentences are some, what ends them, and that contexts have those that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.facts.instructions import instructions
+from memoranda.facts.merging import Relation, relation
+from memoranda.text.instructions import TAG, applies, rule_of
+from memoranda.types import Subject
+
+FORM = "Ada's standing instruction: "
+METRIC = "always use metric units"
+MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("Always use metric units.", METRIC),
+        ("And please always use metric units, please!", METRIC),
+        ("Never mention my ex-husband.", "never mention my ex-husband"),
+        ("From now on, answer in German.", "always answer in German"),
+        ("Call me Tim from now on", "always call me Tim"),
+        ("Please don't ever call me Timothy.", "don't ever call me Timothy"),
+        ("In future, keep your answers short.", "always keep your answers short"),
+        ("I'd like you to always cite your sources.", "always cite your sources"),
+        ("You should never suggest dairy products.", "never suggest dairy products"),
+        ("Remember to always use the 24-hour clock", "always use the 24-hour clock"),
+        (
+            "Whenever I ask about recipes, give amounts in grams.",
+            "whenever I ask about recipes, give amounts in grams",
+        ),
+        (
+            "When you explain something, always give an example.",
+            "when you explain something, always give an example",
+        ),
+        ("Stop using emojis.", "no longer using emojis"),
+        ("Antworte immer auf Deutsch.", "antworte immer auf Deutsch"),
+        ("Ab jetzt antworte auf Deutsch.", "antworte auf Deutsch"),
+    ],
+)
+def test_what_is_to_be_done_every_time_is_an_instruction(said: str, rule: str) -> None:
+    (one,) = instructions(said, "Ada")
+    assert (one.text, one.tags) == (FORM + rule, (TAG,))
+    assert rule_of(one.text) == rule
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never mind.",
+        "Never say never.",
+        "I never eat meat.",
+        "I always use metric units.",
+        "From now on I will be vegan.",
+        "Use metric units here.",
+        "Always been a fan of jazz.",
+        "Always look on the bright side of life",
+        "Always tell him.",
+        "Should I always use metric units?",
+        "Could you always use metric units?",
+        "Every time I share a draft, never rewrite it completely",
+        "The rule is: always wash your hands, says my mother",
+    ],
+)
+def test_what_is_no_instruction(said: str) -> None:
+    assert instructions(said, "Ada") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("You can stop using metric units.", "no longer using metric units"),
+        ("You don't have to answer in German anymore.", "no longer answer in German"),
+        ("You can mention my ex-husband again.", "mention my ex-husband"),
+    ],
+)
+def test_what_ends_an_instruction_is_none(said: str, rule: str) -> None:
+    (one,) = instructions(said, None)
+    assert (one.text, one.tags) == (f"The user's standing instruction: {rule}", ())
+
+
+@given(st.text(max_size=300))
+def test_no_text_is_too_odd(said: str) -> None:
+    assert len(instructions(said, "Ada")) <= 3
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "what"),
+    [
+        ("no longer using metric units", METRIC, Relation.CONTRADICTS),
+        ("mention my ex-husband", "never mention my ex-husband", Relation.CONTRADICTS),
+        ("always answer in English", "always answer in German", Relation.CONTRADICTS),
+        ("always call me Tim", "always call me Timothy", Relation.CONTRADICTS),
+        ("never mention dogs", "never mention cats", Relation.OTHER),
+        ("always add sugar", "always add cinnamon", Relation.OTHER),
+        ("always cite your sources", METRIC, Relation.OTHER),
+        ("use metric units always", METRIC, Relation.NEAR),
+    ],
+)
+def test_what_one_instruction_is_to_another(new: str, old: str, what: Relation) -> None:
+    for cosine in (None, 0.99):
+        assert relation(FORM + new, FORM + old, cosine) is what
+
+
+@pytest.mark.parametrize(
+    ("rule", "question", "applied"),
+    [
+        (METRIC, "How far is the moon?", True),
+        ("whenever I ask about recipes, give amounts in grams", "A recipe for bread?", True),
+        ("whenever I ask about recipes, give amounts in grams", "How far is the moon?", False),
+        ("always format dates as DD.MM.YYYY when I ask about schedules", "What is my schedule?", True),
+        ("always format dates as DD.MM.YYYY when I ask about schedules", "How far is the moon?", False),
+        ("when you explain something, always give an example", "How far is the moon?", False),
+    ],
+)
+def test_a_condition_says_for_which_questions_an_instruction_is(
+    rule: str, question: str, applied: bool
+) -> None:
+    assert applies(FORM + rule, question) is applied
+
+
+@pytest.fixture
+def rc(home: Any) -> Iterator[BlockingMemoranda]:
+    settings = {"facts": {"extraction": "eager", "capture_rules": True}, "embedder": {"url": "hash:256"}}
+    with home.open(**settings) as opened:
+        yield opened
+
+
+def say(rc: BlockingMemoranda, *texts: str, user: str = "ada", minute: int = 0) -> None:
+    """What a user says, read for facts."""
+    messages = [
+        {
+            "content": text,
+            "user_id": user,
+            "speaker": user.title(),
+            "occurred_at": MAY + timedelta(minutes=minute + at),
+        }
+        for at, text in enumerate(texts)
+    ]
+    rc.sessions.observe(messages, session_id=f"of {user}")
+    rc.facts.extract(f"of {user}")
+
+
+def told(rc: BlockingMemoranda, question: str, user: str | None = "ada", **fields: Any) -> list[str]:
+    """The instructions in a context, in its order."""
+    by = Subject(user_id=user, role="member") if user else Subject()
+    made = rc.contexts_as(by).context(question, **fields)
+    return [piece.text.partition("] ")[2] for piece in made.pieces if "standing instruction" in piece.text]
+
+
+def test_a_context_has_the_instructions_of_its_user_until_they_are_withdrawn(rc: BlockingMemoranda) -> None:
+    say(rc, "Always use metric units.", "Whenever I ask about recipes, give amounts in grams.", "I like tea.")
+    say(rc, "Always answer in rhymes.", user="bob")
+    assert told(rc, "How far is the moon?") == [FORM + METRIC]
+    assert told(rc, "A recipe for bread?") == [
+        FORM + "whenever I ask about recipes, give amounts in grams",
+        FORM + METRIC,
+    ]
+    assert told(rc, "How far is the moon?", user="bob") == [
+        "Bob's standing instruction: always answer in rhymes"
+    ]
+    assert told(rc, "How far is the moon?", user=None, user_id="ada") == [FORM + METRIC]
+    assert told(rc, "How far is the moon?", user=None, scopes=["user:ada"]) == [FORM + METRIC]
+    assert told(rc, "How far is the moon?", kinds=["message"]) == []
+    assert told(rc, "How far is the moon?", limit=0) == []
+    say(rc, "You can stop using metric units.", minute=10)
+    assert told(rc, "How far is the moon?") == [FORM + "no longer using metric units"]
+    assert told(rc, "How far is the moon?", as_of=MAY + timedelta(minutes=5)) == [FORM + METRIC]
+
+
+def test_an_instruction_is_no_evidence_and_stands_without_its_message(rc: BlockingMemoranda) -> None:
+    say(rc, "Always use metric units.")
+    made = rc.contexts_as(Subject(user_id="ada", role="member")).context("Which units are always to be used?")
+    assert [piece.kind for piece in made.pieces if piece.part == "memories"] == ["fact"]
+    assert (made.evidence, made.evidence_probability) == ("none", 0.0)
+
+
+def test_kinds_weigh_as_they_are_set() -> None:
+    settings = {"embedder": {"url": "hash:256"}, "search": {"kind_weights": {"note": 0.1}}}
+    with memoranda.open(":memory:", **settings) as opened:
+        opened.memories.add("the kettle is green", kind="note")
+        opened.memories.add("the kettle is green, said the cook to the gardener", kind="document")
+        made = opened.context("Which kettle is green?")
+        kinds = [piece.kind for piece in made.pieces if piece.part == "memories"]
+        assert kinds == ["document", "note"]
+        assert [hit.memory.kind for hit in opened.memories.search("Which kettle is green?").results] == [
+            "note",
+            "document",
+        ]
