@@ -88,6 +88,11 @@ def test_a_metadata_key_called_type_can_be_asked_for() -> None:
         ({"a": {"$gt": 1}}, "filters.a"),
         ([], "filters"),
         ({"$seq": 1}, "filters.$seq"),
+        ({"type": "eq", "key": "a"}, "filters.value"),
+        ({"type": "eq", "value": "b"}, "filters.key"),
+        ({"type": "eq", "field": "a", "value": "b"}, "filters.key"),
+        ({"key": "a", "value": "b"}, "filters.type"),
+        ({"type": "or", "filters": [{"key": "a", "value": "b"}]}, "filters.filters[0].type"),
     ],
 )
 def test_what_is_wrong_is_named(raw: object, path: str) -> None:

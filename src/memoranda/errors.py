@@ -17,6 +17,7 @@ MemorandaError
 └── ModelError            no answer of the language model can be used
     ├── ModelUnavailable  it did not answer, or not in time
     ├── ModelRefused      it will not take the request
+    │   └── UnknownModel  it has no model of that name
     └── ModelBroken       its answer broke off or made no sense
 """
 
@@ -110,6 +111,10 @@ class ModelRefused(ModelError):
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+
+
+class UnknownModel(ModelRefused):
+    """The language model's server has no model of this name."""
 
 
 class ModelBroken(ModelError):

@@ -11,6 +11,12 @@ from msgspec import Meta
 Kind = Literal["message", "document", "note", "fact", "qa_turn", "summary", "session_summary", "rollup"]
 EvidenceLevel = Literal["strong", "weak", "none"]
 Role = Literal["admin", "service", "member", "reader"]
+Tags = Annotated[list[str], Meta(max_length=1_000)]
+Refs = Annotated[list[str], Meta(max_length=1_000)]
+Scopes = Annotated[list[str], Meta(max_length=1_000)]
+Kinds = Annotated[list[Kind], Meta(max_length=64)]
+Hierarchy = Annotated[dict[str, str], Meta(max_length=8)]
+Weights = Annotated[dict[str, float], Meta(max_length=16)]
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
 MACHINES = frozenset({"agent", "ai", "assistant", "bot", "developer", "function", "model", "system", "tool"})
@@ -42,13 +48,13 @@ class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     session_id: str | None = None
     role: str | None = None
     source: str | None = None
-    tags: list[str] = []
+    tags: Tags = []
     metadata: dict[str, Any] = {}
     importance: int = 0
     confidence: float = 1.0
     valid_from: datetime | None = None
     invalid_at: datetime | None = None
-    source_refs: list[str] = []
+    source_refs: Refs = []
     occurred_at: datetime | None = None
     embedding: Any = None
     """A vector of the configured model, (dim,) floats; when absent the text is embedded."""
@@ -100,13 +106,13 @@ class Change(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     kind: Kind | msgspec.UnsetType = msgspec.UNSET
     role: str | None | msgspec.UnsetType = msgspec.UNSET
     source: str | None | msgspec.UnsetType = msgspec.UNSET
-    tags: list[str] | msgspec.UnsetType = msgspec.UNSET
+    tags: Tags | msgspec.UnsetType = msgspec.UNSET
     metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     importance: int | msgspec.UnsetType = msgspec.UNSET
     confidence: float | msgspec.UnsetType = msgspec.UNSET
     valid_from: datetime | None | msgspec.UnsetType = msgspec.UNSET
     invalid_at: datetime | None | msgspec.UnsetType = msgspec.UNSET
-    source_refs: list[str] | msgspec.UnsetType = msgspec.UNSET
+    source_refs: Refs | msgspec.UnsetType = msgspec.UNSET
     occurred_at: datetime | msgspec.UnsetType = msgspec.UNSET
     archived: bool | msgspec.UnsetType = msgspec.UNSET
 
@@ -114,10 +120,10 @@ class Change(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which memories: the part of a question that search, list, count, forget and export share."""
 
-    scopes: list[str] | None = None
+    scopes: Scopes | None = None
     """`session:X`, `channel:X`, `agent:X`, `user:X`, `global`, `all`; a memory in any of them is meant."""
-    kinds: list[Kind] | None = None
-    tags: list[str] | None = None
+    kinds: Kinds | None = None
+    tags: Tags | None = None
     """Every tag named must be on the memory."""
     filters: dict[str, Any] | None = None
     """Metadata conditions, see `filters.parse`."""
@@ -147,9 +153,9 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
     embedding: Any = None
     """The query's vector of the configured model, (dim,) floats; when absent the text is embedded."""
-    hierarchy: dict[str, str] | None = None
+    hierarchy: Hierarchy | None = None
     """`{"session": "s1", "user": "u1", ...}`: searches each scope and global, and weighs them."""
-    weights: dict[str, float] | None = None
+    weights: Weights | None = None
     """Overrides of the fusion weights `dense` and `words`, and of scope weights by scope name."""
     rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
     """The second stage of ranking: by the style of a conversation, which `auto` tells by its speakers; `sessions`

@@ -14,6 +14,7 @@ from memoranda.errors import InvalidInput
 T = TypeVar("T")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$?\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
+_LONG = re.compile(r"Expected `(?:array|object)` of length <= (?P<most>\d+)")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
 
@@ -57,6 +58,10 @@ def invalid(exc: msgspec.ValidationError, type_: Any, where: str) -> InvalidInpu
         return InvalidInput(_join(where, path, name), f"is not a field that is known here{fix}")
     if missing:
         return InvalidInput(_join(where, path, missing["name"]), "is required")
+    if long := _LONG.search(what):
+        return InvalidInput(
+            _join(where, path) or "body", f"has too many elements; send at most {long['most']}"
+        )
     return InvalidInput(_join(where, path) or "body", what[:1].lower() + what[1:])
 
 

@@ -146,11 +146,10 @@ def test_followed_while_it_is_made(desk: Any) -> None:
         assert "".join(event["delta"] for event in first if event["type"].endswith("text.delta")) == words
 
 
-def test_only_background_responses_can_be_followed(desk: Any) -> None:
+def test_a_response_that_was_not_made_in_the_background_is_followed_from_what_is_stored(desk: Any) -> None:
     desk.script({"text": "ok"})
     made = desk.create()
-    with pytest.raises(InvalidInput, match="stream"):
-        desk.followed(made.id)
+    assert desk.followed(made.id)[-1]["type"] == "response.completed"
     with pytest.raises(NotFound):
         desk.followed("resp_none")
 

@@ -555,3 +555,39 @@ def test_many_go_on_from_one_at_once(desk: Any) -> None:
 
     made = desk.run(test())
     assert {text(one) for one in made} == {f"you said n{n}" for n in range(20)}
+
+
+def test_a_stored_response_tells_its_events_again(desk: Any) -> None:
+    """Those of the stream it was made with, but for the pieces that its texts came in."""
+
+    def kinds(events: list[dict[str, Any]]) -> list[str]:
+        told = [event["type"] for event in events]
+        return [kind for at, kind in enumerate(told) if not at or kind != told[at - 1]]
+
+    store = desk.store("The boss of the house is Ada Lovelace.", "The canteen serves soup.")
+    tools = [
+        {"type": "file_search", "vector_store_ids": [store]},
+        {"type": "function", "name": "ring", "parameters": {"type": "object", "properties": {}}},
+    ]
+    desk.script(
+        {
+            "offered": "file_search",
+            "calls": [{"name": "file_search", "arguments": {"query": "who is the boss"}}],
+        },
+        {"text": "It is Ada Lovelace [1].", "calls": [{"name": "ring", "arguments": {"times": 2}}]},
+    )
+    streamed = desk.stream("boss?", tools=tools)
+    made = streamed[-1]["response"]
+
+    async def again(**fields: Any) -> list[dict[str, Any]]:
+        return [event async for batch in await desk.responses.events(made["id"], **fields) for event in batch]
+
+    events = desk.run(again())
+    assert kinds(events) == kinds(streamed)
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert {**events[-1]["response"], "extensions": 0} == {**made, "extensions": 0}
+    items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    assert items == made["output"]
+    assert desk.run(again(after=4)) == events[5:]
+    found = desk.run(again(include=["file_search_call.results"]))[-1]["response"]["output"][0]
+    assert found["results"][0]["filename"] == "file 0.txt"

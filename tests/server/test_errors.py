@@ -32,6 +32,7 @@ FULL_SQLITE = errors.StorageError("writing /srv/secret failed, nothing was store
         (errors.Unauthorized("x"), 401, "invalid_api_key", "authentication_error"),
         (errors.Forbidden("x"), 403, "forbidden", "permission_error"),
         (errors.SpendingLimit("x"), 429, "insufficient_quota", "insufficient_quota"),
+        (errors.UnknownModel("x", 404), 404, "model_not_found", "invalid_request_error"),
         (errors.NotFound("x"), 404, "not_found", "invalid_request_error"),
         (errors.Conflict("x"), 409, "conflict", "invalid_request_error"),
         (errors.StorageError("/srv/secret"), 503, "storage_unavailable", "server_error"),

@@ -152,3 +152,60 @@ def test_no_answer_holds_an_embedding(lasting: Any) -> None:
             continue
         for line in answer.text.splitlines():
             assert not vectors(json.loads(line)), route.name
+
+
+def unlimited(node: Any, schemas: dict[str, Any], path: str, seen: set[str]) -> list[str]:
+    """The lists and mappings in a schema that have no limit."""
+    if isinstance(node, list):
+        return [one for item in node for one in unlimited(item, schemas, path, seen)]
+    if not isinstance(node, dict):
+        return []
+    found = []
+    if node.get("type") == "array" and "maxItems" not in node:
+        found.append(path)
+    if (
+        node.get("type") == "object"
+        and isinstance(node.get("additionalProperties"), dict)
+        and "maxProperties" not in node
+    ):
+        found.append(path)
+    name = str(node.get("$ref", "")).rpartition("/")[2]
+    if name and name not in seen:
+        seen.add(name)
+        found += unlimited(schemas[name], schemas, name, seen)
+    for key, value in node.items():
+        found += unlimited(value, schemas, f"{path}.{key}", seen)
+    return found
+
+
+def test_every_list_that_a_request_sends_has_a_limit(document: dict[str, Any]) -> None:
+    schemas, seen = document["components"]["schemas"], set[str]()
+    found = [
+        one
+        for path, item in document["paths"].items()
+        for operation in item.values()
+        for one in unlimited(operation.get("requestBody", {}), schemas, path, seen)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param", "most"),
+    [
+        ("/v1/memories", {"content": "x", "source_refs": ["a"] * 1_001}, "source_refs", 1_000),
+        ("/v1/memories", {"content": "x", "tags": ["a"] * 1_001}, "tags", 1_000),
+        ("/v1/memories/search", {"query": "x", "scopes": ["global"] * 1_001}, "scopes", 1_000),
+        ("/v1/memories/search", {"query": "x", "hierarchy": {str(n): "a" for n in range(9)}}, "hierarchy", 8),
+        ("/v1/context", {"query": "x", "exclude": ["a"] * 10_001}, "exclude", 10_000),
+        ("/v1/responses", {"input": "x", "include": ["a"] * 65}, "include", 64),
+        ("/v1/vector_stores/search", {"query": ["a"] * 33, "vector_store_ids": ["a"]}, "query", 32),
+    ],
+)
+def test_a_list_that_is_too_long_is_refused_with_its_limit(
+    lasting: Any, path: str, body: dict[str, Any], param: str, most: int
+) -> None:
+    answer = lasting.request("POST", path, json=body)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["param"] == param
+    assert f"send at most {most}" in error["message"]

@@ -94,8 +94,11 @@ def same(
 
 def agree(opened: BlockingMemoranda) -> None:
     """Both indexes hold exactly the rows."""
-    stats = opened.memories.stats()
-    assert stats["indexed_vectors"] == stats["vectors"]
+    stats = until(
+        opened.memories.stats,
+        "every vector in the index, which follows the rows",
+        accept=lambda stats: stats["indexed_vectors"] == stats["vectors"],
+    )
     assert stats["indexed_words"] == stats["memories"]
     assert stats["behind"] == []
 

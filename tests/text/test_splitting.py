@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memoranda.errors import InvalidInput
 from memoranda.readers.base import Heading, Page
 from memoranda.text import tokens
-from memoranda.text.splitting import Chunking, ChunkPlace, context_header, heading_paths, split
+from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_header, heading_paths, split
 from memoranda.text.tokens import count
 
 PARTS = st.sampled_from(
@@ -215,3 +215,30 @@ def test_splitting_loads_nothing_heavy() -> None:
     script = f"import sys, memoranda.text.splitting; print([m for m in {heavy} if m in sys.modules])"
     asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("title", "filename", "above", "header"),
+    [
+        ("Your invoice of May", "mail 17.eml", "", "Your invoice of May | mail 17.eml"),
+        (None, "report_2026-final.pdf", "", "report_2026-final.pdf"),
+        ("report", "report.pdf", "", "report.pdf"),
+        ("Moon", "moon.pdf", "Moon > Craters", "Moon > Craters | moon.pdf"),
+        ("Moon", "apollo.pdf", "Moon > Craters", "Moon > Craters | apollo.pdf"),
+        ("Sun", "a.txt", "Light > Heat", "Sun | Light > Heat"),
+        (None, "scan 3.pdf", "", ""),
+        ("scan 3", "scan 3.pdf", "", "scan 3"),
+        (None, "4711.pdf", "", "4711.pdf"),
+    ],
+)
+def test_the_first_chunk_has_title_and_name(
+    title: str | None, filename: str, above: str, header: str
+) -> None:
+    assert file_header(title, filename, above) == header
+
+
+@given(st.text(max_size=400), st.text(max_size=400), st.text(max_size=300))
+def test_a_file_header_is_one_short_line(title: str, filename: str, above: str) -> None:
+    header = file_header(title, " ".join(filename.split()), " ".join(above.split()))
+    assert len(header) <= 300
+    assert len(header.splitlines()) <= 1

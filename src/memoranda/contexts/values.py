@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 
-from memoranda.types import EvidenceLevel, Explanation, Kind, Selection
+from memoranda.types import EvidenceLevel, Explanation, Hierarchy, Kind, Selection, Weights
 
 PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Speaking = Literal["user", "assistant", "system"]
@@ -42,17 +43,17 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
 
     query: str
     budget: int = 2_000
-    budgets: dict[str, int] = msgspec.field(default_factory=dict)
-    stores: list[str] = msgspec.field(default_factory=list)
+    budgets: Annotated[dict[str, int], Meta(max_length=16)] = msgspec.field(default_factory=dict)
+    stores: Annotated[list[str], Meta(max_length=100)] = msgspec.field(default_factory=list)
     system: str | None = None
-    recent: list[Said] | None = None
+    recent: Annotated[list[Said], Meta(max_length=10_000)] | None = None
     summary: str | None = None
     session_id: str | None = None
     channel_id: str | None = None
     user_id: str | None = None
     agent_id: str | None = None
-    hierarchy: dict[str, str] | None = None
-    weights: dict[str, float] | None = None
+    hierarchy: Hierarchy | None = None
+    weights: Weights | None = None
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
     limit: int | None = None
     passages: int = 5
@@ -72,7 +73,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     neighbours: int = 0
     neighbour_tokens: int = 200
     marks: bool = True
-    exclude: list[str] = msgspec.field(default_factory=list)
+    exclude: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(default_factory=list)
     explain: bool = False
     count_access: bool = False
 

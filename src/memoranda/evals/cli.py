@@ -16,6 +16,7 @@ from memoranda.errors import InvalidInput
 from memoranda.evals import ablate as ablation
 from memoranda.evals import (
     abstention,
+    answers,
     assistant,
     beir,
     contexts,
@@ -28,7 +29,14 @@ from memoranda.evals import (
 )
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.run import Asking, Progress, Run, Written, ask, written
-from memoranda.evals.terminal import show, show_abstention, show_contexts, show_freshness, shown_progress
+from memoranda.evals.terminal import (
+    show,
+    show_abstention,
+    show_answers,
+    show_contexts,
+    show_freshness,
+    shown_progress,
+)
 from memoranda.store.retrieval.rerank_weights import RERANKS, Weights
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -289,6 +297,31 @@ def _any(path: Path) -> Dataset:
     if path.is_dir():
         return beir.read(path)
     return longmemeval.read(path) if longmemeval.is_longmemeval(path) else locomo.read(path)
+
+
+@app.command("answers")
+def answers_command(
+    path: Annotated[Path, typer.Argument(help="A LoCoMo-style or LongMemEval file.")],
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Have the configured language model judge the replies, too.")
+    ] = False,
+    embedder: EmbedderOption = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Ask at most so many questions, evenly spread.")
+    ] = None,
+    data: DataOption = ":memory:",
+    json: JsonOption = False,
+) -> None:
+    """Whether responses answer: with the configured language model, or with quotes where there is none."""
+    dataset = abstention.spread(_limited(_any(path), None), limit)
+    with shown_progress() as progress:
+        found = asyncio.run(
+            answers.measure(dataset, embedder=embedder, data=data, judge=judge, progress=progress)
+        )
+    if json:
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        show_answers(found)
 
 
 @app.command("contexts")

@@ -14,7 +14,7 @@ class Question:
 
     `grades` holds the relevant keys, each above 0 (1 where the set does not grade). `wrong` are keys that
     were written to mislead. `scopes` is where to search; None is everything. `group` names the conversation that it is
-    about, where there are several.
+    about, where there are several. `answer` is the answer in words, empty where the set has none.
     """
 
     id: str
@@ -24,6 +24,7 @@ class Question:
     wrong: frozenset[str] = frozenset()
     scopes: list[str] | None = None
     group: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,4 +130,5 @@ def _questions(
             unresolved.append(Unresolved(id_, lost, left_out=not grades))
         if grades:
             category, scopes = str(one.get("category", "")), [f"session:{name}"]
-            yield Question(id_, one["question"], category, grades, scopes=scopes, group=name)
+            answer = str(one.get("answer") or "") if category in OVERALL else ""
+            yield Question(id_, one["question"], category, grades, scopes=scopes, group=name, answer=answer)

@@ -49,7 +49,17 @@ def read(path: Path) -> Dataset:
             ) from exc
         memories |= {key: NewMemory(content=text, session_id=name) for key, text in texts.items()}
         if grades:
-            questions.append(Question(name, asked, category, grades, scopes=[f"session:{name}"], group=name))
+            questions.append(
+                Question(
+                    name,
+                    asked,
+                    category,
+                    grades,
+                    scopes=[f"session:{name}"],
+                    group=name,
+                    answer=str(item.get("answer", "")),
+                )
+            )
     return Dataset(path.stem, memories, questions)
 
 

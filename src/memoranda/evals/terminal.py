@@ -12,6 +12,7 @@ from rich.table import Table
 
 from memoranda.evals import report
 from memoranda.evals.abstention import Abstention
+from memoranda.evals.answers import AnswerReport
 from memoranda.evals.contexts import ContextReport
 from memoranda.evals.dataset import Dataset
 from memoranda.evals.freshness import Freshness
@@ -67,6 +68,21 @@ def show_contexts(found: ContextReport) -> None:
     for one in found.categories:
         values = [value for budget in budgets for value in (one.context[budget], one.search[budget])]
         cells = [f"{value:.3f}" for value in (*values, one.recall_at_10)]
+        table.add_row(f"{one.category} {one.title}".strip(), str(one.questions), *cells)
+    console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
+    console.print(table)
+
+
+def show_answers(found: AnswerReport) -> None:
+    """Print how good the replies are, by category."""
+    table = Table(
+        title=f"{found.dataset}, {found.model}, answered by {found.answered_by}", title_justify="left"
+    )
+    for column in ("category", "questions", "match", "terms", "judged", "evidence none", "words"):
+        table.add_column(column, justify="left" if column == "category" else "right")
+    for one in found.categories:
+        judged = "" if one.judged is None else f"{one.judged:.3f}"
+        cells = (f"{one.match:.3f}", f"{one.terms:.3f}", judged, f"{one.none:.3f}", f"{one.words:.0f}")
         table.add_row(f"{one.category} {one.title}".strip(), str(one.questions), *cells)
     console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
     console.print(table)

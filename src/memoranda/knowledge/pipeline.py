@@ -33,7 +33,7 @@ from memoranda.store.validation import Draft
 from memoranda.text import semantic
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
-from memoranda.text.splitting import Chunking, ChunkPlace, context_header
+from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_header
 
 BATCH = 1_000
 """Chunks of one file that share a transaction."""
@@ -194,6 +194,8 @@ class Pipeline:
         for index, place in enumerate(places, first):
             content = document.text[place.start : place.end]
             above = context_header(document.title, place.heading, row.filename) if chunking.header else ""
+            if index == 0:
+                above = file_header(document.title, row.filename, above)
             content_hash = digest(content)
             record = Record(
                 tenant_id=tenant,
@@ -225,7 +227,7 @@ class Pipeline:
                 occurred_at=now,
                 created_at=now,
                 updated_at=now,
-                header=above or None,
+                header=f"{above}\n" if above else None,
             )
             drafts.append(Draft(record, named=False))
         return drafts

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.checks import metadata_of, text_of
 from memoranda.responses.declared import MAX_TOOLS, check_tools, without_secrets
-from memoranda.types import Kind
+from memoranda.types import Kinds
 from memoranda.validation import convert
 
 MAX_NAME_CHARS = 256
@@ -25,6 +25,8 @@ CHOICES = ("auto", "none", "required")
 ID = re.compile(r"agent_[A-Za-z0-9_.-]{1,64}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARS)]
+Variables = Annotated[dict[str, str], Meta(max_length=MAX_VARIABLES)]
+Metadata = Annotated[dict[str, str], Meta(max_length=16)]
 Tools = Annotated[list[dict[str, Any]], Meta(max_length=MAX_TOOLS)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
@@ -41,7 +43,7 @@ class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     retrieval: bool | None = None
     max_results: Annotated[int, Meta(ge=1, le=100)] | None = None
     min_score: Share | None = None
-    kinds: list[Kind] | None = None
+    kinds: Kinds | None = None
     summarization: bool | None = None
 
 
@@ -61,8 +63,8 @@ class NewProfile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     memory: ProfileMemory | None = None
-    variables: dict[str, str] = {}
-    metadata: dict[str, str] = {}
+    variables: Variables = {}
+    metadata: Metadata = {}
 
 
 class Profile(NewProfile, kw_only=True, tag_field="object", tag="agent"):
@@ -91,8 +93,8 @@ class ProfileChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reasoning: dict[str, Any] | None | UnsetType = UNSET
     text: dict[str, Any] | None | UnsetType = UNSET
     memory: ProfileMemory | None | UnsetType = UNSET
-    variables: dict[str, str] | None | UnsetType = UNSET
-    metadata: dict[str, str] | None | UnsetType = UNSET
+    variables: Variables | None | UnsetType = UNSET
+    metadata: Metadata | None | UnsetType = UNSET
 
 
 def fields_of(value: msgspec.Struct, type_: type[msgspec.Struct] = NewProfile) -> dict[str, Any]:

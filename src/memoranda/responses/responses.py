@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.facts.provenance import cut
 from memoranda.responses.engine import Engine
+from memoranda.responses.event_replay import replayed
 from memoranda.responses.events import Event, visible
 from memoranda.responses.records import ResponseRow, response_of, response_seen
 from memoranda.responses.runs import Run
@@ -146,20 +147,20 @@ class Responses:
             await self._engine.background.cancel(row)
         return await self.get(id)
 
-    async def events(self, id: str, after: int = -1) -> AsyncIterator[list[Event]]:
-        """The events of a background response whose number is above `after`: those that were, then those that come, in
-        lists as they came together, up to the last one.
+    async def events(
+        self, id: str, after: int = -1, include: Sequence[str] = ()
+    ) -> AsyncIterator[list[Event]]:
+        """The events of a response whose number is above `after`. Of a background response those that were, then those
+        that come, in lists as they came together, up to the last one. Of any other its events made again from what is
+        stored: each text in one piece, and so with numbers of their own.
 
         Raises:
             NotFound: no such response for this subject.
-            InvalidInput: it was not made in the background: its events are not kept.
         """
         row = await self._row(id)
-        if not row.background:
-            raise InvalidInput(
-                "stream", "goes for background responses alone: the events of others are not kept"
-            )
-        return self._engine.background.following(row, after)
+        if row.background:
+            return self._engine.background.following(row, after)
+        return _at_once(replayed(response_of(row), after, include))
 
     async def input_items(
         self,
@@ -228,6 +229,10 @@ def _request(request: ResponseRequest | str | None, fields: Mapping[str, Any]) -
     if request is not None and "input" in fields:
         raise TypeError("give the input once, first or as `input`")
     return convert(fields if request is None else {"input": request, **fields}, ResponseRequest)
+
+
+async def _at_once(events: list[Event]) -> AsyncIterator[list[Event]]:
+    yield events
 
 
 def _shown(row: ResponseRow, include: Sequence[str]) -> Response:

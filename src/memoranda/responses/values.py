@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
@@ -25,7 +26,7 @@ class MemoryUse(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     channel_id: str | None = None
     max_results: int | None = None
     min_score: float | None = None
-    kinds: list[str] | None = None
+    kinds: Annotated[list[str], Meta(max_length=64)] | None = None
 
 
 class ConversationRef(msgspec.Struct, kw_only=True):
@@ -38,7 +39,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields
     that are not here are ignored, as are tools of types that are not known."""
 
-    input: str | list[Item] | None = None
+    input: str | Annotated[list[Item], Meta(max_length=100_000)] | None = None
     model: str | None = None
     instructions: str | None = None
     previous_response_id: str | None = None
@@ -47,8 +48,8 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
     background: bool | None = None
-    include: list[str] | None = None
-    tools: list[dict[str, Any]] | None = None
+    include: Annotated[list[str], Meta(max_length=64)] | None = None
+    tools: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
@@ -61,7 +62,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     text: dict[str, Any] | None = None
     truncation: str | None = None
     reasoning: dict[str, Any] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[str, str], Meta(max_length=16)] | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
@@ -69,7 +70,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     agent: str | None = None
     agent_id: str | None = None
     memory: MemoryUse | bool | None = None
-    variables: dict[str, str] | None = None
+    variables: Annotated[dict[str, str], Meta(max_length=64)] | None = None
 
 
 class RequestFields(TypedDict, total=False):

@@ -15,13 +15,15 @@ Question = Annotated[str, Meta(description="What is asked.", examples=["What mus
 Recent = Annotated[
     list[Said],
     Meta(
+        max_length=10_000,
         description="What was said last, the oldest first; the newest are kept where not all have room. Left out: "
         "that of the session or channel that is named.",
         examples=[[{"role": "user", "content": "Mara comes to lunch."}]],
     ),
 ]
 Stores = Annotated[
-    list[str], Meta(description="Ids of the vector stores to search.", examples=[["vs_4f1c22"]])
+    list[str],
+    Meta(max_length=100, description="Ids of the vector stores to search.", examples=[["vs_4f1c22"]]),
 ]
 
 

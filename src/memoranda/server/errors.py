@@ -27,6 +27,7 @@ from memoranda.errors import (
     SpendingLimit,
     StorageError,
     Unauthorized,
+    UnknownModel,
 )
 from memoranda.responses.history import ContextTooLong, UnknownResponse
 
@@ -64,7 +65,7 @@ class ClientGone(Exception):
 
 
 SPENT = "insufficient_quota"
-PARAMS: dict[type[MemorandaError], str] = {UnknownResponse: "previous_response_id"}
+PARAMS: dict[type[MemorandaError], str] = {UnknownResponse: "previous_response_id", UnknownModel: "model"}
 """The field that is wrong, where the error itself does not name it."""
 STATUSES: dict[type[MemorandaError], tuple[int, str]] = {
     DimensionMismatch: (400, "dimension_mismatch"),
@@ -82,6 +83,7 @@ STATUSES: dict[type[MemorandaError], tuple[int, str]] = {
     SpendingLimit: (429, SPENT),
     EmbedderUnavailable: (503, "embedder_unavailable"),
     ModelUnavailable: (503, "model_unavailable"),
+    UnknownModel: (404, "model_not_found"),
     ModelRefused: (400, "model_refused"),
     ModelError: (502, "model_error"),
 }

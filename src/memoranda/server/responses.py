@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -60,12 +61,13 @@ async def get(call: Call[None, wire.ResponseQuery]) -> Response | EventStream:
     query = call.query
     if not query.stream:
         return await call.responses.get(call.id, query.include or ())
-    return await _followed(call, call.id, -1 if query.starting_after is None else query.starting_after)
+    after = -1 if query.starting_after is None else query.starting_after
+    return await _followed(call, call.id, after, query.include or ())
 
 
-async def _followed(call: Call[Any, Any], id_: str, after: int) -> EventStream:
-    """The events of a background response; who follows it does not stop it by going away."""
-    return EventStream(await call.responses.events(id_, after), call.house.live, _keepalive(call))
+async def _followed(call: Call[Any, Any], id_: str, after: int, include: Sequence[str] = ()) -> EventStream:
+    """The events of a response; who follows one in the background does not stop it by going away."""
+    return EventStream(await call.responses.events(id_, after, include), call.house.live, _keepalive(call))
 
 
 def _keepalive(call: Call[Any, Any]) -> float:

@@ -23,6 +23,7 @@ from memoranda.types import (
 
 Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Count = Annotated[int, Meta(ge=1, le=1_000)]
+Vector = Annotated[list[float], Meta(max_length=65_536)]
 
 # --- bodies and query strings ----------------------------------------------------------------------
 
@@ -30,13 +31,13 @@ Count = Annotated[int, Meta(ge=1, le=1_000)]
 class NewMemoryBody(NewMemory, kw_only=True, forbid_unknown_fields=True):
     """One memory to remember. `embedding` is a list of floats, or float32 little-endian bytes in base64."""
 
-    embedding: list[float] | str | None = None
+    embedding: Vector | str | None = None
 
 
 class BatchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Memories to remember together: all of them, or none when one is wrong."""
 
-    memories: list[NewMemoryBody]
+    memories: Annotated[list[NewMemoryBody], Meta(max_length=100_000)]
 
 
 class ChangeBody(Change, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +48,7 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
     """A search. `scope` with `scope_id` is another way to write `scopes` with one entry; `embedding` is the query's
     vector, as floats or in base64."""
 
-    embedding: list[float] | str | None = None
+    embedding: Vector | str | None = None
     limit: int | UnsetType = UNSET  # type: ignore[assignment]
     scope: str | None = None
     scope_id: str | None = None
@@ -72,7 +73,7 @@ class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """What to erase: these ids, or what the selection names."""
 
-    ids: list[str] | None = None
+    ids: Annotated[list[str], Meta(max_length=100_000)] | None = None
     text: str | None = None
 
 
@@ -120,7 +121,10 @@ class JobsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class EmbeddingsBody(msgspec.Struct, kw_only=True):
     """Texts, or texts as cl100k tokens, to embed. `input_type` is `query` for questions asked of documents."""
 
-    input: str | list[str | int | list[int]]
+    input: (
+        str
+        | Annotated[list[str | int | Annotated[list[int], Meta(max_length=8_192)]], Meta(max_length=8_192)]
+    )
     model: str
     dimensions: int | None = None
     encoding_format: Literal["float", "base64"] = "float"

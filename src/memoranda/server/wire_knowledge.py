@@ -158,7 +158,7 @@ class UploadBody(msgspec.Struct, kw_only=True):
 class CompleteBody(msgspec.Struct, kw_only=True):
     """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
 
-    part_ids: list[str]
+    part_ids: Annotated[list[str], Meta(max_length=100_000)]
     md5: str | None = None
 
 
@@ -204,7 +204,7 @@ class StoreBody(msgspec.Struct, kw_only=True):
     expires_after: ExpiresAfterActive | None = None
     chunking_strategy: Strategy | None = None
     sharing: Sharing = "private"
-    writers: list[str] = []
+    writers: Annotated[list[str], Meta(max_length=1_000)] = []
 
 
 class StoreChangeBody(msgspec.Struct, kw_only=True):
@@ -216,7 +216,7 @@ class StoreChangeBody(msgspec.Struct, kw_only=True):
     expires_after: ExpiresAfterActive | None | UnsetType = UNSET
     chunking_strategy: Strategy | None | UnsetType = UNSET
     sharing: Sharing | UnsetType = UNSET
-    writers: list[str] | UnsetType = UNSET
+    writers: Annotated[list[str], Meta(max_length=1_000)] | UnsetType = UNSET
 
 
 class StoresQuery(msgspec.Struct, kw_only=True):
@@ -404,7 +404,7 @@ class Expand(msgspec.Struct, kw_only=True):
 class PassagesBody(msgspec.Struct, kw_only=True):
     """A search. `filter` and `max_results` are other names of `filters` and `max_num_results`."""
 
-    query: str | list[str]
+    query: str | Annotated[list[str], Meta(max_length=32)]
     filters: dict[str, Any] | None = None
     filter: dict[str, Any] | None = None
     max_num_results: Results | None = None
@@ -421,7 +421,7 @@ class PassagesBody(msgspec.Struct, kw_only=True):
 class StoresPassagesBody(PassagesBody, kw_only=True):
     """A search in several stores, answered as one."""
 
-    vector_store_ids: Annotated[list[str], Meta(min_length=1)]
+    vector_store_ids: Annotated[list[str], Meta(min_length=1, max_length=100)]
 
 
 class PassagesQuery(msgspec.Struct, kw_only=True):

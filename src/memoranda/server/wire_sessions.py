@@ -17,7 +17,7 @@ class SaidBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What was said in a session. `user_id` holds for messages that name none; `extraction` says whether facts are
     taken out of it, null leaves that to the configuration."""
 
-    messages: list[NewMessage]
+    messages: Annotated[list[NewMessage], Meta(max_length=100_000)]
     channel_id: str | None = None
     user_id: str | None | UnsetType = UNSET
     agent_id: str | None = None

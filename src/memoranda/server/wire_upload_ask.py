@@ -32,7 +32,7 @@ class AskBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_field
     top_k_mems: Found | None = None
     max_history_tokens: Annotated[int, Meta(ge=0, le=32_000)] | None = None
     include_history: bool = True
-    document_ids: list[str] | None = None
+    document_ids: Annotated[list[str], Meta(max_length=1_000)] | None = None
     memory_scope: MemoryScope = "user"
     user_id: str | None = None
 

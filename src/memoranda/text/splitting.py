@@ -5,6 +5,7 @@ The reader's process does this, so nothing heavier than the tokenizer is loaded 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -145,6 +146,31 @@ def _joined(parts: Sequence[str]) -> str | None:
 def shortened(text: str, limit: int) -> str:
     """The text, or its first `limit` - 1 characters and an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+_WORD = re.compile(r"[^\W_]+")
+_NO_NAMES = frozenset(
+    """
+    copy data doc document download draft file final image img index new page scan test text untitled upload
+    """.split()  # noqa: SIM905 - prose reads better than many quoted words
+)
+"""Words of file names that say nothing of the file."""
+
+
+def file_header(title: str | None, filename: str, above: str) -> str:
+    """What the first chunk of a file is indexed under: title, `above`, and the name of the file, so that all are found.
+
+    Each is there once; a name that says nothing (`scan 3.pdf`) is left out. One line of at most 300 characters.
+    """
+    named, name, known = " ".join((title or "").split()), " ".join(filename.split()), above.casefold()
+    words = _WORD.findall(name.rpartition(".")[0] or name)
+    if not any(len(word) > 2 and word.casefold() not in _NO_NAMES for word in words):
+        name = ""
+    if named.casefold() in known or named.casefold() in name.casefold():
+        named = ""
+    if name.casefold() in known:
+        name = ""
+    return shortened(" | ".join(filter(None, (shortened(named, 120), above, shortened(name, 120)))), 300)
 
 
 def context_header(title: str | None, heading: str | None, filename: str) -> str:

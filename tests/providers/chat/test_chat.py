@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from memoranda.config.sections import Model as Settings
-from memoranda.errors import ConfigError, ModelBroken, ModelRefused, ModelUnavailable
+from memoranda.errors import ConfigError, ModelBroken, ModelRefused, ModelUnavailable, UnknownModel
 from memoranda.providers.chat import Model, link, open_model
 from memoranda.providers.chat.base import (
     Ask,
@@ -561,6 +561,7 @@ def test_a_refusal_is_final_and_says_why(status: int, body: Any, says: str) -> N
             with pytest.raises(ModelRefused, match=says) as told:
                 await pieces(model)
             assert told.value.status == status
+            assert isinstance(told.value, UnknownModel) is ("model.name" in says)
             assert KEY not in str(told.value)
             assert len(server.bodies) == 1
             assert model.usage() | {"requests": 1, "retries": 0, "failures": 1} == model.usage()

@@ -18,12 +18,13 @@ import httpx
 import msgspec
 
 from memoranda.config.secret import Secret
-from memoranda.errors import ModelRefused, ModelUnavailable
+from memoranda.errors import ModelRefused, ModelUnavailable, UnknownModel
 from memoranda.providers.chat.transport import Transport
 from memoranda.providers.http import TOO_LONG, Clients, backoff, clean, times, told, told_wait, trusted
 
 log = logging.getLogger("memoranda.models")
 
+_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
 CONNECT_SECONDS = 5.0
 CONNECTIONS = 512
 """Calls at once; the next waits for its turn."""
@@ -146,7 +147,10 @@ class Link:
 
     def refused(self, exc: Refusal) -> ModelRefused:
         """The error for a request that the server will not take."""
-        return ModelRefused(f"{self.place} refused the request ({exc}); {exc.fix}", exc.status)
+        unknown = exc.status == 404 and _MODEL.search(exc.says)
+        return (UnknownModel if unknown else ModelRefused)(
+            f"{self.place} refused the request ({exc}); {exc.fix}", exc.status
+        )
 
     def clean(self, text: str) -> str:
         """The text short, on one line, and without the key."""

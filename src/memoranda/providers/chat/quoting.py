@@ -2,7 +2,9 @@
 
 A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
 more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
-long. Words that were quoted already count little, so that the next sentence adds something.
+long, or cut off where the text begins or ends. Words that were quoted already count little, so that the next sentence
+adds something. A heading is never quoted: its words count for the sentence below it. A row of a table is quoted with
+the names of its columns.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.highlights import is_boundary
@@ -20,7 +22,7 @@ from memoranda.text.sentences import spans
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import well_formed
 
-MOST = 4
+MOST = 3
 ENOUGH = 0.45
 """Share of the best sentence's score that another needs."""
 PAIR = 0.5
@@ -35,27 +37,38 @@ MAX_CHARS = 400
 MAX_SENTENCES = 2_000
 FRAGMENT = 3
 """Terms below which a sentence is a heading or a scrap."""
+HEADING_WORDS = 12
+ABOVE = 0.5
+"""What a word of the heading above a sentence counts for beside a word of its own."""
+CUT = 0.5
+"""What a sentence counts for that is cut off."""
+LONG_SOURCE = 200
+"""Characters from which on a text may begin or end inside a sentence."""
+_ENDED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
+_CELLS = re.compile(r"\s*\|\s*")
+_RULE = re.compile(r"^[\s:|+-]+$")
 _MARKER = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of `source` at its place among all."""
+    """A sentence of `source` at its place among all. `above` are the terms of the heading over it."""
 
     source: Source
     place: int
     weight: float
     text: str
     terms: tuple[str, ...]
+    above: frozenset[str] = frozenset()
 
 
 def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
-    """At most four sentences that answer best, in the sources' order; where none has a word of the question, the first
-    that is no heading."""
+    """At most three sentences: the one that answers best, then others in the sources' order; where none has a word of
+    the question, the first that is no scrap."""
     sentences = [each for each in _sentences(sources) if each.text]
     asked = query_terms(question)
     wanted, pairs = set(asked), set(pairwise(asked))
-    left = [each for each in sentences if wanted.intersection(each.terms)]
+    left = [each for each in sentences if wanted.intersection(each.terms) or wanted & each.above]
     if not left:
         return [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
     rarity = _rarity(wanted, sentences)
@@ -70,32 +83,106 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         chosen.append(top)
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
         left = [each for each in left if each is not top and set(each.terms) != set(top.terms)]
-    return sorted(chosen, key=lambda each: each.place)
+    return chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)
 
 
 def _sentences(sources: Sequence[Source]) -> list[Sentence]:
     found: list[Sentence] = []
     for number, source in enumerate(sources):
         weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
-        for start, end in spans(source.text):
+        above: frozenset[str] = frozenset()
+        for text, whole in _parts(source.text):
             if len(found) == MAX_SENTENCES:
                 return found
-            text = well_formed(" ".join(source.text[start:end].split()))
-            found.append(
-                Sentence(source, len(found), weight, _short(text), tuple(terms(text[: 4 * MAX_CHARS])))
-            )
+            plain = well_formed(text)
+            own = tuple(terms(plain[: 4 * MAX_CHARS]))
+            if whole is None:
+                above = frozenset(own)
+                continue
+            cut = 1.0 if whole else CUT
+            found.append(Sentence(source, len(found), weight * cut, _short(plain), own, above))
+            above = frozenset()
     return found
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool | None]]:
+    """The sentences of a text, rows of tables with the names of their columns, and headings; with each whether it is
+    whole, None for a heading."""
+    at = 0
+    for start, end, rows in _tables(text):
+        yield from _prose(text, at, start)
+        yield from ((row, True) for row in rows)
+        at = end
+    yield from _prose(text, at, len(text))
+
+
+def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]]:
+    places = [(start + begin, start + end) for begin, end in spans(text[start:stop])]
+    for number, (begin, end) in enumerate(places):
+        said = " ".join(text[begin:end].split())
+        ended = bool(_ENDED.search(said))
+        follows = text[end:stop].strip()
+        if said.startswith("#") or (
+            not ended
+            and follows
+            and "\n" in text[end : end + 3]
+            and len(said.split()) <= HEADING_WORDS
+            and not said.startswith(("-", "*", "•"))
+        ):
+            yield said.lstrip("# "), None
+            continue
+        long = len(text) >= LONG_SOURCE
+        begun = not (long and number == 0 and begin == len(text) - len(text.lstrip()) and said[:1].islower())
+        yield said, begun and (ended or not long or bool(follows) or end < len(text.rstrip()))
+
+
+def _tables(text: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Where tables begin and end in a text, and their rows as sentences: two lines or more with the same bars."""
+    lines: list[tuple[int, int, list[str]]] = []
+    at = 0
+    for line in [*text.splitlines(keepends=True), ""]:
+        cells = _cells(line)
+        if len(cells) > 1:
+            lines.append((at, at + len(line), cells))
+        else:
+            if len(lines) > 1:
+                yield lines[0][0], lines[-1][1], _rows([row for _, _, row in lines])
+            lines = []
+        at += len(line)
+
+
+def _cells(line: str) -> list[str]:
+    return _CELLS.split(line.strip().strip("|").strip()) if "|" in line else []
+
+
+def _rows(table: Sequence[list[str]]) -> list[str]:
+    """The rows as `Column: value; column: value`, where the first row has the names of the columns."""
+    rows = [row for row in table if not _RULE.match("|".join(row))]
+    names = rows[0] if rows else []
+    named = len(rows) < len(table) or (all(names) and not any(re.search(r"\d", name) for name in names))
+    if not named:
+        return [" | ".join(row) for row in rows]
+    return [
+        "; ".join(
+            f"{name}: {value}" if name else value
+            for name, value in zip_longest(names, row, fillvalue="")
+            if value
+        )
+        for row in rows[1:]
+    ]
 
 
 def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
     """How much each wanted term tells, by how few sentences have it."""
-    having = Counter(term for each in sentences for term in wanted.intersection(each.terms))
+    having = Counter(term for each in sentences for term in wanted & {*each.terms, *each.above})
     total = len(sentences)
     return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
 
 
 def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, str]]) -> float:
-    found = sum(rarity.get(term, 0.0) for term in set(sentence.terms))
+    own = set(sentence.terms)
+    found = sum(rarity.get(term, 0.0) for term in own)
+    found += ABOVE * sum(rarity.get(term, 0.0) for term in sentence.above - own)
     beside = pairs.intersection(pairwise(sentence.terms))
     found += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
     length = len(sentence.terms)
