@@ -15,7 +15,7 @@ from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.store.rows import memory_speaker
-from memoranda.text.instructions import TAG, applies
+from memoranda.text.instructions import applies, is_standing
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
 
@@ -168,7 +168,7 @@ def applicable(found: Sequence[Chosen], question: str) -> tuple[list[Chosen], li
     others = {
         one.memory.id
         for one in found
-        if TAG in one.memory.tags and one.memory.kind == "fact" and not applies(one.memory.content, question)
+        if is_standing(one.memory) and not applies(one.memory.content, question)
     }
     kept = [one for one in found if one.memory.id not in others]
     return kept, [left(one, "condition") for one in found if one.memory.id in others]

@@ -23,7 +23,7 @@ from memoranda.contexts.values import (
 from memoranda.store.retrieval.evidence import Evidence, Result, evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
-from memoranda.text.instructions import TAG
+from memoranda.text.instructions import is_standing
 from memoranda.text.terms import terms
 from memoranda.types import Explanation
 
@@ -114,7 +114,7 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
 def evidence_of(question: str, entries: Iterable[Entry]) -> Evidence:
     """Return the evidence of the memories and summaries among some pieces, or of the chunks, whichever is greater."""
     told = list(entries)
-    memories = [one for entry in told for one in entry.found if TAG not in one.memory.tags]
+    memories = [one for entry in told for one in entry.found if not is_standing(one.memory)]
     memories.sort(key=lambda one: (one.weak, -one.score))
     remembered = [
         Result(one.memory.content, memory_speaker(one.memory), one.hit.similarity) for one in memories

@@ -12,9 +12,9 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import scope_filter, selection_filter
 from memoranda.store.core import Core
 from memoranda.store.rows import Record, attributes, fetch, to_memory
-from memoranda.text.instructions import applies
+from memoranda.text.instructions import applies, is_standing
 from memoranda.text.terms import terms
-from memoranda.types import Hit, Selection, Subject
+from memoranda.types import Hit, Subject
 
 LOOKED_AT = 50
 MOST = 10
@@ -22,14 +22,11 @@ MOST = 10
 
 
 def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None) -> list[Chosen]:
-    """Return the instructions of a user that hold at the moment of the question and are for it, the latest first; each
-    scores 1. Where only some kinds are asked for, facts must be among them."""
-    if user is None or (asked.kinds is not None and "fact" not in asked.kinds):
+    """Return the instructions of a user that hold at the moment of the question, are for it and pass the selection of
+    the context but for its scopes, the latest first; each scores 1."""
+    if user is None:
         return []
-    where = all_of(
-        scope_filter(f"user:{user}", subject),
-        selection_filter(Selection(as_of=asked.as_of), subject, now_micros()),
-    )
+    where = all_of(scope_filter(f"user:{user}", subject), selection_filter(asked, subject, now_micros()))
 
     def read(c: Connection) -> Sequence[Record]:
         seqs = [int(seq) for (seq,) in c.all("instructions_of", [subject.tenant_id, user, LOOKED_AT])]
@@ -37,8 +34,9 @@ def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None
         return [rows[seq] for seq in seqs if seq in rows]
 
     rows = core.store.db.read(read, subject.tenant_id)
-    held = [row for row in rows if matches(where, attributes(row)) and applies(row.content, asked.query)]
+    memories = [to_memory(row) for row in rows if matches(where, attributes(row))]
+    kept = [one for one in memories if is_standing(one) and applies(one.content, asked.query)]
     return [
-        Chosen(Hit(memory=to_memory(row), score=1.0, similarity=None), frozenset(terms(row.content)), 1.0, {})
-        for row in held[:MOST]
+        Chosen(Hit(memory=one, score=1.0, similarity=None), frozenset(terms(one.content)), 1.0, {})
+        for one in kept[:MOST]
     ]

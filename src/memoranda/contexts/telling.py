@@ -12,7 +12,7 @@ from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
 from memoranda.store.rows import memory_speaker
-from memoranda.text.instructions import TAG
+from memoranda.text.instructions import is_standing
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
@@ -62,7 +62,7 @@ def memory_text(memory: Memory) -> str:
     until when, where it ended; a standing instruction neither."""
     if memory.kind == "message":
         return spoken(memory_speaker(memory), memory.content, memory.occurred_at)
-    if memory.kind != "fact" or TAG in memory.tags:
+    if memory.kind != "fact" or is_standing(memory):
         return line(memory.content)
     began, ended = since(memory), memory.invalid_at
     if ended is None:

@@ -24,6 +24,7 @@ from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
 from memoranda.text import prompts
 from memoranda.text.hashing import digest
+from memoranda.text.instructions import rule_of
 from memoranda.text.json import compact_json
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -60,8 +61,12 @@ def scope_of(row: Record) -> Scope:
 
 def may_join(row: Record) -> bool:
     """Whether a fact may be made a part of another: a single one that holds, without an end, that nobody took out of
-    one before."""
-    alone = not versions.parts_of(row) and versions.kept(row).get("apart") is not True
+    one before, and no standing instruction."""
+    alone = (
+        not versions.parts_of(row)
+        and versions.kept(row).get("apart") is not True
+        and rule_of(row.content) is None
+    )
     return alone and versions.is_live(row) and row.archived_at is None and row.invalid_at is None
 
 

@@ -45,12 +45,11 @@ from memoranda.store.rows import refs_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
 from memoranda.text import prompts
+from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 
 T = TypeVar("T")
 log = logging.getLogger("memoranda.facts")
-RULES = "rules"
-"""Who found a fact that no model did."""
 AT_ONCE = 60
 """Messages that go into one question."""
 BATCH_TOKENS = 6_000
@@ -214,11 +213,13 @@ class Extraction:
     async def _take(self, batch: Batch) -> Learned:
         model = self._model(batch.session.tenant_id)
         found, by = await self._candidates(batch, model)
-        found += await self.core.threads.run(_instructions, batch)
-        now, tenant = now_micros(), batch.session.tenant_id
-        drafts = drafts_of(
-            found, batch.session, batch.messages, batch.before, by, self.core.ingest.bounds, now
-        )
+        standing = await self.core.threads.run(_instructions, batch)
+        now, tenant, bounds = now_micros(), batch.session.tenant_id, self.core.ingest.bounds
+        drafts = [
+            one
+            for candidates, finder in ((found, by), (standing, RULES))
+            for one in drafts_of(candidates, batch.session, batch.messages, batch.before, finder, bounds, now)
+        ]
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
             await judged(self.core, model, plans)

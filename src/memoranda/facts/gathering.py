@@ -14,11 +14,10 @@ from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags
 from memoranda.sessions.records import MessageRow, SessionRow
 from memoranda.store.validation import Bounds, Draft, draft
+from memoranda.text.instructions import EXTRACTED
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 
-SOURCE = "extraction"
-"""The `source` of a fact that was taken out of a conversation."""
 MOST_CONFIDENCE, LEAST_SUPPORT = 0.9, 0.6
 EXACT = 4
 """Messages that a fact rests on at most, when it names none itself."""
@@ -134,7 +133,7 @@ def _draft(
     new = NewMemory(
         content=candidate.text,
         kind="fact",
-        source=SOURCE,
+        source=EXTRACTED,
         tags=list(candidate.tags),
         metadata=metadata,
         confidence=candidate.confidence,

@@ -15,10 +15,11 @@ from memoranda.facts import versions
 from memoranda.facts.merging import Bounds, Known, Place, Relation, place, relation
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.store.changes import Outcome
-from memoranda.store.rows import Record, attributes, fetch, fetch_ids, refs_of
+from memoranda.store.rows import Record, attributes, fetch, fetch_ids, refs_of, to_memory
 from memoranda.store.transaction import Mark, Writing
 from memoranda.store.validation import MOST_REFS, Draft
 from memoranda.text.hashing import digest
+from memoranda.text.instructions import EXTRACTED, RULES, TAG, is_standing
 from memoranda.text.json import compact_json
 
 LATE = 200
@@ -90,10 +91,11 @@ class _Keeper:
 
     def take(self, plan: Plan) -> Outcome:
         """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
-        another."""
+        another. What nobody stated in a conversation neither joins nor ends a standing instruction."""
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content
+        stated = plan.draft.row.source == EXTRACTED
         related = {}
         for seq, row in rows.items():
             content, known = plan.related.get(seq, ("", Relation.OTHER))
@@ -101,7 +103,8 @@ class _Keeper:
                 known = relation(text, row.content, cosines.get(seq), self.bounds)
             known = plan.verdicts.get(seq, known)
             own = plan.draft.named and known in (Relation.SAME, Relation.NEAR)
-            related[seq] = Relation.OTHER if own else known
+            kept = not stated and is_standing(to_memory(row))
+            related[seq] = Relation.OTHER if own or kept else known
         single = [
             self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
         ]
@@ -209,13 +212,17 @@ def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
 
 
 def _joining(new: Record, start: int | None) -> Mark:
-    """Adds the sources of `new`, of which the latest are kept, and lets the row hold from `start` on, when that is
-    given."""
+    """Return what adds the sources of `new`, of which the latest are kept, and lets the row hold from `start` on, when
+    that is given. Only what is a standing instruction itself makes the row one."""
+    instructs = is_standing(to_memory(new))
+    added = [tag for tag in _listed(new.tags) if instructs or tag != TAG]
 
     def change(row: Record) -> Record:
         refs = list(dict.fromkeys([*refs_of(row), *refs_of(new)]))
-        tags = list(dict.fromkeys([*_listed(row.tags), *_listed(new.tags)]))
+        tags = list(dict.fromkeys([*_listed(row.tags), *added]))
+        metadata = msgspec.json.decode(row.metadata) | ({"extracted_by": RULES} if instructs else {})
         return row._replace(
+            metadata=compact_json(metadata),
             source_refs=compact_json(refs[-MOST_REFS:]),
             tags=compact_json(tags),
             confidence=max(row.confidence, new.confidence),

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
-from memoranda.facts.gathering import SOURCE
 from memoranda.sessions.records import MessageRow, messages_by_id, session_of
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.store.jobs import Jobs
 from memoranda.store.rows import Record, fetch, refs_of
 from memoranda.store.transaction import Gone, Writing
+from memoranda.text.instructions import EXTRACTED
 from memoranda.text.json import compact_json
 
 FACT = "fact"
@@ -84,7 +84,7 @@ def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, M
     if gone & set(versions.parts_of(row)) or all(ref.startswith("resp_") for ref in left):
         return True
     messages = [said[ref] for ref in left if ref in said]
-    extracted = row.source == SOURCE and bool(messages)
+    extracted = row.source == EXTRACTED and bool(messages)
     return extracted and not any(message.personal for message in messages)
 
 

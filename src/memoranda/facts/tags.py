@@ -11,7 +11,8 @@ MOST = 3
 GENERIC = frozenset(
     terms(
         "fact memory memories preference decision plan commitment choice reason people person project user personal "
-        "surroundings information info general statement conversation other misc entity entities true useful"
+        "surroundings information info general statement conversation other misc entity entities true useful "
+        "instruction"
     )
 )
 """Terms of tags that fit every fact: models repeat them from the prompt."""

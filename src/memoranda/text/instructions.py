@@ -1,13 +1,19 @@
-"""Standing instructions of users as facts: how they are worded, and which question they are for. No I/O."""
+"""Standing instructions of users as facts: how they are worded, which facts are some, and which question they are for.
+No I/O."""
 
 from __future__ import annotations
 
 import re
 
 from memoranda.text.terms import terms
+from memoranda.types import Memory
 
 TAG = "instruction"
 """The tag of a standing instruction that holds."""
+EXTRACTED = "extraction"
+"""The `source` of a fact that was extracted from a conversation."""
+RULES = "rules"
+"""The `extracted_by` of a fact that rules found, and no model."""
 _FORM = re.compile(r"^(?P<who>.{1,80}?)['’]s standing instruction: (?P<rule>.+)$", re.DOTALL)
 CONDITION = re.compile(
     r"^(?:whenever|every\s+time|each\s+time|when|if)\s+(?P<when>[^,]+),\s+"
@@ -32,8 +38,22 @@ def worded(rule: str, user: str | None) -> str:
     return f"{user or 'The user'}'s standing instruction: {rule[0].lower()}{rule[1:]}"
 
 
+def is_standing(memory: Memory) -> bool:
+    """Return True for a standing instruction that holds: a fact with the tag, found by rules in a statement of a user.
+
+    A tag alone is not enough: a model, which may obey a document, writes facts with tags of its choice by its tools,
+    but no metadata.
+    """
+    return (
+        memory.kind == "fact"
+        and TAG in memory.tags
+        and rule_of(memory.content) is not None
+        and memory.metadata.get("extracted_by") == RULES
+    )
+
+
 def rule_of(text: str) -> str | None:
-    """Return the rule that a fact tells as an instruction or as the end of one, None for other facts."""
+    """Return the rule that a fact states as an instruction or as the end of one, None for other facts."""
     match = _FORM.match(text)
     return None if match is None else match["rule"]
 

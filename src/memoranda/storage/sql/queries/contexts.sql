@@ -12,6 +12,6 @@ WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) < (?, ?) ORDER BY 
 SELECT id, role, speaker, content, user_id, occurred_at, seq FROM messages
 WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) > (?, ?) ORDER BY occurred_at, seq LIMIT ?
 
--- name: instructions_of (facts of a user that are standing instructions, the latest first)
-SELECT seq FROM memories
-WHERE tenant_id = ? AND user_id = ? AND kind = 'fact' AND tags LIKE '%"instruction"%' ORDER BY seq DESC LIMIT ?
+-- name: instructions_of (facts of a user that may be standing instructions, the latest first)
+SELECT seq FROM memories WHERE tenant_id = ? AND user_id = ? AND kind = 'fact' AND tags LIKE '%"instruction"%'
+AND metadata LIKE '%"extracted_by":"rules"%' ORDER BY seq DESC LIMIT ?
