@@ -4,7 +4,7 @@ A sentence counts the question's words that it has (stemmed, without stopwords),
 more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
 long, or cut off where the text begins or ends. Words that were quoted already count little, so that the next sentence
 adds something. A heading is never quoted: its words count for the sentence below it. A row of a table is quoted with
-the names of its columns.
+the names of its columns, see `text.tables`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.highlights import is_boundary
 from memoranda.text.sentences import spans
+from memoranda.text.tables import tables
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import well_formed
 
@@ -45,8 +46,6 @@ CUT = 0.5
 LONG_SOURCE = 200
 """Characters from which on a text may begin or end inside a sentence."""
 _ENDED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
-_CELLS = re.compile(r"\s*\|\s*")
-_RULE = re.compile(r"^[\s:|+-]+$")
 _MARKER = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 
 
@@ -106,13 +105,13 @@ def _sentences(sources: Sequence[Source]) -> list[Sentence]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool | None]]:
-    """The sentences of a text, rows of tables with the names of their columns, and headings; with each whether it is
+    """The sentences of a text, rows of tables, and headings; with each whether it is
     whole, None for a heading."""
     at = 0
-    for start, end, rows in _tables(text):
-        yield from _prose(text, at, start)
-        yield from ((row, True) for row in rows)
-        at = end
+    for table in tables(text):
+        yield from _prose(text, at, table.start)
+        yield from ((row, True) for row in table.rows)
+        at = table.end
     yield from _prose(text, at, len(text))
 
 
@@ -134,42 +133,6 @@ def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]
         long = len(text) >= LONG_SOURCE
         begun = not (long and number == 0 and begin == len(text) - len(text.lstrip()) and said[:1].islower())
         yield said, begun and (ended or not long or bool(follows) or end < len(text.rstrip()))
-
-
-def _tables(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Where tables begin and end in a text, and their rows as sentences: two lines or more with the same bars."""
-    lines: list[tuple[int, int, list[str]]] = []
-    at = 0
-    for line in [*text.splitlines(keepends=True), ""]:
-        cells = _cells(line)
-        if len(cells) > 1:
-            lines.append((at, at + len(line), cells))
-        else:
-            if len(lines) > 1:
-                yield lines[0][0], lines[-1][1], _rows([row for _, _, row in lines])
-            lines = []
-        at += len(line)
-
-
-def _cells(line: str) -> list[str]:
-    return _CELLS.split(line.strip().strip("|").strip()) if "|" in line else []
-
-
-def _rows(table: Sequence[list[str]]) -> list[str]:
-    """The rows as `Column: value; column: value`, where the first row has the names of the columns."""
-    rows = [row for row in table if not _RULE.match("|".join(row))]
-    names = rows[0] if rows else []
-    named = len(rows) < len(table) or (all(names) and not any(re.search(r"\d", name) for name in names))
-    if not named:
-        return [" | ".join(row) for row in rows]
-    return [
-        "; ".join(
-            f"{name}: {value}" if name else value
-            for name, value in zip_longest(names, row, fillvalue="")
-            if value
-        )
-        for row in rows[1:]
-    ]
 
 
 def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:

@@ -1,0 +1,68 @@
+"""Tables in plain text, whose cells stand between bars. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+_CELLS = re.compile(r"\s*\|\s*")
+_RULE = re.compile(r"^[\s:|+-]+$")
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where a table begins and ends in a text, and its rows as sentences."""
+
+    start: int
+    end: int
+    rows: list[str]
+
+
+def tables(text: str) -> Iterator[Table]:
+    """Yield the tables of a text: two lines or more with bars.
+
+    A row is `Column: value; column: value` only where a line of dashes stands below the first row, which names the
+    columns then. Else it is as it stands, after the first row where that may name the columns: it has no number, and
+    the text does not begin with it, as that of a chunk does which continues a table.
+    """
+    lines: list[tuple[int, int, list[str]]] = []
+    at = 0
+    for line in [*text.splitlines(keepends=True), ""]:
+        cells = _cells(line)
+        if len(cells) > 1:
+            lines.append((at, at + len(line), cells))
+        else:
+            if len(lines) > 1:
+                start = lines[0][0]
+                rows = _rows([row for _, _, row in lines], begun=bool(text[:start].strip()))
+                yield Table(start, lines[-1][1], rows)
+            lines = []
+        at += len(line)
+
+
+def _cells(line: str) -> list[str]:
+    return _CELLS.split(line.strip().strip("|").strip()) if "|" in line else []
+
+
+def _rows(table: Sequence[list[str]], *, begun: bool) -> list[str]:
+    rows = [row for row in table if not _is_rule(row)]
+    if not rows:
+        return []
+    if _is_rule(table[1]) and rows[0] is table[0]:
+        return [_named(rows[0], row) for row in rows[1:]]
+    plain = [" | ".join(row) for row in rows]
+    if begun and len(plain) > 1 and all(rows[0]) and not any(map(_DIGIT.search, rows[0])):
+        return [f"{plain[0]}\n{row}" for row in plain[1:]]
+    return plain
+
+
+def _is_rule(row: Sequence[str]) -> bool:
+    return bool(_RULE.match("|".join(row)))
+
+
+def _named(names: Sequence[str], row: Sequence[str]) -> str:
+    cells = zip_longest(names, row, fillvalue="")
+    return "; ".join(f"{name}: {value}" if name else value for name, value in cells if value)
