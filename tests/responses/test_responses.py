@@ -13,7 +13,7 @@ from memoranda.errors import Forbidden, InvalidInput, ModelRefused, ModelUnavail
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.responses.history import UnknownResponse
 from memoranda.responses.values import MemoryUse, Response
-from memoranda.text.prompts import UNANSWERED
+from memoranda.text.prompts import UNREMEMBERED
 from memoranda.types import Subject
 
 FIND = {"type": "function", "name": "find", "parameters": {"type": "object"}}
@@ -401,7 +401,7 @@ def test_a_model_is_told_that_memories_are_not_likely_to_answer(desk: Any) -> No
         desk.create(question, by=desk.by("ada"))
         (system,) = (one["content"] for one in desk.told() if one["role"] == "system")
         assert "Ada has a dog called Rex" in system
-        assert (UNANSWERED in system) is doubtful
+        assert (UNREMEMBERED in system) is doubtful
 
 
 def test_a_model_that_goes_away_after_its_search(desk: Any) -> None:

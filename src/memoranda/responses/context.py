@@ -106,7 +106,7 @@ class Told:
 
 def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, total: int) -> Told:
     """The system messages: instructions first and whole, then what is remembered within its budget, then the summary of
-    what was said long ago. The model is told where the memories are not likely to answer the question."""
+    what was said long ago. Where the memories are not likely to answer the question, this is said."""
     held = found.found
     entries = remembered_entries(held.memories, held.sessions, marks=False, snippet=found.snippet)
     pieces = [entry.piece for entry in entries]
@@ -115,7 +115,7 @@ def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, to
     tokens = turn.settings.memory_tokens
     made = assemble(
         pieces,
-        total=total - turn.count(f"\n\n{prompts.UNANSWERED}"),
+        total=total - turn.count(f"\n\n{prompts.UNREMEMBERED}"),
         budgets={"memories": tokens, "sessions": tokens},
         count=turn.count,
         headings=HEADINGS,
@@ -125,7 +125,7 @@ def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, to
     evidence = evidence_of(found.question, shown) if shown else None
     texts = [text for text in (instructions, *made.texts.values()) if text]
     if evidence is not None and evidence.level == "none":
-        texts.append(prompts.UNANSWERED)
+        texts.append(prompts.UNREMEMBERED)
     messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     used = [one.memory.id for entry in shown for one in entry.found]
     sources = [_source(hit) for hit in found.hits if hit.memory.id in used]

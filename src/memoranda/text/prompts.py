@@ -12,6 +12,10 @@ CITING = (
 UNANSWERED = (
     "This probably does not answer the last question. Unless it does, say that you do not know; do not guess."
 )
+UNREMEMBERED = (
+    "The memories above probably do not answer the last question. If it is about the user or an earlier conversation, "
+    "say that you do not know; do not guess. Answer any other question as usual."
+)
 MEMORIES = "Previous context:"
 SESSIONS = "Relevant earlier session summaries:"
 SUMMARY = "Summary of the earlier conversation:"
@@ -64,7 +68,7 @@ def found_memories(lines: Sequence[str], *, doubtful: bool = False) -> str:
     if not lines:
         return "Found 0 relevant memories."
     noun = "memory" if len(lines) == 1 else "memories"
-    ends = [UNANSWERED] if doubtful else []
+    ends = [UNREMEMBERED] if doubtful else []
     return "\n\n".join([f"Found {len(lines)} relevant {noun}:", *lines, *ends])
 
 
