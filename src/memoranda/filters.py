@@ -108,7 +108,11 @@ def _parse(raw: Any, path: str, depth: int, budget: list[int]) -> Filter:
         return _parse_compare(raw, path)
     if (isinstance(kind, str) and kind in OPS and len(raw) > 1) or raw.keys() == {"key", "value"}:
         missing = next(name for name in ("type", "key", "value") if name not in raw)
-        raise InvalidInput(f"{path}.{missing}", "is missing; a comparison has `type`, `key` and `value`")
+        raise InvalidInput(
+            f"{path}.{missing}",
+            "is missing; a comparison has `type`, `key` and `value`. To compare metadata that is itself called "
+            'so, write {"type": "eq", "key": "value", "value": 1}',
+        )
     if kind in ("and", "or"):
         raise InvalidInput(f"{path}.filters", f"an `{kind}` filter needs a list of filters")
     return AllOf(tuple(_shorthand(key, value, f"{path}.{key}") for key, value in raw.items()))

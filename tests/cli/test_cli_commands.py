@@ -163,6 +163,7 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
     [
         (["search"], 2, "Missing argument 'query'"),
         (["nonsense"], 2, "No such command 'nonsense'"),
+        (["serch", "x"], 2, "Did you mean 'search'?"),
         (["search", "x", "--scope", "session"], 2, "add --scope-id ID"),
         (["search", "x", "--scope", "planet"], 2, "'planet' is no scope"),
         (["search", "x", "--scope-id", "s"], 2, "needs --scope"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -86,6 +87,11 @@ class Commands(TyperGroup):
         command = get_command(found)
         command.name = cmd_name
         return command
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         with formatter.section("Commands"):

@@ -4,8 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from memoranda.errors import InvalidInput
 from memoranda.types import NewMemory
+
+
+def read_json(path: Path, form: str) -> Any:
+    """Return the value in a JSON file of questions in the named form.
+
+    Raises:
+        InvalidInput: the file cannot be read, or is not JSON.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except OSError as exc:
+        reason = (exc.strerror or str(exc)).lower()
+        raise InvalidInput(
+            str(path), f"cannot be read: {reason}; give the path of a file in the form of {form}"
+        ) from exc
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        raise InvalidInput(
+            str(path), f"is not JSON ({exc}); give the path of a file in the form of {form}"
+        ) from exc
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question, Unresolved
+from memoranda.evals.dataset import Dataset, Question, Unresolved, read_json
 from memoranda.types import NewMemory
 
 TITLES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
@@ -71,13 +69,7 @@ def session_time(text: str) -> datetime:
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    try:
-        held = msgspec.json.decode(path.read_bytes())
-    except OSError as exc:
-        reason = (exc.strerror or str(exc)).lower()
-        raise InvalidInput(str(path), f"cannot be read: {reason}; give the path of a LoCoMo file") from exc
-    except msgspec.DecodeError as exc:
-        raise InvalidInput(str(path), f"is no JSON: {exc}") from exc
+    held = read_json(path, "LoCoMo or LongMemEval")
     samples = held if isinstance(held, list) else [held]
     if not all(isinstance(sample, dict) for sample in samples):
         raise InvalidInput(str(path), "must hold conversations: an object, or a list of them")

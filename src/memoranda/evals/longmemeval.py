@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.dataset import Dataset, Question, read_json
 from memoranda.types import NewMemory
 
 
@@ -28,13 +26,7 @@ def read(path: Path) -> Dataset:
     Raises:
         InvalidInput: the file cannot be read, or a part of it has another shape; names the part.
     """
-    try:
-        items = msgspec.json.decode(path.read_bytes())
-    except OSError as exc:
-        reason = (exc.strerror or str(exc)).lower()
-        raise InvalidInput(str(path), f"cannot be read: {reason}; give a LongMemEval file") from exc
-    except msgspec.DecodeError as exc:
-        raise InvalidInput(str(path), f"is no JSON: {exc}") from exc
+    items = read_json(path, "LoCoMo or LongMemEval")
     memories: dict[str, NewMemory] = {}
     questions: list[Question] = []
     for number, item in enumerate(items):
