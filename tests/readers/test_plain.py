@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memoranda.readers import plain
 from memoranda.readers.base import Limits, Unreadable
 from memoranda.text.decoding import NotText, decoded, is_text
+from support.growth import grows_in_proportion
 
 DOCS = Path(__file__).parents[3] / "shared" / "data" / "docs"
 
@@ -233,14 +234,22 @@ def test_headings_stand_where_they_say(lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["# a" + " " * 300_000 + "b", "#" + " #" * 200_000, "`" * 500_000, "-" * 500_000 + "x", "- " * 200_000 + "\nx\n-\n",
-     "---\n" + "a\n" * 200_000, "x\n-\n" * 50_000, " " * 300_000 + "\nx\n=\n", "\n" * 300_000, "~~~\n" * 100_000],
-)  # fmt: skip
-def test_no_text_takes_more_than_its_length(tmp_path: Path, text: str) -> None:
-    began = time.perf_counter()
-    list(plain.headings(text))
-    assert time.perf_counter() - began < 3
+    ("size", "text"),
+    [
+        (1_000_000, lambda n: "# a" + " " * n + "b"),
+        (400_000, lambda n: "#" + " #" * n),
+        (1_000_000, lambda n: "`" * n),
+        (60_000, lambda n: "-" * n + "x"),
+        (25_000, lambda n: "- " * n + "\nx\n-\n"),
+        (25_000, lambda n: "---\n" + "a\n" * n),
+        (4_000, lambda n: "x\n-\n" * n),
+        (200_000, lambda n: " " * n + "\nx\n=\n"),
+        (30_000, lambda n: "\n" * n),
+        (10_000, lambda n: "~~~\n" * n),
+    ],
+)
+def test_no_text_takes_more_than_its_length(size: int, text: Callable[[int], str]) -> None:
+    grows_in_proportion(lambda given: list(plain.headings(given)), text, size)
 
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the folder shared/data/docs is not beside the checkout")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
 from memoranda.providers.chat.extractive import NOTHING, NOTHING_TO_QUOTE, UNLIKELY
 from memoranda.providers.chat.quoting import MOST, best
+from support.growth import grows_in_proportion
 
 MANUAL = """Warranty
 
@@ -252,11 +253,19 @@ def test_a_form_that_quotes_cannot_have_is_refused() -> None:
     assert answer("x", documents(MANUAL), response_format={"type": "text"})
 
 
-def test_many_long_sources_take_little_time() -> None:
-    sources = documents(*[f"{MANUAL} {SHIPPING} Number {n}. " * 20 for n in range(10)])
-    best("warm up", sources[:1])
-    began = time.process_time()
-    assert best("Does the warranty cover frost damage?", sources)[0].text.startswith(
-        "The warranty does not cover"
-    )
-    assert time.process_time() - began < 0.5
+@pytest.mark.parametrize(
+    ("size", "sources"),
+    [
+        (1, lambda n: documents(*[f"{MANUAL} {SHIPPING} Number {at}. " * 20 for at in range(n)])),
+        (20, lambda n: documents(f"{MANUAL} {SHIPPING} " * n)),
+    ],
+    ids=["many", "long"],
+)
+def test_many_and_long_sources_take_no_more_than_their_length(
+    size: int, sources: Callable[[int], list[Source]]
+) -> None:
+    def quoted(given: list[Source]) -> None:
+        first = best("Does the warranty cover frost damage?", given)[0]
+        assert first.text.startswith("The warranty does not cover")
+
+    grows_in_proportion(quoted, sources, size)
