@@ -206,9 +206,9 @@ class Model(Section, frozen=True, kw_only=True):
 class Responses(Section, frozen=True, kw_only=True):
     """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is
     taken from memory and from files (results, least similarity, tokens), whether `memory_forget` waits until a user
-    has confirmed, whether files are searched at all, seconds between signs of life on a stream, background responses
-    at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be called: null is any while only
-    this machine reaches the server and no keys are set, and none otherwise."""
+    has confirmed, whether files are searched at all, and before the model's first turn, seconds between signs of life
+    on a stream, background responses at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be
+    called: null is any while only this machine reaches the server and no keys are set, and none otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0
@@ -221,6 +221,7 @@ class Responses(Section, frozen=True, kw_only=True):
     file_min_score: Unit = 0.5
     file_tokens: Count = 4_000
     file_search: bool = True
+    search_first: bool = False
     keepalive: Seconds = 15.0
     background_at_once: Size = 8
     mcp_hosts: list[str] | None = None
@@ -311,6 +312,7 @@ class Spending(Section, frozen=True, kw_only=True):
 
     model_calls_per_day: Size | None = None
     model_tokens_per_day: Size | None = None
+    background_tokens_per_day: Size | None = None
     embedded_tokens_per_day: Size | None = None
 
 

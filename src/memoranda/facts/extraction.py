@@ -252,6 +252,7 @@ class Extraction:
         return parsed(told.text), told.name or model.name
 
     def _ask(self, batch: Batch) -> Ask:
+        """The question. After a failure it wants no form, which may be what the server cannot do."""
         lines = [
             _line(row.label, row.content, row.occurred_at, most=4 * LINE_TOKENS) for row in batch.messages
         ]
@@ -262,7 +263,9 @@ class Extraction:
             ],
             model=self.settings.model,
             max_tokens=ANSWER_TOKENS,
+            response_format=None if batch.session.facts_attempts else prompts.FACTS_FORM,
             stream=False,
+            background=True,
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:

@@ -53,7 +53,9 @@ async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
         ],
         model=core.config.facts.model,
         max_tokens=ANSWER_TOKENS,
+        response_format=prompts.JUDGING_FORM,
         stream=False,
+        background=True,
     )
     try:
         told = await said(model, ask)

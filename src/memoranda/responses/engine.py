@@ -178,6 +178,7 @@ class Engine:
                 images=images | plan.images,
                 sources=[*past_sources([*past.items, *new]), *context.sources],
                 max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
+                search_first=self.planning.config.responses.search_first,
             )
             models = [self.core.ledger.paid(one, plan.subject.tenant_id, "responses") for one in self._models]
             loop = Loop(brief, run.telling, models)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, To
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import HOUSE, asking, begun_call, failed_call
 from memoranda.responses.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
+from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
 
 log = logging.getLogger("memoranda.responses")
@@ -32,7 +34,8 @@ CHAT = {"gen_ai.operation.name": "chat"}
 class Brief:
     """What one response is made from. `ask` is the call of the model but for its messages, tools and sources. `items`
     are the conversation so far with the new input; `system` says what goes before them. `sources` can be cited from
-    the beginning. `only` are the offered names (None: all)."""
+    the beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the question
+    before the model is asked."""
 
     ask: Ask
     system: list[Message]
@@ -44,6 +47,7 @@ class Brief:
     images: Images = field(default_factory=dict)
     sources: list[Source] = field(default_factory=list)
     max_tool_calls: int = 32
+    search_first: bool = False
 
 
 class Loop:
@@ -60,6 +64,7 @@ class Loop:
         self._sources = list(brief.sources)
         self._left = brief.max_tool_calls
         self._asked = 0
+        self._called: set[str] = set()
         self._said_to_stop = False
 
     async def run(self) -> None:
@@ -68,8 +73,11 @@ class Loop:
         Raises:
             ModelError: the model failed; what it said before is in the response.
         """
+        if self.brief.search_first and not self._models[0].quotes_only:
+            await self._search()
         while True:
             turn = await self._ask()
+            self._called.update(call.name for call in turn.calls)
             step = next_step(turn, self.brief.offers.known, self._left)
             if isinstance(step, Finish):
                 self._finish(step.reason)
@@ -91,7 +99,21 @@ class Loop:
         ):
             self.evidence = evidence
 
+    async def _search(self) -> None:
+        """Call the search in files as a model would, where it may be called."""
+        brief = self.brief
+        name = next((name for name, tool in brief.offers.here.items() if tool.name == "file_search"), None)
+        forbidden = brief.choice == "none" or (brief.only is not None and name not in brief.only)
+        if name is None or forbidden or not brief.ask.question or self._left < 1:
+            return
+        self._called.add(name)
+        arguments = json.dumps({"query": brief.ask.question})
+        await self._call(CallTools([ToolCall(new_id("call_"), name, arguments)]))
+
     def _finish(self, reason: str | None) -> None:
+        if self._demands() and not self._met():
+            log.warning("the model answered without the tool call that tool_choice demands")
+            self.degraded.add("tool_choice")
         self.response.status = "completed" if reason is None else "incomplete"
         self.response.incomplete_details = None if reason is None else {"reason": reason}
 
@@ -154,8 +176,16 @@ class Loop:
 
     def _choice(self) -> Any:
         """A call that was asked for is asked for once: then the model must be free to answer."""
+        return "auto" if (self._asked or self._called) and self._demands() else self.brief.choice
+
+    def _demands(self) -> bool:
+        """Return True if the request demands the call of a tool."""
+        return self.brief.choice not in (None, "auto", "none")
+
+    def _met(self) -> bool:
+        """Return True if the call that the request demands was made."""
         choice = self.brief.choice
-        return "auto" if self._asked and choice not in (None, "auto", "none") else choice
+        return choice["function"]["name"] in self._called if isinstance(choice, dict) else bool(self._called)
 
     def _count(self, ask: Ask, turn: ModelTurn, told: TokenUsage | None) -> None:
         if told is None:

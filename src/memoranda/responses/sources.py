@@ -40,5 +40,8 @@ def cite_again(items: Sequence[Item], past: Sequence[Item]) -> None:
         number += len(sources)
         item["_sources"] = msgspec.to_builtins(sources)
         item["_told"] = prompts.passages(
-            [prompts.passage(one.number, one.title, one.text) for one in sources]
+            [
+                prompts.passage(one.number, one.title, one.text, file_id=one.id, score=one.score)
+                for one in sources
+            ]
         )

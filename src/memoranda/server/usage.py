@@ -31,6 +31,7 @@ class SpendingBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     model_calls_per_day: int | None | UnsetType = UNSET
     model_tokens_per_day: int | None | UnsetType = UNSET
+    background_tokens_per_day: int | None | UnsetType = UNSET
     embedded_tokens_per_day: int | None | UnsetType = UNSET
 
 
@@ -40,6 +41,7 @@ class SpendingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="spen
     tenant: str
     model_calls_per_day: int | None
     model_tokens_per_day: int | None
+    background_tokens_per_day: int | None
     embedded_tokens_per_day: int | None
 
 

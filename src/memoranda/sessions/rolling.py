@@ -75,7 +75,7 @@ class Rolling:
         if len(rows) >= LEAST and hearers(rows) != []:
             try:
                 digest = await telling.of_week(
-                    week_header(week.channel_id, week.week, _names(rows), ()), rows
+                    week_header(week.channel_id, week.week, _names(rows), ()), rows, week.attempts
                 )
             except (ModelError, SpendingLimit) as exc:
                 await self._failed(tenant, week, exc)

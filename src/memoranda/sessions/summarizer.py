@@ -31,11 +31,12 @@ FIRST_PART = 0.25
 
 
 class Telling:
-    """Makes digests at a tenant's cost."""
+    """Makes digests at a tenant's cost, behind replies unless they are waited for."""
 
-    def __init__(self, core: Core, tenant: str) -> None:
+    def __init__(self, core: Core, tenant: str, *, waited_for: bool = False) -> None:
         self._core = core
         self._settings: Settings = core.config.sessions
+        self._background = not waited_for
         self._model: Model = core.ledger.paid(core.model, tenant, PURPOSE)
 
     @property
@@ -67,23 +68,26 @@ class Telling:
         header = session_header(
             row.channel_id, row.started_at, row.ended_at, texts_of(row.participants), ()
         ).removesuffix(". ")
-        return await self._asked(prompts.SESSION, header, transcript(messages, self._room))
+        return await self._asked(prompts.SESSION, header, transcript(messages, self._room), row.attempts)
 
-    async def of_week(self, header: str, rows: Sequence[SessionRow]) -> Digest:
-        """The digest of a week out of its sessions' summaries. Errors as `of_session`."""
+    async def of_week(self, header: str, rows: Sequence[SessionRow], attempts: int = 0) -> Digest:
+        """The digest of a week out of its sessions' summaries, after so many that failed. Errors as `of_session`."""
         if self.by_rules:
             return await asyncio.to_thread(week_digest, rows, self._settings.summary_max_tokens)
         lines = "\n\n".join(
             f"{session_header(None, row.started_at, row.ended_at, texts_of(row.participants), ())}\n{row.summary}"
             for row in rows
         )
-        return await self._asked(prompts.ROLLUP, header.removesuffix(". "), trimmed(lines, self._room))
+        return await self._asked(
+            prompts.ROLLUP, header.removesuffix(". "), trimmed(lines, self._room), attempts
+        )
 
     @property
     def _room(self) -> int:
         return min(MODEL_TOKENS, max(1_000, self._core.config.model.context_tokens // 2))
 
-    async def _asked(self, prompt: str, header: str, lines: str) -> Digest:
+    async def _asked(self, prompt: str, header: str, lines: str, attempts: int) -> Digest:
+        """What the model says. After a failure it is asked for no form, which may be what the server cannot do."""
         most = self._settings.summary_max_tokens
         ask = Ask(
             messages=[
@@ -92,7 +96,9 @@ class Telling:
             ],
             model=self._settings.summary_model,
             max_tokens=most + LISTS + THINKING,
+            response_format=None if attempts else prompts.FORM,
             stream=False,
+            background=self._background,
         )
         answer = await said(self._model, ask)
         return parsed(answer.text, answer.name or self.name, most)

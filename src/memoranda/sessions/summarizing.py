@@ -84,7 +84,8 @@ class Summarizing:
             ModelError: the model gave no summary; it is tried again later.
             SpendingLimit: the tenant has spent its day.
         """
-        made = (await self._made(Telling(self.core, tenant), tenant, [row], asked=True))[0]
+        telling = Telling(self.core, tenant, waited_for=True)
+        made = (await self._made(telling, tenant, [row], asked=True))[0]
         await self._keep(tenant, [made])
         if made.failure is not None:
             raise made.failure

@@ -32,7 +32,10 @@ FRESH = 2.0
 SEARCH = "search"
 """What a search is called."""
 MODEL_LIMITS = ("model_calls_per_day", "model_tokens_per_day")
+BACKGROUND_LIMITS = ("background_tokens_per_day",)
 EMBEDDER_LIMITS = ("embedded_tokens_per_day",)
+BACKGROUND = frozenset({"facts", "sessions"})
+"""Purposes of calls of a language model that nobody waits for."""
 LIMITS: tuple[str, ...] = Spending.__struct_fields__
 
 
@@ -76,11 +79,19 @@ class Spent(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class _Today:
-    """What a tenant has spent since midnight, and what it may; `read_at` on the monotonic clock."""
+    """What a tenant has spent since midnight, in all and in the background, and what it may; `read_at` on the monotonic
+    clock."""
 
     spent: Cost
+    background: Cost
     limits: Spending
     read_at: float
+
+    def add(self, purpose: str, cost: Cost) -> None:
+        """Add what was spent on a purpose."""
+        self.spent += cost
+        if purpose in BACKGROUND:
+            self.background += cost
 
     def used(self, limit: str) -> int:
         spent = self.spent
@@ -88,6 +99,8 @@ class _Today:
             return spent.model_calls
         if limit == "model_tokens_per_day":
             return spent.tokens_in + spent.tokens_out
+        if limit == "background_tokens_per_day":
+            return self.background.tokens_in + self.background.tokens_out
         return spent.tokens_embedded
 
 
@@ -116,7 +129,7 @@ class Ledger:
         self._held[tenant, day, purpose] += cost
         today = self._today.get(tenant)
         if today is not None and day == self._day:
-            today.spent += cost
+            today.add(purpose, cost)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_AFTER, self._begin)
 
@@ -224,18 +237,18 @@ class Ledger:
     async def _read(self, tenant: str, day: int) -> _Today:
         await self._write_down()
 
-        def read(c: Connection) -> tuple[Cost, Spending]:
-            spent = Cost()
-            for row in c.all("spent_between", [tenant, day, day]):
-                spent += Cost(*row[2:])
+        def read(c: Connection) -> _Today:
             own = {name: value for name, value in c.all("quotas_of", [tenant]) if name in LIMITS}
-            return spent, msgspec.structs.replace(self._limits, **own)
+            today = _Today(Cost(), Cost(), msgspec.structs.replace(self._limits, **own), 0.0)
+            for row in c.all("spent_between", [tenant, day, day]):
+                today.add(row[1], Cost(*row[2:]))
+            return today
 
-        spent, limits = await self._threads.run(self._db.read, read, tenant)
-        for (whose, when, _), cost in self._held.items():  # what was spent while this was read
+        today = await self._threads.run(self._db.read, read, tenant)
+        for (whose, when, purpose), cost in self._held.items():  # what was spent while this was read
             if (whose, when) == (tenant, day):
-                spent += cost
-        today = _Today(spent, limits, time.monotonic())
+                today.add(purpose, cost)
+        today.read_at = time.monotonic()
         if day == self._day:
             self._today[tenant] = today
         return today
@@ -314,7 +327,8 @@ class Paid(Model):
         Raises:
             SpendingLimit: the tenant has spent its day.
         """
-        await self._ledger.check(self._place[0])
+        tenant, purpose = self._place
+        await self._ledger.check(tenant, MODEL_LIMITS + (BACKGROUND_LIMITS if purpose in BACKGROUND else ()))
         usage: TokenUsage | None = None
         said, came = 0, False
         try:

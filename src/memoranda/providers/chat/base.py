@@ -57,6 +57,8 @@ class Ask(msgspec.Struct, kw_only=True):
     evidence: EvidenceLevel | None = None
     stream: bool = True
     """Whether pieces are wanted as they come; without, the door may wait for the whole answer."""
+    background: bool = False
+    """Whether nobody waits for the answer, so that replies on the same endpoint go first."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

@@ -8,19 +8,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 
 from memoranda.config.secret import Secret
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ConfigError, ModelBroken, ModelError, ModelUnavailable
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece
 from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
+from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
 from memoranda.providers.chat.reading import Nonsense, Reading
 from memoranda.providers.chat.request import body_of, encoded, refused_parameter
@@ -49,9 +51,30 @@ class ChatModel(Model):
         self._without: dict[str, frozenset[str]] = {}
         self._extras: dict[str, Any] = {}
         self._names: tuple[float, list[str]] = (0.0, [name])
+        own = quirks.name == "generic" and base.startswith("http:")
+        self._priority = Priority() if quirks.few_at_once or own else None
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        reading = Reading(self.quirks.inline_thinking)
+        """As `Model.answer`. Where the server answers few calls at once, a background call gives way to others, see
+        `Priority`, and its pieces come together at its end."""
+        if self._priority is not None and ask.background:
+            streamed = msgspec.structs.replace(
+                ask, stream=True
+            )  # servers see then that nobody listens any more
+            for piece in await self._priority.background(lambda: self._collected(streamed)):
+                yield piece
+            return
+        with nullcontext() if self._priority is None else self._priority.reply():
+            async with aclosing(self._answer(ask)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def _collected(self, ask: Ask) -> list[Piece]:
+        async with aclosing(self._answer(ask)) as pieces:
+            return [piece async for piece in pieces]
+
+    async def _answer(self, ask: Ask) -> AsyncGenerator[Piece, None]:
+        reading = Reading(self.quirks.inline_thinking, _names(ask) if self.quirks.written_calls else ())
         with self._telling(reading):
             answer = await self._asked(ask)
             stream = Stream(reading) if streamed(answer, ask.stream) else Whole(reading)
@@ -173,6 +196,13 @@ class ChatModel(Model):
         if 400 <= exc.status < 500 and exc.status not in PASSING:
             return self._link.refused(Refusal(exc.status, str(exc), says))
         return ModelUnavailable(f"{place} did not answer: {says}")
+
+
+def _names(ask: Ask) -> list[str]:
+    """The names of the functions that may be called."""
+    if ask.tool_choice == "none" or ask.top_logprobs is not None:
+        return []
+    return [str(tool.get("function", {}).get("name")) for tool in ask.tools]
 
 
 def streamed(answer: Answer, asked: bool) -> bool:

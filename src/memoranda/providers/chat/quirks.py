@@ -17,7 +17,8 @@ class Quirks:
     it does not take. `developer` tells whether it knows that role. `one_system` puts all instructions into one
     message at the start, as chat templates want it. `inline_thinking` reads `<think>` in the answer as reasoning.
     `named_tool` tells whether `tool_choice` can name a function, `required` is its word for "some tool".
-    `call_id_chars` is how many letters and digits the id of a tool call has, 0 is any.
+    `call_id_chars` is how many letters and digits the id of a tool call has, 0 is any. `few_at_once` tells whether one
+    call holds up others. `written_calls` reads a tool call that stands in the answer as JSON text.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Quirks:
     required: str = "required"
     call_id_chars: int = 0
     leaves_out: frozenset[str] = frozenset()
+    few_at_once: bool = False
+    written_calls: bool = True
 
 
 _NEW = frozenset({"verbosity"})
@@ -46,6 +49,7 @@ QUIRKS = {
             max_tokens="max_completion_tokens",
             developer=True,
             inline_thinking=False,
+            written_calls=False,
         ),
         Quirks(name="vllm", port=8000, one_system=True, leaves_out=_NEW),
         Quirks(
@@ -55,6 +59,7 @@ QUIRKS = {
             one_system=True,
             named_tool=False,
             leaves_out=_NEW | {"tool_choice", "parallel_tool_calls"},
+            few_at_once=True,
         ),
         Quirks(name="litellm", port=4000),
         Quirks(
@@ -63,6 +68,7 @@ QUIRKS = {
             one_system=True,
             named_tool=False,
             leaves_out=_NEW | {"reasoning_effort"},
+            few_at_once=True,
         ),
         Quirks(
             name="gemini",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from memoranda.providers.chat.base import (
@@ -16,6 +17,7 @@ from memoranda.providers.chat.base import (
 from memoranda.providers.chat.calls import Calls, Nameless
 from memoranda.providers.chat.chunks import CallPart, Choice, Chunk, Said, counted, text_of
 from memoranda.providers.chat.thinking import Thinking
+from memoranda.providers.chat.written import WrittenCalls
 from memoranda.text.tokens import well_formed
 
 REASONS: dict[str, EndReason] = {
@@ -39,9 +41,9 @@ class Nonsense(Exception):
 
 class Reading:
     """One answer as it comes. `answered` once there was a choice, `finished` once the server said why it ended;
-    `pieces` counts what was read."""
+    `pieces` counts what was read. Calls of `functions` that stand in the text are calls, see `written`."""
 
-    def __init__(self, inline_thinking: bool) -> None:
+    def __init__(self, inline_thinking: bool, functions: Collection[str] = ()) -> None:
         self.pieces = 0
         self.answered = False
         self.finished: str | None = None
@@ -49,6 +51,7 @@ class Reading:
         self.model: str | None = None
         self._calls = Calls()
         self._thinking = Thinking() if inline_thinking else None
+        self._written = WrittenCalls(functions) if functions else None
         self._half = ""
         self._tokens: list[dict[str, Any]] = []
 
@@ -81,9 +84,13 @@ class Reading:
         Raises:
             Nonsense: a tool was called without a name.
         """
-        found = self._thinking.end() if self._thinking is not None else []
+        found = self._unwritten(self._thinking.end() if self._thinking is not None else [])
         if self._half:
             found.append(TextDelta("\ufffd"))
+        if self._written is not None:
+            text, parts = self._written.end()
+            found += [TextDelta(text)] if text else []
+            found += self._calls.feed(parts)
         try:
             found += self._calls.end()
         except Nameless as exc:
@@ -115,7 +122,10 @@ class Reading:
             parts = [*(parts or []), CallPart(index=0, function=said.function_call)]
         if parts:
             if self._thinking is not None:
-                found += self._thinking.before_calls()
+                found += self._unwritten(self._thinking.before_calls())
+            if self._written is not None:
+                text, _ = self._written.end()  # calls that came as such count, and not their text beside them
+                found += [TextDelta(text)] if text.strip() else []
             found += self._calls.feed(parts)
         return found
 
@@ -130,7 +140,21 @@ class Reading:
         pieces: list[Piece] = [TextDelta(text)]
         if self._thinking is not None:
             pieces = self._thinking.feed(text)
+        pieces = self._unwritten(pieces)
         found += self._with(tokens, pieces) if tokens or self._tokens else pieces
+
+    def _unwritten(self, pieces: list[Piece]) -> list[Piece]:
+        """The pieces without the text that may be a call."""
+        if self._written is None:
+            return pieces
+        kept: list[Piece] = []
+        for piece in pieces:
+            if isinstance(piece, TextDelta):
+                text = self._written.feed(piece.text)
+                kept += [TextDelta(text, piece.logprobs)] if text else []
+            else:
+                kept.append(piece)
+        return kept
 
     def _with(self, tokens: list[dict[str, Any]] | None, pieces: list[Piece]) -> list[Piece]:
         """The pieces with the log probabilities on the first text; those of reasoning are left out."""

@@ -202,7 +202,15 @@ def _told(sources: Sequence[Source], kept: Sequence[Passage], doubtful: bool) ->
 
 
 def _block(number: int, one: Passage, text: str | None = None) -> str:
-    return prompts.passage(number, one.filename, one.text if text is None else text, one.page, one.heading)
+    return prompts.passage(
+        number,
+        one.filename,
+        one.text if text is None else text,
+        one.page,
+        one.heading,
+        file_id=one.file_id,
+        score=one.score,
+    )
 
 
 def _queries(arguments: dict[str, Any]) -> list[str]:

@@ -1,0 +1,72 @@
+"""Background calls of a model give way to replies on the same endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+STOPPED = 3
+"""Times that a background call is stopped for a reply; after that it runs to its end."""
+PATIENCE = 120.0
+"""Seconds that a background call waits for a moment without replies."""
+
+
+class Priority:
+    """Replies and background calls of one endpoint that answers few calls at once. All on one event loop.
+
+    Replies begin at once. Background calls run one at a time while no reply does. One that runs when a reply begins is
+    stopped and made again, at most `STOPPED` times; and none waits longer than `patience` seconds before each of its
+    tries, so that an endpoint that is never idle does not keep them out.
+    """
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._replies = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._one = asyncio.Lock()
+        self._running: asyncio.Task[object] | None = None
+        self.stopped = 0
+        """Background calls that were stopped for a reply."""
+
+    @contextmanager
+    def reply(self) -> Iterator[None]:
+        """A reply is under way."""
+        self._replies += 1
+        self._idle.clear()
+        if self._running is not None:
+            self._running.cancel()
+        try:
+            yield
+        finally:
+            self._replies -= 1
+            if not self._replies:
+                self._idle.set()
+
+    async def background(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work` gives, which is called again when it was stopped."""
+        async with self._one:
+            for _ in range(STOPPED):
+                await self._quiet()
+                task = asyncio.ensure_future(work())
+                self._running = task
+                try:
+                    return await asyncio.shield(task)
+                except asyncio.CancelledError:
+                    if (caller := asyncio.current_task()) is not None and caller.cancelling():
+                        task.cancel()
+                        await asyncio.wait([task])
+                        raise
+                    self.stopped += 1
+                finally:
+                    self._running = None
+            await self._quiet()
+            return await work()
+
+    async def _quiet(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                await self._idle.wait()
