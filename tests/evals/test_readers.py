@@ -119,7 +119,11 @@ def test_midnight_and_other_times() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("no json", "not JSON"), ("[1]", "must hold conversations"), ('[{"sample_id": "x"}]', "x is not shaped")],
+    [
+        ("no json", "not JSON"),
+        ("[1]", "must hold conversations"),
+        ('[{"sample_id": "x"}]', "x is not shaped"),
+    ],
 )
 def test_other_files_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "odd.json"

@@ -112,6 +112,22 @@ def state(talk: Any) -> tuple[Any, int, int]:
 
 
 @pytest.mark.rows_in("sqlite")
+def test_facts_are_asked_for_as_json_and_after_a_failure_in_words_alone(talk: Any, patient: None) -> None:
+    asked = talk.script({"status": 500}, {"text": LIST, "repeat": True})
+    talk.say(SAID)
+    talk.settle()
+    assert talk.live() == BOTH
+    first, second = (ask.response_format for ask in asked[:2])
+    assert first["json_schema"]["schema"]["required"] == ["facts"]
+    assert second is None
+    assert all(ask.background for ask in asked)
+    verdicts = '{"pairs": [{"line": 1, "is": "unrelated"}]}'
+    asked = talk.script({"text": verdicts, "when": "earlier: "}, {"text": LIST, "repeat": True})
+    talk.say(SAID, who="noor")
+    assert {ask.response_format["json_schema"]["name"] for ask in asked} <= {"facts", "pairs"}
+
+
+@pytest.mark.rows_in("sqlite")
 def test_a_model_that_says_nothing_or_refuses_holds_nothing_up_for_ever(talk: Any, patient: None) -> None:
     asked = talk.script({"text": ""}, {"text": ""}, {"text": ""}, {"text": LIST, "when": "rain"})
     talk.say("Good to know: we met in the garden.", session_id="s")

@@ -33,7 +33,7 @@ from memoranda.knowledge import pipeline
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.server import serve
-from support.waiting import until
+from support.waiting import SECONDS, until
 
 TESTS = str(Path(__file__).parents[1])
 """Where a process of this file finds `support`."""
@@ -272,11 +272,11 @@ class Life:
                 return step
         return count
 
-    def end(self, how: int = signal.SIGKILL, seconds: float = 20.0) -> int:
+    def end(self, how: int = signal.SIGKILL) -> int:
         """Sends the signal; its exit status."""
         with suppress(ProcessLookupError):
             self.process.send_signal(how)
-        status = self.process.wait(seconds)
+        status = self.process.wait(SECONDS)
         if self.process.stdout is not None:
             self.process.stdout.close()
         return status
@@ -295,12 +295,9 @@ class Life:
         """Its processes that read documents."""
         return [pid for pid in self.left() if pid != self.process.pid]
 
-    def gone(self, seconds: float) -> None:
-        """Waits until nothing of it is left."""
-        until = time.monotonic() + seconds
-        while left := self.left():
-            assert time.monotonic() < until, f"{len(left)} processes outlived it by {seconds} s"
-            time.sleep(0.01)
+    def gone(self) -> None:
+        """Waits until nothing of it is left, for half as long as a reader without work would stay."""
+        until(self.left, "the end of its processes", 30, accept=not_, every=0.05)
 
 
 @contextmanager

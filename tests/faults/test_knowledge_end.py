@@ -52,19 +52,17 @@ def counts(url: str, store: str) -> dict[str, int]:
     return found
 
 
-def asked_to_end(life: Any, everybody: bool) -> float:
-    """Sends SIGTERM, to its readers too as a service's supervisor may; seconds until it had ended."""
-    began = time.monotonic()
+def ask_to_end(life: Any, everybody: bool) -> None:
+    """Sends SIGTERM, to its readers too as a service's supervisor may, and waits for the end of all."""
     for pid in life.readers() if everybody else []:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     assert life.end(signal.SIGTERM) == 0, life.log.read_text()
-    life.gone(2.0)
-    return time.monotonic() - began
+    life.gone()
 
 
 @pytest.mark.slow
-def test_ends_within_seconds_and_goes_on_after(tmp_path: Path) -> None:
+def test_ends_before_its_work_is_done_and_goes_on_after(tmp_path: Path) -> None:
     """More often than a job has attempts."""
     folder, store = tmp_path / "data", ""
     for everybody in (False, True, False):
@@ -77,10 +75,11 @@ def test_ends_within_seconds_and_goes_on_after(tmp_path: Path) -> None:
             assert before["in_progress"]
             until(life.readers, "a reader", every=0.01)
             time.sleep(0.2)
-            assert asked_to_end(life, everybody) < 5.0
+            ask_to_end(life, everybody)
         with indexer.connected(folder) as rows:
             states = dict(rows.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
             assert "running" not in states
+            assert states["queued"]
             tried = rows.execute("SELECT max(attempts) FROM jobs WHERE state = 'queued'").fetchone()[0]
             assert tried == 0 or everybody  # a reader may be ended before it knows that this is not for it
     with memoranda.open(folder, **indexer.SETTINGS) as opened:
@@ -126,7 +125,7 @@ def test_a_reader_ends_with_its_server(tmp_path: Path) -> None:
         life.ready()
         until(lambda: any(busy(pid) for pid in life.readers()), "a busy reader")
         life.end(signal.SIGKILL)
-        life.gone(2.0)
+        life.gone()
 
 
 def busy(pid: int) -> bool:

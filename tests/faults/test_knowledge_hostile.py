@@ -92,7 +92,7 @@ def url(tmp_path: Path) -> Iterator[tuple[str, Any]]:
         yield life.ready(), life
         assert life.process.poll() is None
         assert life.end(15) == 0
-        life.gone(2.0)
+        life.gone()
     assert "Traceback" not in life.log.read_text()
 
 
@@ -136,11 +136,15 @@ def test_files_made_to_harm(url: tuple[str, Any]) -> None:
             idle = most = resident(life.process.pid)
             for name, content in hostile().items():
                 assert http.post(path, files={"file": (name, content)}).status_code == 200, name
-            began = time.monotonic()
-            while http.get(f"{path}?filter=in_progress").json()["data"]:
+            began = time.perf_counter()
+
+            def left() -> Any:
+                nonlocal most
                 most = max(most, resident(life.process.pid))
-                assert time.monotonic() - began < 100, http.get(f"{path}?filter=in_progress").json()
-                time.sleep(0.05)
+                return http.get(f"{path}?filter=in_progress").json()["data"]
+
+            until(left, "no file in progress", accept=not_, every=0.05)
+            whole = time.perf_counter() - began
         finally:
             searching.stop.set()
             searching.join()
@@ -148,13 +152,11 @@ def test_files_made_to_harm(url: tuple[str, Any]) -> None:
         names = {one["id"]: http.get(f"/v1/files/{one['id']}").json()["filename"] for one in held}
     for one in held:
         print(names[one["id"]], one["status"], one["chunk_count"], one["last_error"])
-    print(
-        f"{most - idle >> 20} MiB more; slowest {sorted(searching.seconds)[-5:]} of {len(searching.seconds)}"
-    )
-    assert searching.wrong == []
     slowest = sorted(searching.seconds)
-    assert slowest[-1 - len(slowest) // 100] < 1.0
-    assert slowest[-1] < 3.0  # one may meet what else this machine does
+    print(f"{most - idle >> 20} MiB more; slowest {slowest[-5:]} of {len(slowest)} in {whole} s")
+    assert searching.wrong == []
+    assert slowest[-1 - len(slowest) // 100] < whole / 20
+    assert slowest[-1] < whole / 5  # one may meet what else this machine does
     assert most - idle < GROWTH
     for one in held:
         failed = one["status"] == "failed" and one["last_error"]["code"] in (

@@ -53,7 +53,7 @@ def kill_again_and_again(tmp_path: Path, sources: Path, lives: int, seed: int, s
                 time.sleep(rng.random() * 0.05)
             assert one.process.poll() is None, (tmp_path / "said.log").read_text()
             one.end()
-            one.gone(5.0)
+            one.gone()
     return steps
 
 

@@ -20,6 +20,9 @@ def read(path: Path, limits: Limits) -> Document:
     match said.split():
         case ["sleep", seconds]:
             time.sleep(float(seconds))
+        case ["with", *names]:  # ends once the others are being read
+            while not all(path.with_name(f"{name}.reads").exists() for name in names):
+                time.sleep(0.01)
         case ["spin"]:
             while True:
                 pass
@@ -53,9 +56,9 @@ def read(path: Path, limits: Limits) -> Document:
             _deeper()
         case ["child"]:
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(300)
                 os._exit(0)
-            time.sleep(60)
+            time.sleep(300)
     return Document(text=f"{os.getpid()}", media_type="text/plain")
 
 

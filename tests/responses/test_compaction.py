@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.config.sections import Summarization
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, NotFound
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.responses import compaction
 from memoranda.responses.compaction import compaction_item, decode, encode
@@ -95,3 +95,19 @@ def test_a_conversation_becomes_its_questions_and_one_item() -> None:
         )
     )
     assert decode(again[-1]["encrypted_content"]) == "ok"
+
+
+@pytest.mark.rows_in("sqlite")
+def test_forgetting_a_phrase_finds_it_where_it_is_packed(desk: Any) -> None:
+    desk.script({"text": "Hello.", "repeat": True})
+    packed = compaction_item("Ada has a dog called Rex.")
+    carried = desk.create([packed, {"role": "user", "content": "Hello"}])
+    other = desk.create([compaction_item("Ada has a cat."), {"role": "user", "content": "Hello"}])
+    talk = desk.run(desk.rc.inner.conversing_as(desk.admin).create(items=[packed]))
+    receipt = desk.rc.acting_as(desk.admin).forget(text="dog called rex")
+    assert receipt.counts["responses"] == 1
+    assert receipt.counts["items"] == 1
+    with pytest.raises(NotFound):
+        desk.run(desk.responses.get(carried.id))
+    assert desk.run(desk.responses.get(other.id)).id == other.id
+    assert desk.run(desk.rc.inner.conversing_as(desk.admin).items(talk.id)).data == []

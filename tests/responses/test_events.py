@@ -140,6 +140,7 @@ class Heard:
             getattr(self, kind.replace(".", "_"), self.other)(event)
 
     def output_item_added(self, event: dict[str, Any]) -> None:
+        assert event["response_id"] == "resp_1234"
         assert event["output_index"] == len(self.output)
         assert event["item"]["status"] == "in_progress"
         self.output.append(event["item"])

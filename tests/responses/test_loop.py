@@ -51,11 +51,18 @@ class Local(Tool):
         return failed_call(item, reason)
 
 
+async def _nothing(arguments: dict[str, Any]) -> str:
+    return ""
+
+
+OTHERS = [Local("other", _nothing)]
+
+
 class Made:
     """A response made by the loop alone."""
 
-    def __init__(self, run: Run, model: ScriptedModel, response: Response) -> None:
-        self.run, self.model, self.response = run, model, response
+    def __init__(self, run: Run, model: ScriptedModel, response: Response, degraded: set[str]) -> None:
+        self.run, self.model, self.response, self.degraded = run, model, response, degraded
 
     @property
     def texts(self) -> list[str]:
@@ -101,7 +108,7 @@ async def make(
         return
 
     run.begin(lambda _: loop.run(), nowhere)
-    return Made(run, model, await run.done())
+    return Made(run, model, await run.done(), loop.degraded)
 
 
 def calls(*names: str, **more: Any) -> dict[str, Any]:
@@ -268,6 +275,74 @@ def test_a_model_that_goes_on_calling_is_an_error(house: Any) -> None:
         assert made.response.status == "failed"
         assert isinstance(made.run.failure, ModelBroken)
         assert "max_tool_calls" in str(made.run.failure)
+
+    house.portal.call(test())
+
+
+def test_a_demanded_call_that_was_not_made_is_reported(house: Any) -> None:
+    async def work(arguments: dict[str, Any]) -> str:
+        return "ok"
+
+    async def test() -> None:
+        tools = [Local("count", work), Local("add", work)]
+        named = {"type": "function", "function": {"name": "count"}}
+        for choice, turns, degraded in (
+            ("required", [{"text": "done"}], {"tool_choice"}),
+            (named, [{"text": "done"}], {"tool_choice"}),
+            (named, [calls("add"), {"text": "done"}], {"tool_choice"}),
+            (named, [calls("count"), {"text": "done"}], set()),
+            ("required", [calls("add"), {"text": "done"}], set()),
+            ("auto", [{"text": "done"}], set()),
+            (None, [{"text": "done"}], set()),
+        ):
+            made = await make(turns, tools, choice=choice)
+            assert made.degraded == degraded
+            assert made.texts == ["done"]
+
+    house.portal.call(test())
+
+
+class Files(Local):
+    """A search in files."""
+
+    family = "file_search_call"
+
+    def __init__(self, found: list[str]) -> None:
+        async def work(arguments: dict[str, Any]) -> str:
+            found.append(arguments["query"])
+            return "The kettle is red."
+
+        super().__init__("file_search", work)
+
+    def begun(self, arguments: str) -> Item:
+        return {"id": "fs_1", "type": self.family, "status": "in_progress", "queries": [], "results": None}
+
+    async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
+        return Result({**item, "status": "completed"}, str(await self.work(arguments)))
+
+
+def test_files_are_searched_before_the_model_is_asked_where_that_is_set(house: Any) -> None:
+    async def test() -> None:
+        ask = Ask(messages=[], question="Which colour has the kettle?")
+        named = {"type": "function", "function": {"name": "file_search"}}
+        for fields, queries, choice in (
+            ({}, [ask.question], None),
+            ({"choice": "required"}, [ask.question], "auto"),
+            ({"choice": named}, [ask.question], "auto"),
+            ({"choice": "none"}, [], "none"),
+            ({"only": ["other"]}, [], None),
+            ({"max_tool_calls": 0}, [], None),
+            ({"search_first": False}, [], None),
+            ({"ask": Ask(messages=[])}, [], None),
+        ):
+            found: list[str] = []
+            fields = {"ask": ask, "search_first": True} | fields
+            made = await make([{"text": "Red."}], [Files(found), *OTHERS], **fields)
+            assert found == queries
+            assert [one["status"] for one in made.of("file_search_call")] == ["completed"] * len(queries)
+            assert made.answers() == ["The kettle is red."] * len(queries)
+            assert made.model.asked[0].tool_choice == choice
+            assert (made.texts, made.degraded) == (["Red."], set())
 
     house.portal.call(test())
 

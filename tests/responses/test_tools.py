@@ -139,7 +139,8 @@ def test_a_file_search_gives_sources_results_and_a_text_to_cite_from(desk: Desk)
     assert result.degraded == []
     text = told(result, 4)
     assert text.startswith(prompts.CITING)
-    assert f"\n\n[4] file 0.txt\n{BOSS}\n\n[5] file 1.txt\n" in text
+    first, second = (f"{one['file_id']}, score {one['score']:.2f}" for one in result.item["_results"])
+    assert f"\n\n[4] file 0.txt ({first})\n{BOSS}\n\n[5] file 1.txt ({second})\n" in text
 
 
 def test_exactly_the_declared_stores_are_searched(desk: Desk) -> None:
@@ -298,7 +299,7 @@ def test_what_the_model_reads_never_has_more_tokens_than_its_budget(desk: Desk) 
     texts = [f"Rule {n}: " + " ".join(f"clause {n * 31 + i} is void" for i in range(9)) for n in range(12)]
     store = desk.store(*texts)
     sizes = set()
-    for budget in (*range(60, 230, 6), 400, 4_000):
+    for budget in (*range(60, 270, 5), 400, 4_000):
         turn = desk.turn(settings=Responses(file_tokens=budget, file_min_score=0))
         result = desk.use(searching(store, max_num_results=20), turn, query="clause void")
         for first in (1, 95, 990):
@@ -326,7 +327,8 @@ def test_a_first_passage_that_is_too_long_is_cut_where_a_character_ends() -> Non
         rest = (family * 60)[len(kept.text) :]
         assert rest[0] not in "\u200d"
         assert not kept.text.endswith("\u200d")
-        said = prompts.passages([prompts.passage(999, "a.pdf", kept.text)], doubtful=True)
+        block = prompts.passage(999, "a.pdf", kept.text, file_id="file-1", score=0.9)
+        said = prompts.passages([block], doubtful=True)
         assert budget - 20 < tokens.count(said) <= budget
 
 
@@ -337,10 +339,12 @@ def test_a_long_passage_further_down_makes_way_for_a_short_one() -> None:
     assert fitting([short], 10, tokens.count) == []
 
 
-def test_a_passage_tells_its_page_and_heading() -> None:
-    assert prompts.passage(3, "a\nb.pdf", " It is so. ", 7, "Rules\n of\tplay") == (
-        "[3] a b.pdf (page 7, Rules of play)\nIt is so.\n\n"
+def test_a_passage_tells_its_page_heading_file_and_score() -> None:
+    where = {"file_id": "file-1", "score": 0.666}
+    assert prompts.passage(3, "a\nb.pdf", " It is so. ", 7, "Rules\n of\tplay", **where) == (
+        "[3] a b.pdf (page 7, Rules of play, file-1, score 0.67)\nIt is so.\n\n"
     )
+    assert prompts.passage(3, "a.pdf", "It is so.") == "[3] a.pdf\nIt is so.\n\n"
 
 
 # --- memory ----------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def test_a_file(lasting: Any, ids: dict[str, str]) -> None:
 
 
 def test_an_empty_page(opened: Any) -> None:
-    empty = {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
+    empty = {"object": "list", "data": [], "first_id": "", "last_id": "", "has_more": False}
     house = opened()
     for path in ("files", "vector_stores"):
         assert get(house, path) == empty

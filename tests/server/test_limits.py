@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memoranda.server.errors import ClientGone, Refused
-from memoranda.server.limits import read_body
+from memoranda.server.limits import DRAIN_BYTES, read_body
 from support.waiting import until
 
 
@@ -52,6 +52,12 @@ def test_a_body_of_the_limit_is_read_and_one_byte_more_is_not() -> None:
 def test_a_body_that_is_announced_too_large_and_waits_to_be_asked_is_not_read() -> None:
     body = Body(b"12345678901")
     assert refusal(body, {"content-length": "11", "expect": "100-continue"}) == (413, "request_too_large")
+    assert body.taken == 0
+
+
+def test_a_body_that_is_announced_larger_than_is_thrown_away_is_not_read() -> None:
+    body = Body(b"12345678901")
+    assert refusal(body, {"content-length": str(DRAIN_BYTES + 1)}) == (413, "request_too_large")
     assert body.taken == 0
 
 

@@ -10,6 +10,8 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from memoranda.server.models import OTHERS
+
 
 def post(house: Any, path: str, **body: Any) -> dict[str, Any]:
     answer = house.request("POST", f"/v1/memories{path}", json=body)
@@ -185,10 +187,22 @@ def test_any_id_can_be_asked_for(house: Any, id_: str) -> None:
     assert house.request("GET", f"/v1/memories/{quote(id_, safe='')}").json()["id"] == id_
 
 
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [
+        ("gpt-5-mini", True), ("qwen3:8b", True), ("meta-llama/Llama-3.1-8B-Instruct", True), ("o3", True),
+        ("text-embedding-3-small", False), ("nomic-embed-text:latest", False), ("whisper-1", False), ("tts-1", False),
+        ("dall-e-3", False), ("omni-moderation-latest", False), ("BAAI/bge-m3", False), ("davinci-002", False),
+    ],
+)  # fmt: skip
+def test_models_that_answer_are_known_by_their_names(name: str, answers: bool) -> None:
+    assert (OTHERS.search(name) is None) is answers
+
+
 def test_embeddings_and_models(house: Any) -> None:
     models = house.request("GET", "/v1/models").json()
-    assert [model["id"] for model in models["data"]] == ["hash-64", "extractive"]
-    assert house.request("GET", "/v1/models/hash:64").json() == models["data"][0]
+    assert [model["id"] for model in models["data"]] == ["extractive", "hash-64"]
+    assert house.request("GET", "/v1/models/hash:64").json() == models["data"][1]
     body = {"model": "hash-64", "input": ["a", "b"], "unknown_field": 1, "user": "u"}
     held = house.request("POST", "/v1/embeddings", json=body).json()
     assert [len(one["embedding"]) for one in held["data"]] == [64, 64]

@@ -79,7 +79,7 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/vector_stores/search": {"json": {"vector_store_ids": [ids["store_id"]], "query": "kettle"}},
         "POST /v1/responses": {"json": {"input": "kettle?", "metadata": {"a": "b"}}},
         "POST /v1/responses/input_tokens": {"json": {"input": "kettle?"}},
-        "POST /v1/responses/compact": {"json": {"input": "The kettle is green."}},
+        "POST /v1/responses/compact": {"json": {"model": "extractive", "input": "The kettle is green."}},
         "POST /v1/conversations": {
             "json": {"items": [{"role": "user", "content": "a"}], "metadata": {"a": "b"}}
         },

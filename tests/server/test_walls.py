@@ -149,7 +149,9 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
         {"json": {"input": "what?", **some}} for some in told(ids)
     ] + [{"json": {"input": [{"type": "item_reference", "id": ids["said_id"]}]}}],
     "POST /v1/responses/input_tokens": lambda ids: [{"json": {"input": "what?", **some}} for some in told(ids)],
-    "POST /v1/responses/compact": lambda ids: [{"json": {"previous_response_id": ids["response_id"]}}],
+    "POST /v1/responses/compact": lambda ids: [
+        {"json": {"model": "extractive", "previous_response_id": ids["response_id"]}}
+    ],
     "GET /v1/responses/{response_id}": lambda ids: [
         {}, {"params": {"stream": "true"}}, {"params": {"include": "file_search_call.results"}},
     ],

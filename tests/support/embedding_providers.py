@@ -65,7 +65,8 @@ Change = Callable[[Asked, Any], Any]
 
 class Provider:
     """A server on a free port, until `close`. `replies` are used up first, one a request; `change` has the last word on
-    what is answered otherwise; `dim` is what its models make when no dimension is asked for."""
+    what is answered otherwise; `dim` is what its models make when no dimension is asked for. While `speaks` is not set
+    it is silent; `answered` counts the requests that it is done with."""
 
     def __init__(self, dim: int = 256) -> None:
         self.dim = dim
@@ -73,6 +74,9 @@ class Provider:
         self.replies: deque[Reply] = deque()
         self.change: Change = lambda asked, body: body
         self.delay = 0.0
+        self.speaks = threading.Event()
+        self.speaks.set()
+        self.answered = 0
         self.most_at_once = 0
         self._now = 0
         self._lock = threading.Lock()
@@ -96,6 +100,7 @@ class Provider:
         ).start()
 
     def close(self) -> None:
+        self.speaks.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -111,12 +116,14 @@ class Provider:
             if reply is None:
                 reply = Reply(body=self.change(asked, self.body(asked)), delay=self.delay)
             time.sleep(reply.delay)
+            self.speaks.wait()
             self._send(handler, reply)
         except (BrokenPipeError, ConnectionResetError):
             handler.close_connection = True
         finally:
             with self._lock:
                 self._now -= 1
+                self.answered += 1
 
     def _send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         content = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body or {}).encode()

@@ -17,13 +17,15 @@ the connection with a RST. After the last step the connection is closed, unless 
 
 @dataclass
 class Raw:
-    """What one such server saw: a request's line and headers, its body, and whether the client left before the end."""
+    """What one such server saw: a request's line and headers, its body, and whether the client left before the end;
+    `given` counts the answers of which every step was done."""
 
     url: str = ""
     heads: list[str] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     connections: int = 0
     left: int = 0
+    given: int = 0
     open: int = 0
 
 
@@ -55,6 +57,7 @@ async def raw(*answers: Sequence[Step], tls: ssl.SSLContext | None = None) -> As
         steps = answers[min(len(seen.heads), len(answers)) - 1]
         for step in steps:
             if step == "keep":
+                seen.given += 1
                 return True
             if step == "reset":
                 writer.transport.abort()
@@ -65,6 +68,7 @@ async def raw(*answers: Sequence[Step], tls: ssl.SSLContext | None = None) -> As
             elif isinstance(step, bytes):
                 writer.write(step)
                 await writer.drain()
+        seen.given += 1
         return False
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)

@@ -342,6 +342,28 @@ def test_compaction(client: openai.OpenAI, stage: Any) -> None:
     assert "kettles" in json.dumps(stage.asked["messages"][:-1])
 
 
+def test_a_compacted_conversation_is_a_response_to_go_on_from(client: openai.OpenAI, stage: Any) -> None:
+    stage.says("Hello Ada, who likes kettles.", {"text": "Ada likes kettles.", "repeat": True})
+    first = client.responses.create(model=MODEL, input="I am Ada and I like kettles.")
+    short = client.responses.compact(model=MODEL, previous_response_id=first.id)
+    assert short.id.startswith("resp_")
+    held = client.responses.retrieve(short.id)
+    assert [item.id for item in held.output] == [item.id for item in short.output]
+    again = list(client.responses.retrieve(short.id, stream=True))
+    assert again[-1].type == "response.completed"
+    client.responses.create(model=MODEL, input="What do I like?", previous_response_id=short.id)
+    said = [(one["role"], one["content"]) for one in stage.asked["messages"]]
+    assert said[-3:] == [
+        ("user", "I am Ada and I like kettles."), ("system", "Ada likes kettles."), ("user", "What do I like?"),
+    ]  # fmt: skip
+    kept = client.responses.compact(model=MODEL, input="I am Ada.", extra_body={"store": False})
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(kept.id)
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.post("/responses/compact", body={"input": "I am Ada."}, cast_to=object)
+    assert caught.value.param == "model"
+
+
 def test_images_and_files(client: openai.OpenAI, stage: Any) -> None:
     stage.says("A pixel, and a kettle.")
     uploaded = client.files.create(file=("note.txt", b"the kettle is green"), purpose="user_data")

@@ -137,6 +137,18 @@ def test_a_response_that_is_not_stored_is_gone_on_from(stage: Any) -> None:
         assert talk.hear()["error"]["code"] == "previous_response_not_found"
 
 
+def test_a_failed_continuation_ends_what_it_went_on_from(stage: Any) -> None:
+    """Whether it is refused or fails while it is made: who tries again sends its items."""
+    for failing in ({"input": "Who am I?", "temperature": 9}, {"input": "Who am I?"}):
+        stage.says("Hello Ada.", {"status": 400, "repeat": True})
+        with talking(stage.url) as talk:
+            first = talk.answer(model=MODEL, input="I am Ada.", store=False)
+            talk.say(model=MODEL, previous_response_id=first["id"], **failing)
+            assert talk.until_end()[-1]["type"] in ("error", "response.failed")
+            talk.say(model=MODEL, input="Who am I?", previous_response_id=first["id"])
+            assert talk.hear()["error"]["code"] == "previous_response_not_found"
+
+
 def test_a_function_is_answered(stage: Any) -> None:
     tool = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
     stage.says({"calls": [{"name": "weather", "id": "call_1"}]}, {"text": "It rains.", "after": "rain"})

@@ -295,8 +295,8 @@ def _page(body: bytes, type_: type[T]) -> Listed[T]:
     held = msgspec.json.decode(body)
     return Listed(
         data=[_from_wire(one, type_) for one in held["data"]],
-        first_id=held["first_id"],
-        last_id=held["last_id"],
+        first_id=held["first_id"] or None,
+        last_id=held["last_id"] or None,
         has_more=held["has_more"],
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from typing import Any
 
@@ -19,6 +20,7 @@ MAX_CHARS = 1 << 20
 """Characters of a packed string, and bytes of the text in it, beyond which it is not looked at."""
 CHECK = 4
 """Bytes of the checksum that goes before the packed text."""
+_PACKED = re.compile(rf'"encrypted_content"\s*:\s*"({re.escape(VERSION)}[A-Za-z0-9_=-]+)"')
 
 
 def compaction_item(text: str) -> Item:
@@ -56,6 +58,12 @@ def decode(content: Any, where: str = "encrypted_content") -> str:
     except (ValueError, binascii.Error, zlib.error) as exc:
         says = "is damaged; send the item as /v1/responses/compact gave it"
         raise InvalidInput(where, says) from exc
+
+
+def packed_in(*texts: str | None) -> list[str]:
+    """Return what is packed in the compaction items of JSON texts."""
+    found = (match for text in texts if text for match in _PACKED.findall(text))
+    return [told({"encrypted_content": content}) for content in found]
 
 
 def told(item: Item) -> str:

@@ -20,6 +20,7 @@ from memoranda.responses.attachments import Attachments
 from memoranda.responses.background import Background
 from memoranda.responses.context import Remembered, count_used, remembered, told
 from memoranda.responses.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
+from memoranda.responses.events import item_id
 from memoranda.responses.history import History, Past, fit
 from memoranda.responses.items import last_question
 from memoranda.responses.loop import Brief, Loop
@@ -34,8 +35,9 @@ from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.sources import past_sources
 from memoranda.responses.summaries import compacted
 from memoranda.responses.tools.base import Turn
+from memoranda.responses.tools.memory import acting
 from memoranda.responses.turns import turns_of
-from memoranda.responses.values import Item, Response, ResponseRequest, ResponseUsage, shown
+from memoranda.responses.values import Item, Response, ResponseRequest, ResponseUsage
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Aim
 from memoranda.store.ids import new_id
@@ -302,7 +304,7 @@ class Engine:
 
         return await self.core.threads.run(counted)
 
-    async def compact(self, subject: Subject, request: ResponseRequest) -> dict[str, Any]:
+    async def compact(self, subject: Subject, request: ResponseRequest) -> Response:
         """See `Responses.compact`."""
         if request.input is None:
             request = msgspec.structs.replace(request, input=[])
@@ -319,9 +321,27 @@ class Engine:
             meter=spent.append,
         )
         before, after = sum(one.input for one in spent), sum(one.output for one in spent)
-        usage = ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after)
-        seen = [shown(item) for item in output]
-        return {"id": new_id("cmp_"), "created_at": int(time.time()), "output": seen, "usage": usage}
+        now, id_ = int(time.time()), new_id("resp_")
+        made = Response(
+            id=id_,
+            created_at=now,
+            completed_at=now,
+            status="completed",
+            model=plan.response.model,
+            output=[
+                {**item, "id": item_id(item["id"].partition("_")[0], id_, place)}
+                for place, item in enumerate(output)
+            ],
+            usage=ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after),
+            store=request.store is not False,
+        )
+        if made.store:
+            mark(made.output)
+            new = NewResponse(
+                subject=acting(plan.turn), response=made, input=[], session_id=plan.turn.session_id
+            )
+            await stored(self.core, subject.tenant_id, lambda c: records.add(c, new), None)
+        return made
 
 
 def _meant(aim: Aim, plan: Plan) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from memoranda.responses.compaction import packed_in
 from memoranda.responses.engine import Engine
 from memoranda.responses.records import ResponseRow
 from memoranda.responses.values import LIVE
@@ -35,7 +36,7 @@ class Erasing:
         async for page in run.pages("responses", columns, where):
             going, cleared = [], []
             for seq, id_, session, status, *texts, summary in page:
-                if aim.text is None or aim.text.within_json(*texts):
+                if aim.text is None or _told(aim.text, *texts):
                     going.append((seq, id_, session))
                     if status in LIVE:
                         await self._cancel(run, id_)
@@ -79,7 +80,7 @@ class Erasing:
             if at is not None:
                 found, values = f"{found} AND created_at {sign} ?", [*values, at]
         async for page in run.pages("conversation_items", "seq, id, item", (found, values)):
-            ids = [id_ for _, id_, item in page if aim.text is None or aim.text.within_json(item)]
+            ids = [id_ for _, id_, item in page if aim.text is None or _told(aim.text, item)]
             if ids:
                 await run.change(lambda w, ids=ids: _taken_out(w.c, w.tenant, conversation, ids))  # type: ignore[misc]
 
@@ -95,6 +96,11 @@ class Erasing:
             ids = [id_ for _, id_, name, body in page if aim.text is None or _in(aim.text, name, body)]
             if ids:
                 await run.change(lambda w, ids=ids: _unmade(w.c, w.tenant, ids))  # type: ignore[misc]
+
+
+def _told(phrase: Phrase, *texts: str) -> bool:
+    """Return True if a phrase is in the JSON of items, or packed in one of them."""
+    return phrase.within_json(*texts) or phrase.within(*packed_in(*texts))
 
 
 def _in(phrase: Phrase, name: str, body: str) -> bool:

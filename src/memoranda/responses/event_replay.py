@@ -87,6 +87,11 @@ def _replay(telling: Telling, item: Item) -> None:
         begun["arguments"] = ""
     if kind == "mcp_call":
         begun |= {"output": None, "error": None}
+    if kind == "message" and item.get("role") != "assistant":  # in a compacted conversation
+        begun["content"] = item["content"]
+        telling.begin(begun)
+        telling.end(begun)
+        return
     telling.begin(begun)
     if kind in ("message", "reasoning"):
         for part in item["content"]:

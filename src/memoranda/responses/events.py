@@ -63,13 +63,17 @@ class Telling:
         item["id"] = item_id(item["id"].partition("_")[0], self.response.id, place)
         self.response.output.append(item)
         self._open[item["id"]] = place
-        self._tell("response.output_item.added", {"output_index": place, "item": self.visible(item)})
+        self._item("added", place, item)
         return place
 
     def end(self, item: Item) -> None:
         """Says that an item is done."""
         place = self._open.pop(item["id"])
-        self._tell("response.output_item.done", {"output_index": place, "item": self.visible(item)})
+        self._item("done", place, item)
+
+    def _item(self, stage: str, place: int, item: Item) -> None:
+        where = {"response_id": self.response.id, "output_index": place}
+        self._tell(f"response.output_item.{stage}", {**where, "item": self.visible(item)})
 
     def stage(self, item: Item, stage: str) -> None:
         """How far a call is: `response.file_search_call.searching` and the like."""
@@ -192,7 +196,7 @@ def visible(item: Item, results: bool) -> Item:
     are asked for."""
     seen = dict(shown(item))
     if item["type"] == "file_search_call":
-        seen["results"] = (item.get("_results") or item.get("results")) if results else None
+        seen["results"] = (item.get("_results") or item.get("results") or []) if results else None
     if isinstance(content := item.get("content"), list):
         seen["content"] = [_copied(part) if isinstance(part, dict) else part for part in content]
     return seen

@@ -15,7 +15,14 @@ from memoranda.responses.event_replay import replayed
 from memoranda.responses.events import Event, visible
 from memoranda.responses.records import ResponseRow, response_of, response_seen
 from memoranda.responses.runs import Run
-from memoranda.responses.values import Item, RequestFields, Response, ResponseRequest, ResponseUsage
+from memoranda.responses.values import (
+    Item,
+    RequestFields,
+    Response,
+    ResponseRequest,
+    ResponseUsage,
+    shown,
+)
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.records import MessageRow
 from memoranda.store.access import must_write
@@ -189,8 +196,8 @@ class Responses:
         first = 0 if after is None else ids.index(after) + 1
         page = items[first : first + limit]
         results = "file_search_call.results" in include
-        shown = [visible(item, results) for item in page]
-        return as_page(shown, [item["id"] for item in page], first + limit < len(items))
+        seen = [visible(item, results) for item in page]
+        return as_page(seen, [item["id"] for item in page], first + limit < len(items))
 
     async def input_tokens(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
@@ -205,14 +212,17 @@ class Responses:
     async def compact(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> Compaction:
-        """The conversation of a request made short, to go on from without sending it all.
+        """The conversation of a request made short, to go on from without sending it all: its `output` is the input of
+        another request, or its id the `previous_response_id`, unless `store` is false.
 
         Raises:
             InvalidInput: a field is wrong.
         """
         must_write(self.subject)
         made = await self._engine.compact(self.subject, _request(request, fields))
-        return Compaction(**made)
+        return Compaction(
+            id=made.id, created_at=made.created_at, output=list(map(shown, made.output)), usage=made.usage
+        )
 
     async def _row(self, id_: str) -> ResponseRow:
         core, subject = self._engine.core, self.subject

@@ -26,7 +26,9 @@ async def page(call: Call[None, wire.FilesQuery]) -> wire.FilePage:
         limit=query.limit, after=query.after, order=query.order, purpose=query.purpose
     )
     data = [serializers.stored_file(one) for one in held.data]
-    return wire.FilePage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+    return wire.FilePage(
+        data=data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+    )
 
 
 async def get(call: Call[None, None]) -> wire.FileObject:

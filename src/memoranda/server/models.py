@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import ModelError
@@ -12,6 +13,12 @@ from memoranda.server.errors import Refused
 from memoranda.server.route import Call, Route
 
 log = logging.getLogger("memoranda.http")
+OTHERS = re.compile(
+    r"embed|whisper|\btts\b|dall-e|moderation|transcri|rerank|realtime|image|\bsora\b|\bbge\b|\bocr\b|"
+    r"^(?:babbage|davinci)-\d",
+    re.IGNORECASE,
+)
+"""Names of models that answer no questions, which servers list beside those that do."""
 PATIENCE = 3.0
 """Seconds that the language model's server has for naming its models."""
 
@@ -25,7 +32,8 @@ def embedders(memoranda: Memoranda) -> list[wire.ModelObject]:
 
 
 async def known(memoranda: Memoranda) -> list[wire.ModelObject]:
-    """Every model. Of a language model's server that does not answer just now, the one that is configured."""
+    """Every model that can be used here, those that answer first: not what else the language model's server lists, such
+    as embedding models. Of a server that does not answer just now, the model that is configured."""
     model = memoranda.engine.model
     try:
         async with asyncio.timeout(PATIENCE):
@@ -34,9 +42,10 @@ async def known(memoranda: Memoranda) -> list[wire.ModelObject]:
         log.warning("the language model's server did not name its models: %s", exc)
         names = [model.name]
     reads = memoranda.config.model.context_tokens
+    answering = [name for name in dict.fromkeys(names) if name == model.name or not OTHERS.search(name)]
     return [
+        *(wire.ModelObject(id=name, max_input_tokens=reads) for name in answering),
         *embedders(memoranda),
-        *(wire.ModelObject(id=name, max_input_tokens=reads) for name in dict.fromkeys(names)),
     ]
 
 
@@ -54,7 +63,7 @@ def _found(models: list[wire.ModelObject], memoranda: Memoranda, id: str) -> wir
         if id == model.id:
             return model
     if id == memoranda.config.embedder.url:
-        return models[0]
+        return models[-1]
     says = f"the model {id!r} does not exist here; known: {', '.join(model.id for model in models)}"
     raise Refused(404, "model_not_found", says, "model")
 
@@ -69,6 +78,6 @@ async def get(call: Call[None, None]) -> wire.ModelObject:
 
 
 ROUTES = (
-    Route("GET", "/v1/models", "Every model", page, "read", wire.ModelList),
+    Route("GET", "/v1/models", "Every model that can be used", page, "read", wire.ModelList),
     Route("GET", "/v1/models/{model}", "One model", get, "read", wire.ModelObject),
 )

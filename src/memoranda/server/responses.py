@@ -94,7 +94,9 @@ async def input_items(call: Call[None, wire.InputItemsQuery]) -> wire.ItemPage:
 
 def item_page(held: Listed[Item]) -> wire.ItemPage:
     """A page of items as it goes over the wire."""
-    return wire.ItemPage(data=held.data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+    return wire.ItemPage(
+        data=held.data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+    )
 
 
 async def input_tokens(call: Call[wire.InputTokensBody, None]) -> wire.InputTokens:

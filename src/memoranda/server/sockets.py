@@ -137,9 +137,12 @@ class Connection:
             else:
                 response = await self._made(request, told)
         except Exception as exc:  # whatever it is, the caller gets it in a frame of its own
+            self._drop(told.previous)
             await self._refuse(exc, told)
             return
-        if response.status != "failed" and not response.store:
+        if response.status == "failed":
+            self._drop(told.previous)
+        elif not response.store:
             self._hold(response, past)
 
     async def _made(self, request: ResponseRequest, told: Told) -> Response:
@@ -191,6 +194,12 @@ class Connection:
         self._held[response.id] = Held([*past.items, *map(shown, response.output)], past.previous)
         while len(self._held) > MOST_HELD:
             self._held.popitem(last=False)
+
+    def _drop(self, id_: str | None) -> None:
+        """Let go of the response that a failed one went on from: a client that tries again sends its items, as with
+        OpenAI."""
+        if id_ is not None:
+            self._held.pop(id_, None)
 
     async def _refuse(self, exc: Exception, told: Told) -> None:
         if isinstance(exc, OSError):  # the client is gone, and `serve` hears so

@@ -52,7 +52,9 @@ async def shown_page(
         batch_id=batch_id,
     )
     data = [serializers.store_file(one) for one in held.data]
-    return wire.StoreFilePage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+    return wire.StoreFilePage(
+        data=data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+    )
 
 
 async def get(call: Call[None, None]) -> Response:

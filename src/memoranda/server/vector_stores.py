@@ -30,7 +30,9 @@ async def page(call: Call[None, wire.StoresQuery]) -> wire.StorePage:
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
     data = [serializers.store(one) for one in held.data]
-    return wire.StorePage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+    return wire.StorePage(
+        data=data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+    )
 
 
 async def get(call: Call[None, None]) -> wire.StoreObject:

@@ -133,8 +133,8 @@ class FilePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """A page of files; `after=last_id` asks for the next one."""
 
     data: list[FileObject]
-    first_id: str | None
-    last_id: str | None
+    first_id: str
+    last_id: str
     has_more: bool
 
 
@@ -264,8 +264,8 @@ class StorePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """A page of vector stores; `after=last_id` asks for the next one."""
 
     data: list[StoreObject]
-    first_id: str | None
-    last_id: str | None
+    first_id: str
+    last_id: str
     has_more: bool
 
 
@@ -330,8 +330,8 @@ class StoreFilePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"
     """A page of files in a store; `after=last_id` asks for the next one."""
 
     data: list[StoreFileObject]
-    first_id: str | None
-    last_id: str | None
+    first_id: str
+    last_id: str
     has_more: bool
 
 

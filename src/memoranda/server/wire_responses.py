@@ -23,7 +23,9 @@ class InputTokensBody(ResponseRequest, kw_only=True):
 
 
 class CompactBody(ResponseRequest, kw_only=True):
-    """What is to be compacted: `input`, and what `previous_response_id` leads to."""
+    """What is to be compacted: `input`, and what `previous_response_id` leads to. `model` is required, as by OpenAI."""
+
+    model: str
 
 
 class ResponseFrame(ResponseRequest, kw_only=True):
@@ -59,8 +61,8 @@ class ItemPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """A page of items; `after=last_id` asks for the next one."""
 
     data: list[Item]
-    first_id: str | None
-    last_id: str | None
+    first_id: str
+    last_id: str
     has_more: bool
 
 

@@ -9,6 +9,7 @@ import asyncio
 import base64
 import logging
 import re
+import threading
 import time
 from collections.abc import Sequence
 from email.utils import formatdate
@@ -23,12 +24,13 @@ import memoranda
 from memoranda.config import Embedder as Settings
 from memoranda.config import load
 from memoranda.errors import ConfigError, EmbedderUnavailable
-from memoranda.providers.embeddings import Embedded, Embedder, Task, open_embedder
+from memoranda.providers.embeddings import Embedded, Embedder, Task, http, open_embedder
 from memoranda.providers.embeddings.known import KNOWN
 from memoranda.providers.embeddings.remote import same_model
 from memoranda.providers.http import told_wait
 from support.embedding_providers import Asked, Provider, Reply
-from support.waiting import until
+from support.pauses import Pauses
+from support.waiting import SECONDS, until, until_async
 
 KEY = "sk-hush-0123456789"
 SMALL = "openai:text-embedding-3-small"
@@ -62,6 +64,21 @@ def refusal(embedder: Embedder, texts: Sequence[str] = ("a text",), task: Task =
     with pytest.raises(EmbedderUnavailable) as caught:
         embed(embedder, texts, task)
     return str(caught.value)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    """What is waited between tries, which passes at once."""
+    found = Pauses()
+    monkeypatch.setattr(http, "asyncio", found)
+    return found
+
+
+@pytest.fixture
+def long_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider that failed is left alone for longer than a test takes."""
+    monkeypatch.setattr(http, "REST", 600.0)
+    monkeypatch.setattr(http, "LONGEST_REST", 600.0)
 
 
 def failing(provider: Any, times: int = 1, **reply: Any) -> None:
@@ -342,25 +359,35 @@ def test_what_passes_is_tried_again(provider: Any, status: int) -> None:
     assert len(provider.asked) == 4
 
 
-def test_waits_grow_when_the_provider_names_none(provider: Any) -> None:
+def test_waits_grow_when_the_provider_names_none(provider: Any, pauses: Pauses) -> None:
     failing(provider, times=2, status=500)
     embed(opened(provider), ["a"])
-    first, second = np.diff([asked.at for asked in provider.asked])
-    assert 0.25 <= first <= 0.7
-    assert 0.5 <= second <= 1.2
+    first, second = pauses.asked
+    assert 0.25 <= first <= 0.5 <= second <= 1.0
+    assert len(provider.asked) == 3
+
+
+def test_a_wait_takes_as_long_as_it_should(provider: Any) -> None:
+    failing(provider, status=429, headers={"retry-after": "0.5"})
+    embed(opened(provider), ["a"])
+    first, second = (asked.at for asked in provider.asked)
+    assert second - first >= 0.5
 
 
 @pytest.mark.parametrize("header", ["seconds", "date", "milliseconds"])
-def test_the_wait_that_a_provider_asks_for_is_kept(provider: Any, header: str) -> None:
+def test_the_wait_that_a_provider_asks_for_is_kept(provider: Any, pauses: Pauses, header: str) -> None:
+    began = int(time.time())
     headers = {
-        "seconds": {"retry-after": "1"},
-        "date": {"retry-after": formatdate(int(time.time()) + 2, usegmt=True)},
-        "milliseconds": {"retry-after-ms": "1000", "retry-after": "30"},
+        "seconds": {"retry-after": "12"},
+        "date": {"retry-after": formatdate(began + 12, usegmt=True)},
+        "milliseconds": {"retry-after-ms": "12000", "retry-after": "30"},
     }[header]
     failing(provider, status=429, headers=headers)
     embed(opened(provider), ["a"])
-    waited = provider.asked[1].at - provider.asked[0].at
-    assert 0.9 <= waited <= 2.5
+    [waited] = pauses.asked
+    late = time.time() - began if header == "date" else 0.0
+    assert max(0.0, 12 - late) <= waited <= 12
+    assert len(provider.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -385,23 +412,24 @@ def test_how_long_to_wait_is_read_in_every_form(
     assert told_wait(httpx.Response(429, headers=headers, content=body), 1_000_000) == seconds
 
 
-def test_a_wait_beyond_patience_is_told_at_once_and_kept(provider: Any) -> None:
+def test_a_wait_beyond_patience_is_told_at_once_and_kept(provider: Any, pauses: Pauses) -> None:
     failing(provider, status=429, headers={"retry-after": "300"})
     embedder = opened(provider)
 
-    async def twice() -> tuple[str, str, float]:
-        began = time.monotonic()
+    async def twice() -> tuple[str, str]:
         with pytest.raises(EmbedderUnavailable) as first:
             await embedder.embed(["a"])
         with pytest.raises(EmbedderUnavailable) as second:
             await embedder.embed(["a"])
-        return str(first.value), str(second.value), time.monotonic() - began
+        return str(first.value), str(second.value)
 
-    first, second, took = asyncio.run(twice())
-    assert took < 1
+    first, second = asyncio.run(twice())
     assert "status 429; tried once" in first
     assert second.startswith(first)
-    assert "asked again in 6" in second or "asked again in 5" in second
+    told = re.search(r"asked again in (\d+\.\d) s$", second)
+    assert told is not None
+    assert http.REST < float(told[1]) <= http.LONGEST_REST
+    assert pauses.asked == []
     assert len(provider.asked) == 1
 
 
@@ -418,44 +446,45 @@ def test_a_question_is_not_kept_from_the_provider_by_a_bulk_job_it_refused(provi
 
 
 def test_a_slow_provider_is_given_up_in_time(provider: Any) -> None:
-    provider.delay = 3.0
-    embedder = opened(provider, timeout=0.2)
-    began = time.monotonic()
-    told = refusal(embedder)
-    assert time.monotonic() - began < 2
+    """It has not answered yet."""
+    provider.speaks.clear()
+    told = refusal(opened(provider, timeout=0.2))
+    assert provider.answered == 0
     assert re.search(r"did not answer: nothing came within 0\.\d+ s; tried", told)
 
 
-def test_a_question_waits_as_long_as_it_may_and_no_longer(provider: Any) -> None:
+def test_a_question_waits_as_long_as_it_may_and_no_longer(
+    provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "asyncio", pauses := Pauses(share=1.0))
     failing(provider, times=9, status=503)
-    embedder = opened(provider, query_timeout=0.8)
-    began = time.monotonic()
-    refusal(embedder, task="query")
-    assert time.monotonic() - began < 1.2
+    refusal(opened(provider, query_timeout=0.8), task="query")
+    assert sum(pauses.asked) < 0.8
     provider.replies.clear()
-    provider.delay = 3.0
+    provider.speaks.clear()
     told = refusal(opened(provider, query_timeout=0.3), task="query")
     assert "0.3 s (embedder.query_timeout)" in told
 
 
 @pytest.mark.parametrize("task", ["document", "query"])
-def test_nobody_waits_for_a_provider_that_failed_a_moment_ago(provider: Any, task: Task) -> None:
+def test_nobody_waits_for_a_provider_that_failed_a_moment_ago(
+    provider: Any, pauses: Pauses, long_rest: None, task: Task
+) -> None:
     if task == "query":
-        provider.delay = 1.0
+        provider.speaks.clear()
     else:
         failing(provider, status=401)
     embedder = opened(provider, query_timeout=0.3)
 
-    async def twice() -> float:
+    async def twice() -> None:
         with pytest.raises(EmbedderUnavailable):
             await embedder.embed(["a"], task)
-        began = time.monotonic()
         with pytest.raises(EmbedderUnavailable, match="it is asked again in"):
             await embedder.embed(["b"], task)
-        return time.monotonic() - began
 
-    assert asyncio.run(twice()) < 0.2
-    assert len(provider.asked) == 1
+    asyncio.run(twice())
+    assert pauses.asked == []
+    assert ["b"] not in [asked.texts for asked in provider.asked]
 
 
 def test_an_answer_that_breaks_off_is_asked_for_again(provider: Any) -> None:
@@ -482,22 +511,27 @@ def test_no_more_requests_run_at_once_than_allowed(provider: Any) -> None:
 
 
 def test_a_question_does_not_queue_behind_a_bulk_job(provider: Any) -> None:
-    provider.delay = 0.2
-    embedder = opened(provider, batch_size=1, concurrency=2)
+    """It is answered before any of the job is."""
+    embedder = opened(provider, batch_size=1, concurrency=2, timeout=SECONDS, query_timeout=SECONDS)
+    answered = threading.Event()
 
-    async def both() -> tuple[float, float]:
-        began = time.monotonic()
+    def answer(asked: Asked, body: Any) -> Any:
+        assert asked.texts == ["why"] or answered.wait(SECONDS)
+        return body
+
+    provider.change = answer
+
+    async def both() -> None:
         bulk = [asyncio.create_task(embedder.embed([f"text {i}" for i in range(4)])) for _ in range(6)]
-        await asyncio.sleep(0.3)
-        asked = time.monotonic()
+        await until_async(lambda: len(provider.asked) == 2, "as many requests as may run at once")
         await embedder.embed(["why"], "query")
-        answered = time.monotonic() - asked
+        assert len(provider.asked) == 3
+        assert not any(each.done() for each in bulk)
+        answered.set()
         await asyncio.gather(*bulk)
-        return answered, time.monotonic() - began
 
-    question, bulk = asyncio.run(both())
-    assert bulk > 2.2
-    assert question < 0.5
+    asyncio.run(both())
+    assert len(provider.asked) == 25
 
 
 def test_two_bulk_jobs_take_turns(provider: Any) -> None:
@@ -810,7 +844,18 @@ def test_a_write_is_kept_while_the_provider_is_away_and_found_by_meaning_when_it
         assert [hit.memory.content for hit in found.results] == ["Biscuit is a beagle."]
 
 
-def test_a_house_opens_and_answers_by_words_while_the_provider_is_away(provider: Any, tmp_path: Path) -> None:
+def test_a_house_opens_and_answers_by_words_while_the_provider_is_away(
+    provider: Any, tmp_path: Path, long_rest: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for the first question, and then left alone."""
+    failed: list[Task] = []
+    rest = http.Wire.rest
+
+    def noted(wire: http.Wire, lane: Task, says: str, wait: float = 0.0) -> None:
+        failed.append(lane)
+        rest(wire, lane, says, wait)
+
+    monkeypatch.setattr(http.Wire, "rest", noted)
     provider.close()
     settings = {"url": "ollama:mine?dimension=256&query_timeout=0.5&timeout=0.5", "base_url": provider.url}
     with memoranda.open(tmp_path / "data", embedder=settings) as house:
@@ -818,7 +863,7 @@ def test_a_house_opens_and_answers_by_words_while_the_provider_is_away(provider:
         found = house.memories.search("beagle")
         assert [hit.memory.content for hit in found.results] == ["Biscuit is a beagle."]
         assert found.degraded
-        began = time.monotonic()
+        assert failed.count("query") == 1
         for _ in range(20):
-            house.memories.search("beagle again")
-        assert time.monotonic() - began < 0.5
+            assert house.memories.search("beagle again").degraded
+        assert failed.count("query") == 1

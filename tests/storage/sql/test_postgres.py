@@ -10,18 +10,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import memoranda
 from memoranda.errors import ConfigError, StorageError
-from memoranda.storage.sql import Connection, Options
+from memoranda.storage.sql import Connection, Options, group
 from memoranda.storage.sql.postgres import PostgresDatabase
 from memoranda.storage.sql.sqlite import SqliteDatabase
 from memoranda.storage.sql.statements import migrations
 from support import postgres
-from support.waiting import until
+from support.waiting import SECONDS, until
 
 
 def draw(c: Connection) -> int:
@@ -440,19 +441,27 @@ def test_a_server_that_restarts_loses_and_doubles_nothing(own: Any) -> None:
     db.close()
 
 
-def test_a_server_that_stays_away_is_told_in_time(own: Any) -> None:
+def test_a_server_that_stays_away_is_told_in_time(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write is tried again until half a second is over, a read waits as long for a connection."""
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        time.sleep(seconds)
+
     db = PostgresDatabase(own.fresh_url(), Options(retry_seconds=0.5))
     own.stop()
     try:
-        began = time.monotonic()
+        monkeypatch.setattr(group, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
         with pytest.raises(StorageError, match=r"nothing was stored|cannot connect"):
-            db.write(draw).result(30)
-        with pytest.raises(StorageError):
+            db.write(draw).result(SECONDS)
+        assert pauses == [0.02, 0.04, 0.08, 0.16, 0.32][: len(pauses)]
+        with pytest.raises(StorageError) as told:
             drawn(db)
-        assert time.monotonic() - began < 15
+        assert "after 0.50 sec" in str(told.value.__cause__)
     finally:
         own.start()
-    assert db.write(draw).result(30) == 1
+    assert db.write(draw).result(SECONDS) == 1
     db.close()
 
 
