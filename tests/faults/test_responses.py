@@ -78,6 +78,7 @@ class Asking:
 
     def events(self, id_: str) -> list[dict[str, Any]]:
         with self.http.stream("GET", f"/v1/responses/{id_}", params={"stream": "true"}) as answer:
+            assert answer.status_code == 200, answer.read()
             return list(events_of(answer))
 
 

@@ -62,7 +62,7 @@ def test_errors_are_the_clients_own(client: openai.OpenAI) -> None:
 
 
 def test_models(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["hash-64", "extractive"]
+    assert [model.id for model in client.models.list()] == ["extractive", "hash-64"]
     assert client.models.retrieve("hash-64").object == "model"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt")
