@@ -294,3 +294,27 @@ def test_a_model_consolidates_and_is_not_believed_everything(talk: Any) -> None:
     talk.script("The new project antwort is in Go, really.")
     talk.facts.consolidate()
     assert talk.live()[-1] == "The new project antwort is in Go, really."
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_correction_in_the_same_messages_is_applied(home: Any) -> None:
+    settings = {"facts": {"extraction": "lazy", "capture_rules": True}, "embedder": {"url": "hash:256"}}
+    said = ["We're going with the green paint for the fence.", "Change of plan: navy, not green."]
+    with home.open(**settings) as rc:
+        for user, texts in (("ada", said), ("ben", ["It was red, not green."])):
+            messages = [{"content": text, "user_id": user} for text in texts]
+            rc.sessions.observe(messages, session_id="talk")
+        rc.facts.extract("talk")
+        live = [one.content for one in rc.memories.list(kinds=["fact"]).data]
+        assert live == ["It was decided to go with the navy paint for the fence"]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_call_and_a_job_do_not_ask_the_model_twice(talk: Any) -> None:
+    asked = talk.script({"text": LIST, "repeat": True})
+    subject = talk.rc.sessions_as(talk.admin)
+    subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="both")
+    talk.facts.extract("both")
+    talk.settle()
+    assert len(asked) == 1
+    assert talk.live() == BOTH

@@ -15,6 +15,7 @@ from memoranda.evals.abstention import Abstention
 from memoranda.evals.answers import AnswerReport
 from memoranda.evals.contexts import ContextReport
 from memoranda.evals.dataset import Dataset
+from memoranda.evals.facts import FactReport
 from memoranda.evals.freshness import Freshness
 from memoranda.evals.run import Progress, Run, Written
 
@@ -86,6 +87,23 @@ def show_answers(found: AnswerReport) -> None:
         table.add_row(f"{one.category} {one.title}".strip(), str(one.questions), *cells)
     console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
     console.print(table)
+
+
+def show_facts(found: FactReport) -> None:
+    """Print how good the facts are, by category, and those that are wrong."""
+    table = Table(title=f"{found.dataset}, found by {found.found_by}", title_justify="left")
+    for column in ("category", "expected", "extracted", "precision", "recall", "attribution", "current"):
+        table.add_column(column, justify="left" if column == "category" else "right")
+    for one in found.categories:
+        shares = (one.precision, one.recall, one.attribution, one.current)
+        cells = ["" if share is None else f"{share:.3f}" for share in shares]
+        table.add_row(one.category, str(one.expected), str(one.extracted), *cells)
+    console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
+    console.print(table)
+    if found.confidence is not None:
+        console.print(f"mean confidence {found.confidence:.3f}, expected calibration error {found.error:.3f}")
+    for line in found.wrong:
+        console.print(f"wrong: {line}", markup=False, highlight=False)
 
 
 def show_abstention(found: Sequence[Abstention]) -> None:

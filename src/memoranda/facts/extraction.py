@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -64,12 +65,16 @@ FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
 """Seconds until a model that failed is asked again, doubled each time."""
 FIRST = "first"
 """Where the job stands that waits for the model on behalf of all later ones of its session."""
-CORRECTED = 0.5
+CORRECTED = 0.9
 """The confidence of a fact that a correction was applied to, before its support counts."""
 GIVES_UP = 3
 """Times that one batch is sent to a model that refuses it, or says nothing of use."""
 CONTENT = (400, 413, 422)
 """Statuses by which a model refuses what it is sent, rather than who sends it."""
+
+
+_LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDictionary()
+"""Of sessions that are being read, by store, tenant and session."""
 
 
 class Moved(Exception):
@@ -93,7 +98,6 @@ class Extraction:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.settings = core.config.facts
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self.bounds = Bounds(self.settings.near_cosine, self.settings.near_jaccard)
 
     # --- the job -----------------------------------------------------------------------------------
@@ -108,10 +112,8 @@ class Extraction:
         session, anew = str(run.payload["session_id"]), run.payload.get("messages")
         if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
             return {"waits": True}
-        lock = self._locks.setdefault((run.tenant, session), asyncio.Lock())
         try:
-            async with lock:  # a model need not be asked twice for what two jobs would both read
-                found = await self.extract(run.tenant, session, anew)
+            found = await self.extract(run.tenant, session, anew)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)
@@ -137,6 +139,13 @@ class Extraction:
             IndexUnavailable: the neighbours of a fact cannot be looked up now.
             SpendingLimit: the tenant has spent its day.
         """
+        key = (id(self.core.store), tenant, session)
+        async with _LOCKS.setdefault(
+            key, asyncio.Lock()
+        ):  # a model is not asked twice for what two would both read
+            return await self._extract(tenant, session, anew)
+
+    async def _extract(self, tenant: str, session: str, anew: Sequence[str] | None) -> Learned:
         total = Learned()
         while True:
             batch = await self.core.threads.run(self._read, tenant, session, anew)
@@ -269,22 +278,33 @@ class Extraction:
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
-        found = []
+        found: list[Candidate] = []
+        said_by: dict[str | None, list[Candidate]] = defaultdict(list)
         for number, row in enumerate(batch.messages, 1):
             if row.personal:
-                for one in captured(row.content, row.speaker, self.settings.max_per_turn):
-                    found.append(_resting_on(one, number))
-                found += [_resting_on(one, number) for one in self._corrections(batch.session, row)]
+                own = said_by[row.user_id]
+                some = captured(row.content, row.speaker, self.settings.max_per_turn)
+                some += self._corrections(batch.session, row, own)
+                own += some
+                found += [_resting_on(one, number) for one in some]
         return found
 
-    def _corrections(self, session: SessionRow, row: MessageRow) -> list[Candidate]:
-        """Return facts of the user or place with the values that a message corrects ("navy, not green")."""
+    def _corrections(
+        self, session: SessionRow, row: MessageRow, before: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """Return facts of the user or place with the values that a message corrects ("navy, not green"): of those that
+        were found `before` it in the same messages, else of those that are stored."""
         user = row.user_id or session.user_id
         where: Filter = Compare("$user_id", "eq", user)
         if user is None:
             where = all_of(where, Compare("$channel_id", "eq", session.channel_id))
         found = [correction_in(sentence) for sentence in statements(row.content)]
-        facts = [corrected(self.core, session.tenant_id, one, where) for one in found if one is not None]
+        facts = []
+        for one in found:
+            if one is not None:
+                said = next((fact.text for fact in reversed(before) if one.concerns(fact.text)), None)
+                new = None if said is None else one.applied(said)
+                facts.append(new or corrected(self.core, session.tenant_id, one, where))
         return [Candidate(fact, CORRECTED) for fact in facts if fact is not None]
 
     # --- writing -----------------------------------------------------------------------------------

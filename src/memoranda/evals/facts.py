@@ -1,0 +1,208 @@
+"""Whether the right facts are extracted from conversations, about the right people, and the current ones hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import yaml
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.errors import InvalidInput
+from memoranda.evals.abstention import calibration_error
+from memoranda.evals.run import Progress
+from memoranda.sessions.values import NewMessage
+from memoranda.text.terms import terms
+from memoranda.types import Memory
+
+BUNDLED = Path(__file__).parent / "facts.yaml"
+ASSISTANT = "assistant"
+MOST = 1_000
+"""Facts of one case."""
+_LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([^|]+?) \| (.+)", re.DOTALL)
+
+
+class FactQuality(msgspec.Struct, kw_only=True):
+    """The facts that hold after the conversations of a category.
+
+    `extracted` facts hold, `expected` should. `precision` is the share of the extracted that are right, `recall` that
+    of the expected that were extracted. `attribution` is the share about the right person, among those that are right
+    of anybody. `current` is the share of changes after which only the new value holds. Shares are None where there is
+    nothing to count.
+    """
+
+    category: str
+    expected: int
+    extracted: int
+    precision: float | None
+    recall: float | None
+    attribution: float | None
+    current: float | None
+
+
+class FactReport(msgspec.Struct, kw_only=True):
+    """All categories, first `all`. `found_by` is the language model, or `rules`. `confidence` is the mean confidence of
+    the facts, and `error` its expected calibration error (ten bins of equal width); None without facts."""
+
+    dataset: str
+    found_by: str
+    confidence: float | None
+    error: float | None
+    categories: list[FactQuality]
+    wrong: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A fact about one person that has all of these terms."""
+
+    who: str
+    terms: frozenset[str]
+
+    def fits(self, fact: Memory) -> bool:
+        """Return True if a fact says this, of whomever."""
+        return self.terms <= set(terms(fact.content))
+
+
+@dataclass(slots=True)
+class Case:
+    """A conversation, what should be known after it, and what was true before; then the facts that hold."""
+
+    category: str
+    messages: list[NewMessage]
+    facts: list[Label]
+    past: list[Label]
+    found: list[Memory] = field(default_factory=list)
+
+    def right(self, fact: Memory) -> bool:
+        """Return True if a fact is among the expected ones."""
+        return any(one.who == fact.user_id and one.fits(fact) for one in self.facts)
+
+    def stale(self, fact: Memory) -> bool:
+        """Return True if a fact was true before."""
+        old = any(one.who == fact.user_id and one.fits(fact) for one in self.past)
+        return old and not self.right(fact)
+
+
+def read(path: Path = BUNDLED) -> list[Case]:
+    """Return the cases of a YAML file: `cases`, each with a `category`, what was `said`, the `facts` that hold and
+    those that are `past`. The bundled file says how lines are written.
+
+    Raises:
+        InvalidInput: the file is missing or has another shape; names the case.
+    """
+    try:
+        held = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+        raise InvalidInput(str(path), f"cannot be read: {exc}; give a file like {BUNDLED.name}") from exc
+    if not isinstance(held, dict) or not isinstance(held.get("cases"), list):
+        raise InvalidInput(str(path), f"has no list `cases`; give a file like {BUNDLED.name}")
+    return [_case(case, f"{path.name}, case {number}") for number, case in enumerate(held["cases"], 1)]
+
+
+def _case(case: Any, where: str) -> Case:
+    if not isinstance(case, dict) or not case.get("said"):
+        raise InvalidInput(where, "needs `said`, the lines of a conversation")
+    began = timedelta()
+    messages = []
+    for line in case["said"]:
+        match = _LINE.fullmatch(str(line).strip())
+        if match is None:
+            raise InvalidInput(where, f"{line!r} is not like `2024-03-05 Ana | what she said`")
+        began += timedelta(minutes=1)
+        messages.append(_message(match[1], match[2], match[3], began))
+    expected, past = ([_label(line, where) for line in case.get(name) or []] for name in ("facts", "past"))
+    return Case(str(case.get("category", "")), messages, expected, past)
+
+
+def _message(date: str, speaker: str, text: str, after: timedelta) -> NewMessage:
+    at = datetime.fromisoformat(date).replace(tzinfo=UTC) + after
+    if speaker == ASSISTANT:
+        return NewMessage(content=text, role="assistant", occurred_at=at)
+    return NewMessage(content=text, user_id=speaker.lower(), speaker=speaker, occurred_at=at)
+
+
+def _label(line: Any, where: str) -> Label:
+    who, _, words = str(line).partition(" | ")
+    if not words:
+        raise InvalidInput(where, f"{line!r} is not like `Ana | words of the fact`")
+    return Label(who.lower(), frozenset(terms(words)))
+
+
+async def measure(path: Path, cases: Sequence[Case], progress: Progress) -> FactReport:
+    """Observe every conversation, extract its facts, and compare those that hold: by the configured language model, or
+    by rules where there is none. Each case is a tenant of its own."""
+    settings = {"extraction": "eager", "capture_rules": True}
+    async with await Memoranda.open(":memory:", facts=settings, jobs={"workers": 0}) as product:
+        for number, case in enumerate(cases, 1):
+            await _extracted(product, case, f"case-{number}")
+            progress("extracting", number, len(cases))
+        model = product.engine.model
+        found_by = "rules" if model.quotes_only else (product.config.facts.model or model.name)
+    return report(path.stem, found_by, cases)
+
+
+async def _extracted(product: Memoranda, case: Case, name: str) -> None:
+    subject = msgspec.structs.replace(product.subject, tenant_id=name)
+    await product.sessions_as(subject).observe(case.messages, session_id=name, channel_id="room")
+    await product.facts_as(subject).extract(name)
+    case.found = (await product.acting_as(subject).list(kinds=["fact"], limit=MOST)).data
+
+
+def report(name: str, found_by: str, cases: Sequence[Case]) -> FactReport:
+    """Return how good the facts of some cases are."""
+    groups: dict[str, list[Case]] = {"all": list(cases)}
+    for case in cases:
+        groups.setdefault(case.category, []).append(case)
+    judged = [(fact, case.right(fact)) for case in cases for fact in case.found]
+    confidences = np.array([fact.confidence for fact, _ in judged])
+    right = np.array([good for _, good in judged], np.bool_)
+    return FactReport(
+        dataset=name,
+        found_by=found_by,
+        confidence=round(float(confidences.mean()), 4) if judged else None,
+        error=round(calibration_error(confidences, right), 4) if judged else None,
+        categories=[_quality(category, some) for category, some in groups.items()],
+        wrong=[f"{fact.user_id}: {fact.content}" for fact, good in judged if not good],
+    )
+
+
+def _quality(category: str, cases: Sequence[Case]) -> FactQuality:
+    facts = [(case, fact) for case in cases for fact in case.found]
+    labels = [(case, label) for case in cases for label in case.facts]
+    told = [
+        (label, fact)
+        for case, fact in facts
+        for label in case.facts
+        if label.fits(fact) and not case.stale(fact)
+    ]
+    changed = [case for case in cases if case.past]
+    return FactQuality(
+        category=category,
+        expected=len(labels),
+        extracted=len(facts),
+        precision=_share([case.right(fact) for case, fact in facts]),
+        recall=_share(
+            [
+                any(label.who == fact.user_id and label.fits(fact) for fact in case.found)
+                for case, label in labels
+            ]
+        ),
+        attribution=_share(
+            [
+                any(label.who == fact.user_id for label, other in told if other is fact)
+                for fact in {id(fact): fact for _, fact in told}.values()
+            ]
+        ),
+        current=_share([not any(map(case.stale, case.found)) for case in changed]),
+    )
+
+
+def _share(values: Sequence[bool]) -> float | None:
+    return round(sum(values) / len(values), 4) if values else None

@@ -1,0 +1,145 @@
+"""Commands of `memoranda eval` that measure more than a search: freshness, abstention, answers, contexts, facts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+import typer
+
+from memoranda.errors import InvalidInput
+from memoranda.evals import abstention, answers, contexts, facts, freshness, locomo
+from memoranda.evals.options import DataOption, EmbedderOption, JsonOption, LimitOption, any_dataset, limited
+from memoranda.evals.terminal import (
+    show_abstention,
+    show_answers,
+    show_contexts,
+    show_facts,
+    show_freshness,
+    shown_progress,
+)
+
+T = TypeVar("T")
+
+
+def freshness_command(
+    file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
+    embedder: EmbedderOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Recall right after a write, while its embeddings are pending, against recall once they are stored."""
+    dataset = limited(locomo.read(file), limit)
+    with shown_progress() as progress:
+        found = asyncio.run(freshness.measure(dataset, embedder=embedder, progress=progress))
+    _print(found, show_freshness, json)
+
+
+def abstention_command(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="LoCoMo-style or LongMemEval files, BEIR folders; without, the bundled sets."),
+    ] = None,
+    with_bundled: Annotated[bool, typer.Option("--bundled", help="The bundled sets, too.")] = False,
+    fit_weights: Annotated[
+        bool, typer.Option("--fit", help="Print weights that are fitted on all of it.")
+    ] = False,
+    embedder: EmbedderOption = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, help="Ask at most so many questions of each, evenly spread."),
+    ] = None,
+    data: DataOption = ":memory:",
+    json: JsonOption = False,
+) -> None:
+    """Whether `evidence` tells questions that are answered from those that are not."""
+    datasets = [any_dataset(path) for path in paths or ()]
+    if with_bundled or not datasets:
+        datasets.append(abstention.bundled())
+    reports, every = [], list[abstention.Case]()
+    for dataset in datasets:
+        asked = abstention.spread(limited(dataset, None), limit)
+        place = data if data == ":memory:" else str(Path(data) / dataset.name)
+        with shown_progress() as progress:
+            model, found = asyncio.run(
+                abstention.cases(asked, embedder=embedder, data=place, progress=progress)
+            )
+        reports.append(abstention.report(dataset.name, model, found))
+        every += found
+    weights = _fitted_evidence(every) if fit_weights else None
+    if json:
+        typer.echo(msgspec.json.encode({"datasets": reports, "weights": weights}).decode())
+        return
+    show_abstention(reports)
+    if weights is not None:
+        typer.echo(msgspec.json.encode(weights).decode())
+
+
+def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, float]:
+    try:
+        intercept, weights = abstention.fitted(every)
+    except ValueError as exc:
+        raise InvalidInput("--fit", str(exc)) from exc
+    return {"intercept": intercept} | weights._asdict()
+
+
+def answers_command(
+    path: Annotated[Path, typer.Argument(help="A LoCoMo-style or LongMemEval file.")],
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Have the configured language model judge the replies, too.")
+    ] = False,
+    embedder: EmbedderOption = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Ask at most so many questions, evenly spread.")
+    ] = None,
+    data: DataOption = ":memory:",
+    json: JsonOption = False,
+) -> None:
+    """Whether responses answer: with the configured language model, or with quotes where there is none."""
+    dataset = abstention.spread(limited(any_dataset(path), None), limit)
+    with shown_progress() as progress:
+        found = asyncio.run(
+            answers.measure(dataset, embedder=embedder, data=data, judge=judge, progress=progress)
+        )
+    _print(found, show_answers, json)
+
+
+def contexts_command(
+    file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
+    as_of: Annotated[bool, typer.Option("--as-of", help="Ask about the end of the conversations.")] = False,
+    embedder: EmbedderOption = None,
+    limit: LimitOption = None,
+    data: DataOption = ":memory:",
+    json: JsonOption = False,
+) -> None:
+    """Whether contexts of 500, 1 000 and 2 000 tokens have what answers, beside a search in as many tokens."""
+    dataset = limited(locomo.read(file), limit)
+    with shown_progress() as progress:
+        found = asyncio.run(
+            contexts.measure(dataset, embedder=embedder, data=data, as_of=as_of, progress=progress)
+        )
+    _print(found, show_contexts, json)
+
+
+def facts_command(
+    file: Annotated[
+        Path | None, typer.Argument(help="A YAML file like the bundled one; without, the bundled set.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Whether the right facts are extracted: with the configured language model, or by rules where there is none."""
+    path = facts.BUNDLED if file is None else file
+    cases = facts.read(path)
+    with shown_progress() as progress:
+        found = asyncio.run(facts.measure(path, cases, progress))
+    _print(found, show_facts, json)
+
+
+def _print(found: T, show: Callable[[T], None], json: bool) -> None:
+    if json:
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        show(found)
