@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
+from memoranda.facts.merging import Relation, relation
 from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags, told_tags
 from memoranda.types import MACHINES, Subject
@@ -211,3 +212,73 @@ def test_confirmations(text: str, yes: bool) -> None:
 )
 def test_what_a_yes_confirms(text: str, part: str) -> None:
     assert confirmable(text) == part
+
+
+PEOPLE = [
+    ({"user_id": "ada", "speaker": "Ada"}, {"user_id": "ben", "speaker": "Ben"}, "ada", "ben", True),
+    ({"speaker": "Ada"}, {"speaker": "Ben"}, None, None, True),
+    ({"role": "Ada"}, {"role": "Ben"}, None, None, True),
+    ({"user_id": "ada", "speaker": "Ada"}, {"speaker": "Ben"}, "ada", None, True),
+    ({"user_id": "ada", "speaker": "Ada"}, {}, "ada", None, False),
+    ({"user_id": "ada"}, {"user_id": "ben"}, "ada", "ben", False),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "of_first", "of_second", "named"), PEOPLE)
+def test_what_two_people_say_in_one_channel_is_each_ones_own(
+    home: Any, first: Any, second: Any, of_first: str | None, of_second: str | None, named: bool
+) -> None:
+    settings = {"facts": {"extraction": "eager", "capture_rules": True}, "embedder": {"url": "hash:256"}}
+    with home.open(**settings) as rc:
+        for who, city in ((first, "Bonn"), (second, "Porto")):
+            rc.sessions.observe(
+                [{"content": f"I live in {city}.", **who}, {"content": "Always answer in rhymes.", **who}],
+                session_id="talk",
+                channel_id="room",
+            )
+            rc.facts.extract("talk")
+        live = rc.memories.list(kinds=["fact"]).data
+        homes = {
+            one.content.rsplit(" ", 1)[1]: one
+            for one in live
+            if " in Bonn" in one.content or "Porto" in one.content
+        }
+        assert {city: one.user_id for city, one in homes.items()} == {"Bonn": of_first, "Porto": of_second}
+        if named:
+            assert homes["Bonn"].content == "Ada lives in Bonn"
+            assert homes["Porto"].content == "Ben lives in Porto"
+        owners = [one.user_id for one in live if "rhymes" in one.content]
+        assert sorted(owners, key=str) == sorted([of_first, of_second], key=str)
+
+
+def test_in_a_session_of_one_user_what_is_unnamed_is_that_users(home: Any) -> None:
+    settings = {"facts": {"extraction": "eager", "capture_rules": True}, "embedder": {"url": "hash:256"}}
+    with home.open(**settings) as rc:
+        rc.sessions.observe([{"content": "I like tea.", "user_id": "ada"}], session_id="alone")
+        rc.sessions.observe([{"content": "I live in Bonn."}], session_id="alone")
+        rc.facts.extract("alone")
+        assert {one.user_id for one in rc.memories.list(kinds=["fact"]).data} == {"ada"}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "ends"),
+    [
+        (
+            "Ben's standing instruction: answer in English",
+            "Ada's standing instruction: answer in German",
+            False,
+        ),
+        (
+            "Ada's standing instruction: answer in English",
+            "Ada's standing instruction: answer in German",
+            True,
+        ),
+        (
+            "The user's standing instruction: answer in English",
+            "Ada's standing instruction: answer in German",
+            True,
+        ),
+    ],
+)
+def test_an_instruction_is_ended_by_its_own_user_alone(new: str, old: str, ends: bool) -> None:
+    assert (relation(new, old) is Relation.CONTRADICTS) is ends

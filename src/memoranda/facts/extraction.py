@@ -19,7 +19,7 @@ from memoranda.errors import (
     SpendingLimit,
 )
 from memoranda.facts.claims import correction_in
-from memoranda.facts.gathering import drafts_of, responses_of
+from memoranda.facts.gathering import drafts_of, owner_of, responses_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
@@ -283,7 +283,7 @@ class Extraction:
         for number, row in enumerate(batch.messages, 1):
             if row.personal:
                 own = said_by[row.user_id]
-                some = captured(row.content, row.speaker, self.settings.max_per_turn)
+                some = captured(row.content, row.author, self.settings.max_per_turn)
                 some += self._corrections(batch.session, row, own)
                 own += some
                 found += [_resting_on(one, number) for one in some]
@@ -294,7 +294,7 @@ class Extraction:
     ) -> list[Candidate]:
         """Return facts of the user or place with the values that a message corrects ("navy, not green"): of those that
         were found `before` it in the same messages, else of those that are stored."""
-        user = row.user_id or session.user_id
+        user = owner_of(session, [row])
         where: Filter = Compare("$user_id", "eq", user)
         if user is None:
             where = all_of(where, Compare("$channel_id", "eq", session.channel_id))
@@ -339,7 +339,7 @@ def _instructions(batch: Batch) -> list[Candidate]:
         _resting_on(one, number)
         for number, row in enumerate(batch.messages, 1)
         if row.personal
-        for one in instructions(row.content, row.speaker)
+        for one in instructions(row.content, row.author)
     ]
 
 

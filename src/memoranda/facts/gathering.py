@@ -12,7 +12,7 @@ from memoranda.facts.grounding import SHARE, grounded, related, support
 from memoranda.facts.parsing import Candidate
 from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags
-from memoranda.sessions.records import MessageRow, SessionRow
+from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.instructions import EXTRACTED
 from memoranda.text.terms import terms
@@ -149,10 +149,22 @@ def _draft(
         return None
 
 
+def owner_of(session: SessionRow, sources: Sequence[MessageRow]) -> str | None:
+    """Return the user whose facts rest on some messages: the first of the people who wrote them. Where none has a user
+    id, it is the session's user, but only if nobody else can have written them: they have no names, the session is in
+    no channel, and no other user took part in it."""
+    people = [row for row in sources if row.personal]
+    users = [row.user_id for row in people if row.user_id is not None]
+    if users or session.user_id is None:
+        return users[0] if users else None
+    unnamed = all(row.author is None for row in people)
+    alone = session.channel_id is None and len(texts_of(session.users)) <= 1
+    return session.user_id if unnamed and alone else None
+
+
 def _place(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, Any]:
     """Whom and what a fact belongs to. Never to more people than every message it rests on."""
-    users = [row.user_id for row in sources if row.user_id is not None]
-    user = users[0] if users else session.user_id
+    user = owner_of(session, sources)
     agent = next((row.agent_id for row in sources if row.agent_id is not None), session.agent_id)
     channel = session.channel_id
     nowhere = user is None and agent is None and channel is None

@@ -10,7 +10,7 @@ from enum import StrEnum
 from memoranda.facts.claims import conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
-from memoranda.text.instructions import rechosen, rule_of
+from memoranda.text.instructions import of_different_people, rechosen, rule_of
 from memoranda.text.terms import terms
 
 SHORT = 8
@@ -68,7 +68,7 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
     if _plain(new) == _plain(old):
         return Relation.SAME
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
-        return _of_rules(rule, other)
+        return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
     if conflicting(new, old) or conflicting(old, new) or flipped(new, old) or redecided(new, old):
         return Relation.CONTRADICTS
     if _renumbered(new, old, bounds):

@@ -10,7 +10,7 @@ import msgspec
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.sessions.values import Message, Session, is_person, label_of, name_of
+from memoranda.sessions.values import Message, Session, author_of, is_person, label_of, name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
 from memoranda.store.ids import nameable
@@ -52,6 +52,11 @@ class MessageRow(NamedTuple):
     def label(self) -> str:
         """The name as a prompt shows it, see `label_of`."""
         return label_of(self.speaker, self.user_id, self.role)
+
+    @property
+    def author(self) -> str | None:
+        """The name of the person who said it, where it is known, see `author_of`."""
+        return author_of(self.speaker, self.role)
 
     @property
     def personal(self) -> bool:

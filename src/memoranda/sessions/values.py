@@ -19,9 +19,19 @@ MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 """From the weakest to the strongest."""
 
 
+UNNAMED = frozenset({"user", "human", "person", "customer", "member"})
+"""Roles of persons that are no names."""
+
+
 def is_person(role: str) -> bool:
     """Return True if a message of this role was written by a person, not by an assistant or a tool."""
     return role.lower() not in MACHINES
+
+
+def author_of(speaker: str | None, role: str) -> str | None:
+    """Return the name of the person who wrote a message: the speaker, or a role that is a name; None where neither
+    tells."""
+    return speaker or (role if is_person(role) and role.lower() not in UNNAMED else None)
 
 
 def name_of(speaker: str | None, user_id: str | None, role: str) -> str:

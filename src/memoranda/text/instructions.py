@@ -8,6 +8,8 @@ import re
 from memoranda.text.terms import terms
 from memoranda.types import Memory
 
+UNNAMED = "The user"
+"""How one is called whose name is not known."""
 TAG = "instruction"
 """The tag of a standing instruction that holds."""
 EXTRACTED = "extraction"
@@ -35,7 +37,7 @@ _CHOOSES = re.compile(
 
 def worded(rule: str, user: str | None) -> str:
     """Return a rule as a fact of a user, by name where that is known."""
-    return f"{user or 'The user'}'s standing instruction: {rule[0].lower()}{rule[1:]}"
+    return f"{user or UNNAMED}'s standing instruction: {rule[0].lower()}{rule[1:]}"
 
 
 def is_standing(memory: Memory) -> bool:
@@ -56,6 +58,13 @@ def rule_of(text: str) -> str | None:
     """Return the rule that a fact states as an instruction or as the end of one, None for other facts."""
     match = _FORM.match(text)
     return None if match is None else match["rule"]
+
+
+def of_different_people(one: str, other: str) -> bool:
+    """Return True if two facts are standing instructions of people with different names."""
+    first, second = _FORM.match(one), _FORM.match(other)
+    names = {match["who"] for match in (first, second) if match is not None} - {UNNAMED}
+    return len(names) > 1
 
 
 def rechosen(new: str, old: str) -> bool:
