@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,6 +15,16 @@ T = TypeVar("T")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$?\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _LONG = re.compile(r"Expected `(?:array|object)` of length <= (?P<most>\d+)")
+_ENUM = re.compile(r"[Ii]nvalid (?:enum )?value (?P<value>.+)", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`, got `(?P<got>[^`]+)`")
+_BOUND = re.compile(r"Expected `(?:int|float)` (?P<sign>>=|<=|>|<) (?P<bound>[\d.-]+)")
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+_KINDS = {
+    "array": "a list", "object": "an object", "str": "text", "int": "a whole number", "float": "a number",
+    "bool": "true or false", "null": "null", "datetime": "a date and time", "bytes": "bytes",
+}  # fmt: skip
+_EXAMPLES = {"a list": '; write ["a", "b"]', "a date and time": ", such as 2024-05-01T12:00:00Z"}
+_STEPS = re.compile(r"[^.\[\]]+")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
 
@@ -62,7 +72,65 @@ def invalid(exc: msgspec.ValidationError, type_: Any, where: str) -> InvalidInpu
         return InvalidInput(
             _join(where, path) or "body", f"has too many elements; send at most {long['most']}"
         )
-    return InvalidInput(_join(where, path) or "body", what[:1].lower() + what[1:])
+    return InvalidInput(_join(where, path) or "body", _in_words(what, type_, path))
+
+
+def _in_words(what: str, type_: Any, path: str) -> str:
+    """What is wrong with a value, with what is allowed."""
+    if value := _ENUM.search(what):
+        allowed = _allowed(type_, path)
+        if allowed:
+            return f"must be one of {', '.join(allowed)}, not {value['value']}"
+    if wrong := _EXPECTED.fullmatch(what):
+        kinds = dict.fromkeys(_KINDS.get(kind, kind) for kind in wrong["kinds"].split(" | "))
+        got = _KINDS.get(wrong["got"], wrong["got"])
+        return f"must be {' or '.join(kinds)}, not {got}{_EXAMPLES.get(next(iter(kinds)), '')}"
+    if bound := _BOUND.fullmatch(what):
+        return f"must be {_BOUNDS[bound['sign']]} {bound['bound'].removesuffix('.0')}"
+    if "datetime" in what:
+        return "must be a date and time such as 2024-05-01T12:00:00Z"
+    return what[:1].lower() + what[1:]
+
+
+def _allowed(type_: Any, path: str) -> list[str]:
+    """The words that may stand at a place, in order; empty where that is not known."""
+    try:
+        nodes = [msgspec.inspect.type_info(type_)]
+    except TypeError:
+        return []
+    for step in _STEPS.findall(path):
+        nodes = [inner for node in _alternatives(nodes) for inner in _inside(node, step)]
+    words = [value for node in _alternatives(nodes) for value in _values(node)]
+    return list(dict.fromkeys(map(str, words)))
+
+
+def _alternatives(nodes: Iterable[Any]) -> Iterator[Any]:
+    for node in nodes:
+        if isinstance(node, msgspec.inspect.Metadata):
+            yield from _alternatives([node.type])
+        elif isinstance(node, msgspec.inspect.UnionType):
+            yield from _alternatives(node.types)
+        else:
+            yield node
+
+
+def _inside(node: Any, step: str) -> Iterator[Any]:
+    """The types of what stands at a step of a path, which is a name or an index."""
+    fields = getattr(node, "fields", None)
+    if fields is not None:
+        yield from (field.type for field in fields if field.encode_name == step)
+    for name in ("item_type", "value_type"):
+        if hasattr(node, name):
+            yield getattr(node, name)
+
+
+def _values(node: Any) -> Sequence[Any]:
+    if isinstance(node, msgspec.inspect.LiteralType):
+        return node.values
+    if isinstance(node, msgspec.inspect.EnumType):
+        return [member.value for member in node.cls]
+    tag = getattr(node, "tag", None)
+    return [] if tag is None else [tag]
 
 
 def _join(*pieces: str) -> str:
