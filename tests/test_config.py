@@ -565,11 +565,28 @@ def test_a_later_layer_overrules_a_source_key() -> None:
     assert note.startswith("overruled by MEMORANDA_SEARCH__DEFAULT_LIMIT")
 
 
+@pytest.mark.parametrize(
+    ("text", "memory", "indexed"),
+    [
+        ("vector_memory: {enabled: false}", False, False),
+        ("vector_memory: {enabled: false, indexing: {auto_index_messages: true}}", False, False),
+        ("vector_memory: {enabled: true, indexing: {auto_index_messages: false}}", True, False),
+        ("vector_memory: {enabled: true}", True, True),
+        ("memory: {backend: memory, enabled: false}", False, False),
+    ],
+)
+def test_without_the_vector_memory_nothing_is_taken_from_it_or_indexed(
+    text: str, memory: bool, indexed: bool
+) -> None:
+    config = from_file(text)
+    assert (config.responses.memory, config.sessions.index_messages) == (memory, indexed)
+    assert "in force as" in config.sources["vector_memory.enabled"].note
+
+
 def test_keys_for_later_are_kept_and_said_to_do_nothing() -> None:
-    text = "vector_memory: {enabled: true}\nmemory: {extraction: {strategy: lazy}}"
+    text = "memory: {extraction: {strategy: lazy}}"
     config = from_file(text, {"VECTOR_EMBEDDING_MODEL": "any"})
     assert {key: given.value for key, given in config.sources.items()} == {
-        "vector_memory.enabled": True,
         "memory.extraction.strategy": "lazy",
         "VECTOR_EMBEDDING_MODEL": "any",
     }
@@ -603,7 +620,8 @@ def test_the_short_variables_name_the_model() -> None:
          "says '***', but `MEMORANDA_MODEL__API_KEY` says '***'"),
         ({"MEMORANDA_MODEL_API_KEY": "hush", "MEMORANDA_MODEL__API_KEY_FILE": "/key"}, "MEMORANDA_MODEL__API_KEY_FILE",
          "is there beside `MEMORANDA_MODEL_API_KEY`; keep one of the two"),
-        ({"MEMORANDA_MODEL_URL": "gpu"}, "MEMORANDA_MODEL_URL", "must be a URL such as"),
+        ({"MEMORANDA_MODEL_URL": "gpu"}, "MEMORANDA_MODEL_URL", "must be a URL such as `http://localhost:8000/v1`"),
+        ({"MEMORANDA_MODEL_URL": "gpu:8000/v1"}, "MEMORANDA_MODEL_URL", "names no protocol; write http://gpu:8000/v1"),
         ({"MEMORANDA_MODEL_NAME": "a"}, "MEMORANDA_MODEL_NAME", "did you mean `MEMORANDA_MODEL__NAME`?"),
     ],
 )  # fmt: skip
@@ -711,9 +729,9 @@ def test_agents_are_profiles_with_an_id() -> None:
         ("{id: agent_a}", "agents[0].name", "is required"),
         ("{id: agent_a, name: ''}", "agents[0].name", "length >= 1"),
         ("{id: agent_a, nam: A, name: A}", "agents[0].nam", "did you mean `name`?"),
-        ("{id: agent_a, name: A, temperature: hot}", "agents[0].temperature", "expected `float | null`"),
-        ("{id: agent_a, name: A, temperature: 3}", "agents[0].temperature", "<= 2"),
-        ("{id: agent_a, name: A, memory: {episodic: perhaps}}", "agents[0].memory.episodic", "expected `bool"),
+        ("{id: agent_a, name: A, temperature: hot}", "agents[0].temperature", "must be a number or null"),
+        ("{id: agent_a, name: A, temperature: 3}", "agents[0].temperature", "must be at most 2"),
+        ("{id: agent_a, name: A, memory: {episodic: perhaps}}", "agents[0].memory.episodic", "must be true or false"),
         ("{id: agent_a, name: A, tools: [{type: memory_search}, {type: code}]}", "agents[0].tools[1].type",
          "must be one of function, custom, file_search, mcp"),
         ("{id: agent_a, name: A, tools: [{type: file_search}]}", "agents[0].tools[0].vector_store_ids", "is required"),

@@ -346,6 +346,12 @@ def test_quotas_and_usage_are_the_tenants(opened: Any) -> None:
     assert house.request("GET", "/v1/admin/usage", **{**of_a, "key": "key-b"}).status_code == 403
     post(house, "admin/quotas", {"max_stores": 9}, 403, key="key-a")
     assert post(house, "admin/quotas", {"max_stores": None}, **of_a) == own
+    named = {"max_stores": 2, "tenant": own["tenant"]}
+    assert post(house, "admin/quotas", named, **{**of_a, "params": {}}) == {**own, "max_stores": 2}
+    assert (
+        post(house, "admin/quotas", {**named, "tenant": "other"}, 400, **of_a)["error"]["param"] == "tenant"
+    )
+    assert post(house, "admin/quotas", {"max_stores": None}, **of_a) == own
     wrong: list[tuple[Any, str]] = [
         ({"max_store": 5}, "max_store"),
         ({"max_stores": -1}, "max_stores"),

@@ -209,14 +209,18 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"DELETE {ASK}/memories/{{memory_id}}": lambda ids: [{}],
     f"POST {ASK}/backfill": lambda ids: [],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
-    "POST /v1/admin/quotas": lambda ids: [{"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}}],
+    "POST /v1/admin/quotas": lambda ids: [
+        {"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}},
+        {"json": {"max_stores": 0, "tenant": ids["tenant"]}},
+    ],
     "GET /v1/admin/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "GET /v1/backfills": lambda ids: [{}],
     "POST /v1/backfills": lambda ids: [],
     "GET /v1/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "GET /v1/admin/spending": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/spending": lambda ids: [
-        {"json": {"model_calls_per_day": 0}, "params": {"tenant": ids["tenant"]}}
+        {"json": {"model_calls_per_day": 0}, "params": {"tenant": ids["tenant"]}},
+        {"json": {"model_calls_per_day": 0, "tenant": ids["tenant"]}},
     ],
 }  # fmt: skip
 """What to ask of a route about another tenant's files and stores, whose ids are made here."""

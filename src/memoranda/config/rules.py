@@ -33,9 +33,12 @@ def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
             continue
         module, table = place.split(":")
         known = getattr(import_module(module), table)
-        scheme = own[key].value.split(":", 1)[0]
+        url = own[key].value
+        scheme, _, rest = url.partition(":")
         if scheme not in known:
             says = f"{scheme!r} is not in this version; use one of {', '.join(known)}"
+            if rest[:1].isdigit():
+                says = f"names no protocol; write http://{url} or https://{url}"
             problems.append(ConfigError(own[key].written, says))
 
 

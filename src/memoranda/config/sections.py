@@ -16,6 +16,9 @@ from memoranda.types import KINDS, Role
 Weight = Annotated[float, Meta(ge=0)]
 Seconds = Annotated[float, Meta(gt=0)]
 Url = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*:", description="a URL such as `memory:`")]
+ModelUrl = Annotated[
+    str, Meta(pattern=r"^[a-z][a-z0-9+.-]*:", description="a URL such as `http://localhost:8000/v1`")
+]
 WebUrl = Annotated[
     str, Meta(pattern=r"^https?://[^/\s]+", description="a URL that begins with http:// or https://")
 ]
@@ -187,7 +190,7 @@ class Model(Section, frozen=True, kw_only=True):
     `max_output_tokens` how much it writes when a request does not say. With `fallback`, a question that the
     model fails is answered from what was found."""
 
-    url: Url | None = None
+    url: ModelUrl | None = None
     name: Text | None = None
     api_key: Text | None = None
     api_key_env: Text | None = None

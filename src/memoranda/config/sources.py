@@ -257,7 +257,17 @@ def hints(block: str) -> dict[str, str]:
 
 
 def _same(given: Mapping[str, Given]) -> list[Given]:
-    return _set(given, SETS)
+    """Without the vector memory responses take nothing from it and messages are not indexed, whatever else is said."""
+    enabled, indexed = "vector_memory.enabled", "vector_memory.indexing.auto_index_messages"
+    if enabled not in given:
+        return _set(given, SETS)
+    on = given[enabled].value
+    made = [_made("responses.memory", on, given, [enabled])]
+    if on:
+        return [*made, *_set(given, SETS)]
+    made_of = [enabled, *([indexed] if indexed in given else [])]
+    made.append(_made("sessions.index_messages", False, given, made_of))
+    return [*made, *_set(given, {key: target for key, target in SETS.items() if key != indexed})]
 
 
 def _backend(given: Mapping[str, Given]) -> list[Given]:

@@ -8,30 +8,31 @@ import msgspec
 
 from memoranda.config.sections import Quotas
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.memories import given
+from memoranda.server.memories import changes_for
 from memoranda.server.route import Call, Route
 
 
 async def quotas(call: Call[None, wire.TenantQuery]) -> wire.QuotasObject:
-    return _quotas(call, await call.knowledge.admin.quotas(call.query.tenant))
+    tenant = call.query.tenant
+    return _quotas(call, await call.knowledge.admin.quotas(tenant), tenant)
 
 
 async def set_quotas(call: Call[wire.QuotasBody, wire.TenantQuery]) -> wire.QuotasObject:
-    changes = given(call.body)
-    return _quotas(call, await call.knowledge.admin.set_quotas(changes, tenant=call.query.tenant))
+    changes, tenant = changes_for(call.body, call.query.tenant)
+    return _quotas(call, await call.knowledge.admin.set_quotas(changes, tenant=tenant), tenant)
 
 
 async def usage(call: Call[None, wire.TenantQuery]) -> wire.UsageObject:
     held = await call.knowledge.admin.usage(call.query.tenant)
-    return wire.UsageObject(tenant=_tenant(call), **msgspec.structs.asdict(held))
+    return wire.UsageObject(tenant=_tenant(call, call.query.tenant), **msgspec.structs.asdict(held))
 
 
-def _quotas(call: Call[Any, wire.TenantQuery], held: Quotas) -> wire.QuotasObject:
-    return wire.QuotasObject(tenant=_tenant(call), **msgspec.structs.asdict(held))
+def _quotas(call: Call[Any, wire.TenantQuery], held: Quotas, tenant: str | None) -> wire.QuotasObject:
+    return wire.QuotasObject(tenant=_tenant(call, tenant), **msgspec.structs.asdict(held))
 
 
-def _tenant(call: Call[Any, wire.TenantQuery]) -> str:
-    return call.query.tenant or call.memories.subject.tenant_id
+def _tenant(call: Call[Any, wire.TenantQuery], tenant: str | None) -> str:
+    return tenant or call.memories.subject.tenant_id
 
 
 AT = "/v1/admin"

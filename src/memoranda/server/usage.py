@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from memoranda.app.costs import UsageReport
 from memoranda.config.sections import Spending
-from memoranda.server.memories import given
+from memoranda.server.memories import changes_for
 from memoranda.server.route import Call, Route
 from memoranda.server.wire_knowledge import TenantQuery
 
@@ -27,8 +27,9 @@ class UsageReportObject(UsageReport, kw_only=True, tag_field="object", tag="usag
 
 
 class SpendingBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The limits to change; null is the configured default again."""
+    """The limits to change; null is the configured default again. `tenant` as in the query."""
 
+    tenant: str | None = None
     model_calls_per_day: int | None | UnsetType = UNSET
     model_tokens_per_day: int | None | UnsetType = UNSET
     background_tokens_per_day: int | None | UnsetType = UNSET
@@ -52,16 +53,18 @@ async def usage(call: Call[None, UsageQuery]) -> UsageReportObject:
 
 
 async def spending(call: Call[None, TenantQuery]) -> SpendingObject:
-    return _spending(call, await call.costs.limits(call.query.tenant))
+    tenant = call.query.tenant
+    return _spending(call, await call.costs.limits(tenant), tenant)
 
 
 async def set_spending(call: Call[SpendingBody, TenantQuery]) -> SpendingObject:
-    return _spending(call, await call.costs.set_limits(given(call.body), call.query.tenant))
+    changes, tenant = changes_for(call.body, call.query.tenant)
+    return _spending(call, await call.costs.set_limits(changes, tenant), tenant)
 
 
-def _spending(call: Call[Any, TenantQuery], held: Spending) -> SpendingObject:
-    tenant = call.query.tenant or call.memories.subject.tenant_id
-    return SpendingObject(tenant=tenant, **msgspec.structs.asdict(held))
+def _spending(call: Call[Any, TenantQuery], held: Spending, tenant: str | None) -> SpendingObject:
+    whose = tenant or call.memories.subject.tenant_id
+    return SpendingObject(tenant=whose, **msgspec.structs.asdict(held))
 
 
 AT = "/v1/admin/spending"

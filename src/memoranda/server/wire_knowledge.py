@@ -494,8 +494,9 @@ class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The quotas to change; null is the configured default again."""
+    """The quotas to change; null is the configured default again. `tenant` as in the query."""
 
+    tenant: str | None = None
     max_storage_bytes: int | None | UnsetType = UNSET
     max_files_per_store: int | None | UnsetType = UNSET
     max_file_bytes: int | None | UnsetType = UNSET

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
-from memoranda.types import Hit, Query
+from memoranda.types import Hit, Query, Subject
 
 DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql", "postgresql-local")
@@ -318,3 +318,23 @@ def test_pages_miss_nothing_while_others_write(memories: BlockingMemories, order
     assert len(seen) == len(set(seen))
     known = set(kept)
     assert [id_ for id_ in seen if id_ in known] == (kept if order == "asc" else kept[::-1])
+
+
+@pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize("scope", ["session", "channel", "agent", "user", "global", "all"])
+def test_a_configured_scope_never_breaks_a_search_without_one(home: Any, scope: str) -> None:
+    """Where the request cannot mean it, the search is as without it."""
+    with home.open(search={"default_scope": scope}, embedder={"url": "hash:64"}) as opened:
+        opened.memories.add("the kettle is green", session_id="s", user_id="ada")
+        opened.memories.add("the kettle is blue")
+        found = {
+            subject.user_id: [
+                hit.memory.content for hit in opened.acting_as(subject).search("kettle").results
+            ]
+            for subject in (Subject(), Subject(user_id="ada", role="member"))
+        }
+        own, everybodys = "the kettle is green", "the kettle is blue"
+        assert set(found[None]) == ({everybodys} if scope == "global" else {own, everybodys})
+        expected = {"global": {everybodys}, "user": {own}}
+        assert set(found["ada"]) == expected.get(scope, {own, everybodys})
+        assert opened.contexts_as(Subject(user_id="ada", role="member")).context("kettle").text

@@ -178,9 +178,7 @@ class Recall:
     def _targets(self, subject: Subject, query: Query) -> list[Target]:
         base = selection_filter(query, subject, now_micros())
         if query.hierarchy is None:
-            scopes = query.scopes
-            if scopes is None and self.settings.scope is not None:
-                scopes = [self.settings.scope]
+            scopes = self._default_scopes(subject) if query.scopes is None else query.scopes
             return [Target(None, 1.0, all_of(scopes_filter(scopes, subject), base))]
         if query.scopes is not None:
             raise InvalidInput("hierarchy", "names the scopes itself; leave `scopes` out")
@@ -189,6 +187,16 @@ class Recall:
             Target(scope, weigh[scope.partition(":")[0]], all_of(scope_filter(scope, subject), base))
             for scope in hierarchy_scopes(query.hierarchy)
         ]
+
+    def _default_scopes(self, subject: Subject) -> list[str] | None:
+        """The configured scope, as far as a request without one can mean it. None where it cannot, as a session of
+        which it has no id: then it is as without a configured scope."""
+        scope = self.settings.scope
+        if scope == "user":
+            return [f"user:{subject.user_id}"] if subject.user_id is not None else None
+        if scope == "global" or (scope == "all" and subject.role == "admin"):
+            return [scope]
+        return None
 
     # --- the two sides -----------------------------------------------------------------------------
 
