@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.config import Config, Responses, Summarization
-from memoranda.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded
+from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.values import StoreChange
 from memoranda.responses.declared import MAX_STORES, kind_of
+from memoranda.responses.merging import Effective
 from memoranda.responses.profiles import MAX_AGENTS, Agents, Profile, configured, effective, merged
 from memoranda.responses.values import MemoryUse, ResponseRequest
 from memoranda.storage.sql.sqlite import SqliteConnection
 from memoranda.types import Subject
+from memoranda.validation import convert
 
 STORES = ("vs_a", "vs_b", "vs_c")
 
@@ -417,6 +419,56 @@ def test_a_request_names_its_agent_by_id_or_by_a_name_that_is_the_only_one(by: A
     for who, name in ((by(), "Mine"), (ann, "First")):
         with pytest.raises(InvalidInput, match=f"several agents are called '{name}'; name one by its id"):
             who.under(name)
+
+
+def test_a_stored_prompt_is_a_profile(by: Any) -> None:
+    agents = by("ann")
+    made = agents.create(
+        {"name": "prompted", "instructions": "Speak of {{what}} to {{whom}}."}, id="agent_prompted.1"
+    )
+    assert made.id == "agent_prompted.1"
+    with pytest.raises(Conflict, match="agent_prompted"):
+        agents.create({"name": "again"}, id=made.id)
+    for wrong in ("prompted", "agent_", "agent_a b", "agent_" + "x" * 65):
+        with pytest.raises(InvalidInput, match="must be agent_"):
+            agents.create({"name": "again"}, id=wrong)
+    config = Config()
+
+    def asked(**fields: Any) -> Effective:
+        request = convert({"input": "Hi", **fields}, ResponseRequest)
+        return agents.effective(request, config)  # type: ignore[no-any-return]
+
+    for name in ("agent_prompted.1", "prompted"):
+        found = asked(
+            prompt={"id": name, "variables": {"what": "tea", "whom": "Ada"}}, variables={"whom": "Ben"}
+        )
+        assert (found.agent_id, found.request.instructions) == (made.id, "Speak of tea to Ben.")
+    with pytest.raises(NotFound):
+        asked(prompt={"id": "pmpt_unknown"})
+    for field, prompt, more in (
+        ("prompt.version", {"id": "prompted", "version": "2"}, {}),
+        ("prompt.id", {"id": "prompted"}, {"agent": "other"}),
+        ("prompt.id", {"variables": {}}, {}),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            asked(prompt=prompt, **more)
+        assert caught.value.field == field
+    agents.delete(made.id)
+
+
+def test_tools_nested_as_in_chat_completions_are_taken(by: Any) -> None:
+    agents = by("ann")
+    nested = {"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}
+    made = agents.create(
+        {
+            "name": "nested",
+            "tools": [nested],
+            "tool_choice": {"type": "function", "function": {"name": "find"}},
+        }
+    )
+    assert made.tools == [{"type": "function", "name": "find", "parameters": {"type": "object"}}]
+    assert made.tool_choice == {"type": "function", "name": "find"}
+    agents.delete(made.id)
 
 
 def test_an_agent_opens_no_store_to_anybody(by: Any) -> None:

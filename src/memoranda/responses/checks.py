@@ -9,6 +9,7 @@ import msgspec
 
 from memoranda.errors import InvalidInput
 from memoranda.filters import check_unicode
+from memoranda.responses.declared import flat
 from memoranda.responses.items import check_json
 from memoranda.responses.values import ConversationRef, MemoryUse, ResponseRequest
 from memoranda.types import Kind
@@ -68,16 +69,9 @@ def flattened(request: ResponseRequest) -> ResponseRequest:
     choice = request.tool_choice
     return msgspec.structs.replace(
         request,
-        tools=request.tools and [_flat(tool) for tool in request.tools],
-        tool_choice=_flat(choice) if isinstance(choice, dict) else choice,
+        tools=request.tools and [flat(tool) for tool in request.tools],
+        tool_choice=flat(choice) if isinstance(choice, dict) else choice,
     )
-
-
-def _flat(tool: dict[str, Any]) -> dict[str, Any]:
-    nested = tool.get("function")
-    if tool.get("type") != "function" or not isinstance(nested, dict) or "name" in tool:
-        return tool
-    return {**{key: value for key, value in tool.items() if key != "function"}, **nested, "type": "function"}
 
 
 def check_metadata(metadata: Mapping[str, str] | None) -> None:

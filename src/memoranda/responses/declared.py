@@ -177,3 +177,12 @@ def _masked(tool: Tool) -> Tool:
     if tool.get("headers"):
         hidden["headers"] = dict.fromkeys(tool["headers"], MASK)
     return {**tool, **hidden}
+
+
+def flat(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool, or the choice of one, with a function that is nested as in chat completions in the form of
+    responses: `{"type": "function", "function": {"name": ...}}` is `{"type": "function", "name": ...}`."""
+    nested = tool.get("function")
+    if tool.get("type") != "function" or not isinstance(nested, dict) or "name" in tool:
+        return dict(tool)
+    return {**{key: value for key, value in tool.items() if key != "function"}, **nested, "type": "function"}

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.errors import InvalidInput
+from memoranda.responses.declared import flat
 from memoranda.responses.steps import Known
 from memoranda.responses.tools.base import Tool
 from memoranda.text.hashing import digest
@@ -131,7 +132,7 @@ def _client_tools(
                 where = f"tools[{i}].tools[{j}]"
                 if not isinstance(one, dict) or one.get("type") not in ("function", "custom"):
                     raise InvalidInput(f"{where}.type", "must be function or custom")
-                yield where, space, one
+                yield where, space, flat(one)
 
 
 def _name(tool: Mapping[str, Any], where: str) -> str:

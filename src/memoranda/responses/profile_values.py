@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.checks import metadata_of, text_of
-from memoranda.responses.declared import MAX_TOOLS, check_tools, without_secrets
+from memoranda.responses.declared import MAX_TOOLS, check_tools, flat, without_secrets
 from memoranda.types import Kinds
 from memoranda.validation import convert
 
@@ -111,6 +111,9 @@ def checked(given: Any, where: str = "") -> NewProfile:
     """
     raw = fields_of(given) if isinstance(given, NewProfile) else given
     made = convert(raw, NewProfile, where)
+    made.tools = [flat(tool) for tool in made.tools]
+    if isinstance(made.tool_choice, dict):
+        made.tool_choice = flat(made.tool_choice)
     at = f"{where}." if where else ""
     text_of(made.name, f"{at}name", MAX_NAME_CHARS, empty=False)
     most = {"description": MAX_DESCRIPTION_CHARS, "instructions": MAX_INSTRUCTIONS_CHARS, "model": 256}

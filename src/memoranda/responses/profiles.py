@@ -9,11 +9,12 @@ import msgspec
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Config
-from memoranda.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded
+from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.access import stores_seen
 from memoranda.responses.declared import stores_of
 from memoranda.responses.merging import Effective, effective, merged
 from memoranda.responses.profile_values import (
+    ID,
     NewProfile,
     Profile,
     ProfileChange,
@@ -97,22 +98,29 @@ class Agents:
         self._tenant = subject.tenant_id
         self._fixed = {profile.id: (at - len(configured), profile) for at, profile in enumerate(configured)}
 
-    async def create(self, new: NewProfile | Mapping[str, Any]) -> Profile:
-        """Makes an agent.
+    async def create(self, new: NewProfile | Mapping[str, Any], *, id: str | None = None) -> Profile:
+        """Makes an agent, with an id of the caller's (`agent_` and letters, digits, `_`, `.`, `-`) or a new one.
 
         Raises:
             InvalidInput: names the field and the fix.
+            Conflict: an agent has this id.
             NotFound: a vector store in its tools is none of this subject's.
             QuotaExceeded: the tenant has as many agents as it may.
             Forbidden: the role writes nothing.
         """
         must_write(self.subject)
         made = checked(new)
+        if id is not None and not ID.fullmatch(id):
+            raise InvalidInput("id", "must be agent_ and then up to 64 letters, digits, _, . and -")
         await self._read(lambda c: self._check_stores(c, made))
-        now, id_, body = now_micros(), new_id("agent_"), compact_json(made)
+        now, id_, body = now_micros(), id or new_id("agent_"), compact_json(made)
 
         def work(c: Connection) -> Profile:
             self._check_room(c)
+            if id_ in self._fixed or c.one("get_agent", [self._tenant, id_]) is not None:
+                raise Conflict(
+                    f"id: an agent {id_!r} is there already; choose another id, or change that one"
+                )
             c.run("add_tenant", [self._tenant, now])
             row = AgentRow(self._tenant, id_, draw(c), made.name, self.subject.user_id, body, now, now)
             c.run("add_agent", row)
@@ -206,6 +214,7 @@ class Agents:
             NotFound: it names an agent that is none of this subject's.
             InvalidInput: names the field and the fix.
         """
+        request = _without_prompt(request)
         named = _named(request)
         if named is None:
             return effective(None, request, config)
@@ -292,6 +301,29 @@ class Agents:
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+
+
+def _without_prompt(request: ResponseRequest) -> ResponseRequest:
+    """The request with the stored prompt that it names as its agent.
+
+    Raises:
+        InvalidInput: it names a version, or another agent beside it.
+    """
+    prompt = request.prompt
+    if prompt is None:
+        return request
+    if prompt.version is not None:
+        raise InvalidInput(
+            "prompt.version", "names a version, but an agent profile has only one; leave it out"
+        )
+    if request.agent not in (None, prompt.id) or request.agent_id not in (None, prompt.id):
+        raise InvalidInput(
+            "prompt.id", "names another profile than the agent of the request; send one of the two"
+        )
+    variables = {**(prompt.variables or {}), **(request.variables or {})}
+    return msgspec.structs.replace(
+        request, prompt=None, agent=None, agent_id=prompt.id, variables=variables or None
+    )
 
 
 def _named(request: ResponseRequest) -> tuple[str, str] | None:

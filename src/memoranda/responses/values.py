@@ -35,6 +35,15 @@ class ConversationRef(msgspec.Struct, kw_only=True):
     id: str
 
 
+class PromptRef(msgspec.Struct, kw_only=True):
+    """A stored prompt, as OpenAI's clients name one: here it is an agent profile, by its id or name, of which there is
+    one version."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=256)]
+    version: str | None = None
+    variables: Annotated[dict[str, str], Meta(max_length=64)] | None = None
+
+
 class ResponseRequest(msgspec.Struct, kw_only=True):
     """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields
     that are not here are ignored, as are tools of types that are not known."""
@@ -67,6 +76,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     user: str | None = None
+    prompt: PromptRef | None = None
     agent: str | None = None
     agent_id: str | None = None
     memory: MemoryUse | bool | None = None
@@ -104,6 +114,7 @@ class RequestFields(TypedDict, total=False):
     safety_identifier: str | None
     prompt_cache_key: str | None
     user: str | None
+    prompt: PromptRef | dict[str, Any] | None
     agent: str | None
     agent_id: str | None
     memory: MemoryUse | bool | None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from memoranda.responses.profiles import NewProfile, Profile, ProfileChange
+from memoranda.responses.profile_values import fields_of
+from memoranda.responses.profiles import Profile, ProfileChange
 from memoranda.server import wire_agents as wire
 from memoranda.server.route import Call, Route
 
 
-async def create(call: Call[NewProfile, None]) -> Profile:
-    return await call.agents.create(call.body)
+async def create(call: Call[wire.NewAgentBody, None]) -> Profile:
+    fields = fields_of(call.body)
+    return await call.agents.create(fields, id=call.body.id)
 
 
 async def page(call: Call[None, wire.AgentsQuery]) -> wire.AgentPage:
@@ -37,7 +39,7 @@ async def delete(call: Call[None, None]) -> wire.DeletedAgent:
 AT = "/v1/agents"
 ONE = f"{AT}/{{agent_id}}"
 ROUTES = (
-    Route("POST", AT, "Make an agent", create, "write", Profile, NewProfile),
+    Route("POST", AT, "Make an agent", create, "write", Profile, wire.NewAgentBody),
     Route("GET", AT, "A page of agents", page, "read", wire.AgentPage, query=wire.AgentsQuery),
     Route("GET", ONE, "One agent", get, "read", Profile),
     Route("POST", ONE, "Change an agent", update, "write", Profile, ProfileChange),

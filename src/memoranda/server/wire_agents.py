@@ -7,8 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from memoranda.responses.profiles import Profile
+from memoranda.responses.profiles import NewProfile, Profile
 from memoranda.server.wire_knowledge import Limit
+
+
+class NewAgentBody(NewProfile, kw_only=True):
+    """An agent to be made; with an `id` of the caller's (`agent_` and letters, digits, `_`, `.`, `-`), or a new one."""
+
+    id: str | None = None
 
 
 class AgentsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
