@@ -455,7 +455,7 @@ def test_a_search_counts_as_a_use_and_keeps_to_kinds_and_floor(desk: Desk) -> No
     ("tool", "arguments", "says"),
     [
         ("memory_search", {}, "query: is required"),
-        ("memory_search", {"query": 7.5}, "query: expected"),
+        ("memory_search", {"query": 7.5}, "query: must be text"),
         ("memory_search", {"query": "x", "scope": "world"}, "scope: "),
         ("memory_search", {"query": "x", "limit": "many"}, "limit: "),
         (
@@ -467,7 +467,7 @@ def test_a_search_counts_as_a_use_and_keeps_to_kinds_and_floor(desk: Desk) -> No
         ("memory_write", {}, "content: is required"),
         ("memory_write", {"content": " "}, "content: must hold some text"),
         ("memory_write", {"content": "x", "kind": "message"}, "kind: "),
-        ("memory_write", {"content": "x", "tags": "a"}, "tags: expected"),
+        ("memory_write", {"content": "x", "tags": "a"}, "tags: must be a list"),
         (
             "memory_write",
             {"content": "x", "scope": "user"},
