@@ -194,7 +194,10 @@ def check_nothing_else(opened: BlockingMemoranda, library: str) -> None:
     settle(opened)
     assert rows(opened, "SELECT * FROM removing") == []
     chunks = rows(opened, "SELECT seq, attached FROM chunks ORDER BY seq")
-    stored = rows(opened, "SELECT seq, content, channel_id FROM memories WHERE kind = 'chunk' ORDER BY seq")
+    searched = "COALESCE(header, '') || content"  # the first chunk of a file is embedded under its name
+    stored = rows(
+        opened, f"SELECT seq, {searched}, channel_id FROM memories WHERE kind = 'chunk' ORDER BY seq"
+    )
     vectors = dict(rows(opened, "SELECT seq, vector FROM embeddings"))
     assert [seq for seq, _ in chunks] == [seq for seq, _, _ in stored] == sorted(vectors)
     assert {channel for _, _, channel in stored} <= {library}

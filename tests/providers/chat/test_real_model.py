@@ -194,6 +194,11 @@ def searching(store: str, **fields: Any) -> Any:
     return [{"type": "file_search", "vector_store_ids": [store], **fields}]
 
 
+def passage(number: int, result: Any) -> str:
+    """A result of a search as the model reads it."""
+    return f"[{number}] {result.filename} ({result.file_id}, score {result.score:.2f})\n{result.text}"
+
+
 def test_a_question_is_searched_for_and_answered_with_a_citation(client: openai.OpenAI, store: str) -> None:
     made = asked(
         client,
@@ -206,26 +211,29 @@ def test_a_question_is_searched_for_and_answered_with_a_citation(client: openai.
     assert search.queries == [QUESTION]
     (result,) = search.results
     assert (result.filename, result.text) == ("pump.md", DOCUMENT)
-    assert made.output_text == FOUND
+    assert made.output_text == passage(1, result)
     (cited,) = message.content[0].annotations
     assert (cited.type, cited.file_id, cited.filename) == ("file_citation", result.file_id, "pump.md")
     assert made.output_text[cited.start_index : cited.end_index] == "[1]"
 
 
 def test_the_second_passage_is_cited_as_the_second(client: openai.OpenAI, store: str) -> None:
-    made = asked(client, QUESTION, tools=searching(store))
-    assert made.output_text == f"[2] kettle.md\n{OTHER}"
+    made = asked(client, QUESTION, tools=searching(store), include=["file_search_call.results"])
+    assert made.output_text == passage(2, made.output[0].results[1])
+    assert OTHER in made.output_text
     (cited,) = made.output[-1].content[0].annotations
     assert cited.filename == "kettle.md"
 
 
 def test_a_cited_answer_comes_as_the_model_says_it(client: openai.OpenAI, store: str) -> None:
-    events = list(asked(client, QUESTION, tools=searching(store, max_num_results=1), stream=True))
+    include = ["file_search_call.results"]
+    one = searching(store, max_num_results=1)
+    events = list(asked(client, QUESTION, tools=one, include=include, stream=True))
     assert [event.sequence_number for event in events] == list(range(len(events)))
     kinds = [event.type for event in events]
     assert kinds.index("response.file_search_call.completed") < kinds.index("response.output_text.delta")
     pieces = [event.delta for event in events if event.type == "response.output_text.delta"]
-    assert "".join(pieces) == FOUND
+    assert "".join(pieces) == passage(1, events[-1].response.output[0].results[0])
     assert len(pieces) > 5
     assert kinds.count("response.output_text.annotation.added") == 1
     assert events[-1].type == "response.completed"
