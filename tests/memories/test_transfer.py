@@ -381,6 +381,17 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
+
+
+def test_an_import_keeps_the_order_of_kinds(memories: BlockingMemories, other: BlockingMemoranda) -> None:
+    memories.add("0", kind="message")
+    memories.add("0", kind="fact", occurred_at=DAY)
+    memories.add("0")
+    out = export(memories)
+    other.memories.import_from(out.splitlines(keepends=True))
+    assert export(other.memories) == out
+
+
 MOMENT = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.just(UTC))
 ROW = st.fixed_dictionaries(
     {"content": TEXT.filter(str.strip)},

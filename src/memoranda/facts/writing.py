@@ -30,27 +30,25 @@ class FactWriter:
         self.core = core
         self.bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
 
-    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
+    async def concerned(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
+        """Return the places of the facts that are compared with others. Not those that have ended, were put together of
+        others or are there already, and none while there is nothing to compare with."""
+        return await self.core.threads.run(self._compared_places, tenant, drafts, before)
+
+    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[Outcome]:
         """Store facts, in order, each with what follows for its versions: it may join one that says the same, and
         supersede what it contradicts. With `before`, only facts that were stored up to that revision are looked at.
 
-        What has ended already is stored as it is, and so is everything while an index does not answer.
+        While an index does not answer, they are stored as they are.
 
         Raises:
             Conflict: an id already names another text.
         """
-        outcomes: dict[int, Outcome] = {}
-        plain = await self.core.threads.run(self._plain, tenant, drafts, before)
-        if plain:
-            stored = await self.core.ingest.write(tenant, [drafts[at] for at in plain])
-            outcomes |= zip(plain, stored, strict=True)
-        compared = [at for at in range(len(drafts)) if at not in outcomes]
         among = EVERYTHING if before is None else Compare("$seq", "lte", before)
-        for start in range(0, len(compared), AT_ONCE):
-            places = compared[start : start + AT_ONCE]
-            written = await self._compared(tenant, [drafts[at] for at in places], among)
-            outcomes |= zip(places, written, strict=True)
-        return [outcomes[at] for at in range(len(drafts))]
+        outcomes = []
+        for start in range(0, len(drafts), AT_ONCE):
+            outcomes += await self._compared(tenant, drafts[start : start + AT_ONCE], among)
+        return outcomes
 
     async def _compared(self, tenant: str, drafts: Sequence[Draft], among: Filter) -> list[Outcome]:
         try:
@@ -61,9 +59,7 @@ class FactWriter:
         work = self.core.store.transact(tenant, lambda w: learn(w, plans, self.bounds))
         return (await self.core.threads.result(work)).outcomes
 
-    def _plain(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
-        """Return the places of the drafts that are not compared with others."""
-
+    def _compared_places(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
         def any_fact(c: Connection) -> bool:
             return bool(
                 page(
@@ -78,13 +74,13 @@ class FactWriter:
 
         store = self.core.store
         if before is not None and not store.db.read(any_fact, tenant):
-            return list(range(len(drafts)))
+            return []
         stored = store.by_id(tenant, [one.row.id for one in drafts if one.named])
         return [
             at
             for at, one in enumerate(drafts)
-            if one.row.id in stored
-            or one.row.archived_at is not None
-            or not versions.is_live(one.row)
-            or versions.parts_of(one.row)
+            if one.row.id not in stored
+            and one.row.archived_at is None
+            and versions.is_live(one.row)
+            and not versions.parts_of(one.row)
         ]

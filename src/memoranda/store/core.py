@@ -32,9 +32,12 @@ HOUSE = "default"
 
 
 class Writer(Protocol):
-    """Stores drafts of one kind."""
+    """Stores drafts of one kind for which a row is not all there is to write."""
 
-    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
+    async def concerned(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
+        """Return the places of the drafts to write by `write`; for the others a row is enough."""
+
+    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[Outcome]:
         """Store drafts, in order; with `before`, compare them only with what was stored up to that revision."""
 
 
@@ -65,7 +68,7 @@ class Core:
     erasers: list[Eraser] = field(default_factory=list)
     """What forgets in the rooms beside the memories, in this order."""
     writers: dict[str, Writer] = field(default_factory=dict)
-    """What stores the memories of a kind for which a row is not all there is to write."""
+    """What stores memories of a kind."""
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None
@@ -75,20 +78,24 @@ class Core:
     """Called when something becomes due at a moment (microseconds): whoever looks at the clock listens."""
 
     async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
-        """Store drafts, in order, each by the writer of its kind, see `Writer.write`.
+        """Store drafts: in order those for which a row is enough, then in order those that a writer of their kind is
+        concerned with, see `Writer`. Outcomes are in the order of `drafts`.
 
         Raises:
             Conflict: an id already names another text.
         """
-        places: dict[str, list[int]] = {}
-        for at, one in enumerate(drafts):
-            places.setdefault(one.row.kind if one.row.kind in self.writers else "", []).append(at)
-        outcomes: dict[int, Outcome] = {}
-        for kind, listed in places.items():
-            some = [drafts[at] for at in listed]
-            if kind:
-                stored = await self.writers[kind].write(tenant, some, before)
-            else:
-                stored = await self.ingest.write(tenant, some)
-            outcomes |= zip(listed, stored, strict=True)
+        special: dict[int, str] = {}
+        for kind, writer in self.writers.items():
+            places = [at for at, one in enumerate(drafts) if one.row.kind == kind]
+            if places:
+                chosen = await writer.concerned(tenant, [drafts[at] for at in places], before)
+                special |= {places[at]: kind for at in chosen}
+        plain = [at for at in range(len(drafts)) if at not in special]
+        stored = await self.ingest.write(tenant, [drafts[at] for at in plain])
+        outcomes = dict(zip(plain, stored, strict=True))
+        for kind, writer in self.writers.items():
+            places = [at for at, whose in special.items() if whose == kind]
+            if places:
+                stored = await writer.write(tenant, [drafts[at] for at in places], before)
+                outcomes |= zip(places, stored, strict=True)
         return [outcomes[at] for at in range(len(drafts))]
