@@ -251,6 +251,23 @@ def test_what_two_people_say_in_one_channel_is_each_ones_own(
         assert sorted(owners, key=str) == sorted([of_first, of_second], key=str)
 
 
+@pytest.mark.parametrize(
+    "confirming", [{"speaker": "Ben"}, {"role": "Ben"}, {"user_id": "ben", "speaker": "Ben"}]
+)
+def test_what_is_confirmed_is_seen_by_no_more_people_than_what_was_asked(talk: Any, confirming: Any) -> None:
+    talk.script(json.dumps([{"fact": "Ada prefers a table by the window"}]))
+    asked = {"role": "assistant", "content": "Ada prefers a table by the window, right?", "user_id": "ada"}
+    said = [asked, {"content": "Yes, that's right."} | confirming]
+    talk.rc.sessions_as(talk.admin).observe(said, session_id="dinner", channel_id="room")
+    talk.settle()
+    (fact,) = talk.memories.list(kinds=["fact"]).data
+    assert fact.user_id == confirming.get("user_id", "ada")
+    for who in ("eve", "ada", "ben"):
+        seen = talk.rc.acting_as(Subject(tenant_id=talk.tenant, user_id=who, role="member"))
+        found = seen.search("table by the window", scopes=["channel:room", "user"], kinds=["fact"]).results
+        assert bool(found) == (who == fact.user_id)
+
+
 def test_in_a_session_of_one_user_what_is_unnamed_is_that_users(home: Any) -> None:
     settings = {"facts": {"extraction": "eager", "capture_rules": True}, "embedder": {"url": "hash:256"}}
     with home.open(**settings) as rc:

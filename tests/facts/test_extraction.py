@@ -121,6 +121,11 @@ def test_facts_are_asked_for_as_json_and_after_a_failure_in_words_alone(talk: An
     assert first["json_schema"]["schema"]["required"] == ["facts"]
     assert second is None
     assert all(ask.background for ask in asked)
+    asked = talk.script({"text": LIST, "repeat": True})
+    talk.rc.sessions_as(talk.admin).observe([{"content": SAID}], session_id="asked for", extraction="lazy")
+    talk.rc.facts_as(talk.admin).extract("asked for")
+    assert asked
+    assert not any(ask.background for ask in asked)
     verdicts = '{"pairs": [{"line": 1, "is": "unrelated"}]}'
     asked = talk.script({"text": verdicts, "when": "earlier: "}, {"text": LIST, "repeat": True})
     talk.say(SAID, who="noor")

@@ -51,14 +51,14 @@ def begin(core: Core) -> Clock:
     async def consolidating(run: Run) -> dict[str, Any]:
         everybody = selection_filter(Selection(), Subject(tenant_id=run.tenant), now_micros())
         try:
-            done = await consolidate(core, run.tenant, all_of(everybody, FACT))
+            done = await consolidate(core, run.tenant, all_of(everybody, FACT), background=True)
         except (ModelUnavailable, EmbedderUnavailable) as exc:
             raise Postponed(f"{type(exc).__name__}: {exc}", RETRY_SECONDS) from exc
         return {"merged": len(done.merged), "left": done.left}
 
     core.writers["fact"] = FactWriter(core)
     core.jobs.handlers |= {
-        EXTRACT_JOB: Extraction(core).job,
+        EXTRACT_JOB: Extraction(core, background=True).job,
         SWEEP_JOB: sweeping,
         CONSOLIDATE_JOB: consolidating,
     }

@@ -175,7 +175,6 @@ async def merged(model: Model | None, name: str | None, texts: Sequence[str]) ->
         model=name,
         max_tokens=len(plain) // 2 + EXTRA_TOKENS,
         stream=False,
-        background=True,
     )
     try:
         told = await said(model, ask)

@@ -93,10 +93,12 @@ class Batch:
 
 
 class Extraction:
-    """Handler of the job that takes facts out of a session, or anew out of single messages of it."""
+    """Handler of the job that takes facts out of a session, or anew out of single messages of it. In the background,
+    replies go before its calls of a model."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, *, background: bool) -> None:
         self.core = core
+        self._background = background
         self.settings = core.config.facts
         self.bounds = Bounds(self.settings.near_cosine, self.settings.near_jaccard)
 
@@ -239,7 +241,7 @@ class Extraction:
         model, settings = self.core.model, self.settings
         if model.quotes_only or (settings.extraction == "off" and settings.capture_rules):
             return None
-        return self.core.ledger.paid(model, tenant, PURPOSE)
+        return self.core.ledger.paid(model, tenant, PURPOSE, background=self._background)
 
     async def _candidates(self, batch: Batch, model: Model | None) -> tuple[list[Candidate], str]:
         if not any(row.personal for row in batch.messages):
@@ -274,7 +276,6 @@ class Extraction:
             max_tokens=ANSWER_TOKENS,
             response_format=None if batch.session.facts_attempts else prompts.FACTS_FORM,
             stream=False,
-            background=True,
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:

@@ -74,7 +74,7 @@ class Facts:
         await self._core.threads.run(
             self._core.store.db.read, lambda c: session_seen(c, self.subject, session_id), tenant
         )
-        done = await Extraction(self._core).extract(tenant, session_id)
+        done = await Extraction(self._core, background=False).extract(tenant, session_id)
         return Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
 
     async def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
@@ -94,7 +94,7 @@ class Facts:
             selection_filter(selection, self.subject, now_micros()),
             FACT,
         )
-        return await consolidate(self._core, self.subject.tenant_id, where)
+        return await consolidate(self._core, self.subject.tenant_id, where, background=False)
 
     async def history(self, id: str) -> FactHistory:
         """The versions of a fact, in the order in which they hold, each with what became of it and why.
@@ -154,10 +154,11 @@ class Facts:
             raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
 
 
-async def consolidate(core: Core, tenant: str, where: Filter) -> Consolidated:
-    """Consolidates a tenant's facts that pass."""
+async def consolidate(core: Core, tenant: str, where: Filter, *, background: bool) -> Consolidated:
+    """Consolidates a tenant's facts that pass. In the background, replies go before its calls of a model."""
     found = await core.threads.run(_clusters, core, tenant, where)
-    model = None if core.model.quotes_only else core.ledger.paid(core.model, tenant, PURPOSE)
+    quoting = core.model.quotes_only
+    model = None if quoting else core.ledger.paid(core.model, tenant, PURPOSE, background=background)
     some = found if model is None else found[:BY_MODEL]
     done: list[Merged] = []
     for cluster in some:

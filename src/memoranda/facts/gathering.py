@@ -150,11 +150,12 @@ def _draft(
 
 
 def owner_of(session: SessionRow, sources: Sequence[MessageRow]) -> str | None:
-    """Return the user whose facts rest on some messages: the first of the people who wrote them. Where none has a user
-    id, it is the session's user, but only if nobody else can have written them: they have no names, the session is in
-    no channel, and no other user took part in it."""
+    """Return the user whose facts rest on some messages: the first of the people who wrote them, else of those whose
+    messages they are, such as an assistant's answer to a user. Where none has a user id, it is the session's user, but
+    only if no other person can have written them: they have no names, the session is in no channel, and no other user
+    took part in it."""
     people = [row for row in sources if row.personal]
-    users = [row.user_id for row in people if row.user_id is not None]
+    users = [row.user_id for row in (*people, *sources) if row.user_id is not None]
     if users or session.user_id is None:
         return users[0] if users else None
     unnamed = all(row.author is None for row in people)

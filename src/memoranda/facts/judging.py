@@ -55,7 +55,6 @@ async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
         max_tokens=ANSWER_TOKENS,
         response_format=prompts.JUDGING_FORM,
         stream=False,
-        background=True,
     )
     try:
         told = await said(model, ask)

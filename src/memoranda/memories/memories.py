@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Unpack
@@ -28,6 +29,7 @@ from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
 from memoranda.store.usage import SEARCH, Cost
 from memoranda.store.validation import check_vector
+from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
     Added,
@@ -104,7 +106,9 @@ class Memories:
                 "memories", f"holds {len(items)}, at most {self._core.max_batch} go in one batch"
             )
         for i, item in enumerate(items):
-            self._may_own(item.user_id, f"[{i}].user_id" if len(items) > 1 else "user_id")
+            place = f"[{i}]." if len(items) > 1 else ""
+            self._may_own(item.user_id, f"{place}user_id")
+            _no_claim_of_rules(item.metadata, f"{place}metadata")
         core = self._core
         outcomes = await core.write(self.subject.tenant_id, core.ingest.drafts(self.subject, items))
         return [
@@ -121,7 +125,10 @@ class Memories:
         """
         self._must_write()
         row = await self._row(id)
-        return to_memory(await self._core.ingest.update(self.subject, row, convert(fields, Change)))
+        change = convert(fields, Change)
+        if change.metadata is not msgspec.UNSET and to_memory(row).metadata.get("extracted_by") != RULES:
+            _no_claim_of_rules(change.metadata, "metadata")
+        return to_memory(await self._core.ingest.update(self.subject, row, change))
 
     async def delete(self, id: str) -> None:
         """Deletes one memory with its vectors.
@@ -474,3 +481,11 @@ def _check_limit(limit: Any) -> None:
 def _check_ids(ids: Any) -> None:
     if isinstance(ids, str | bytes) or not all(isinstance(id_, str) for id_ in ids):
         raise InvalidInput("ids", "must be a list of strings")
+
+
+def _no_claim_of_rules(metadata: Any, where: str) -> None:
+    """Refuse what would make a fact of a caller one that rules found: standing instructions are such."""
+    if isinstance(metadata, dict) and metadata.get("extracted_by") == RULES:
+        raise InvalidInput(
+            f"{where}.extracted_by", f"is {RULES!r} only where extraction set it; leave it out"
+        )

@@ -31,13 +31,12 @@ FIRST_PART = 0.25
 
 
 class Telling:
-    """Makes digests at a tenant's cost, behind replies unless they are waited for."""
+    """Makes digests at a tenant's cost; those in the background behind replies."""
 
-    def __init__(self, core: Core, tenant: str, *, waited_for: bool = False) -> None:
+    def __init__(self, core: Core, tenant: str, *, background: bool) -> None:
         self._core = core
         self._settings: Settings = core.config.sessions
-        self._background = not waited_for
-        self._model: Model = core.ledger.paid(core.model, tenant, PURPOSE)
+        self._model: Model = core.ledger.paid(core.model, tenant, PURPOSE, background=background)
 
     @property
     def by_rules(self) -> bool:
@@ -98,7 +97,6 @@ class Telling:
             max_tokens=most + LISTS + THINKING,
             response_format=None if attempts else prompts.FORM,
             stream=False,
-            background=self._background,
         )
         answer = await said(self._model, ask)
         return parsed(answer.text, answer.name or self.name, most)

@@ -65,7 +65,7 @@ class Summarizing:
         Raises:
             Postponed: the model is away; what it was asked for is noted as failed and tried again.
         """
-        telling = Telling(self.core, run.tenant)
+        telling = Telling(self.core, run.tenant, background=True)
         counts: dict[str, int] = defaultdict(int)
         while rows := await self._pending(run.tenant, BATCH if telling.by_rules else ASKED):
             made = await self._made(telling, run.tenant, rows)
@@ -84,7 +84,7 @@ class Summarizing:
             ModelError: the model gave no summary; it is tried again later.
             SpendingLimit: the tenant has spent its day.
         """
-        telling = Telling(self.core, tenant, waited_for=True)
+        telling = Telling(self.core, tenant, background=False)
         made = (await self._made(telling, tenant, [row], asked=True))[0]
         await self._keep(tenant, [made])
         if made.failure is not None:
@@ -97,7 +97,7 @@ class Summarizing:
         Raises:
             Postponed: the model is away, or the tenant has spent its day; which failed is noted.
         """
-        made = await self._made(Telling(self.core, tenant), tenant, rows)
+        made = await self._made(Telling(self.core, tenant, background=True), tenant, rows)
         counts = await self._keep(tenant, made)
         _check_away(made)
         return counts

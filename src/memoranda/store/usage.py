@@ -18,8 +18,8 @@ from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Spending
 from memoranda.errors import EmbedderUnavailable, MemorandaError, SpendingLimit
-from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage, ToolCallDelta
-from memoranda.providers.chat.said import Meter, estimated
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
+from memoranda.providers.chat.said import Meter, characters, estimated
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task, Vectors
 from memoranda.storage.sql.base import Connection, Database
 
@@ -141,10 +141,10 @@ class Ledger:
 
         return meter
 
-    def paid(self, model: Model, tenant: str, purpose: str) -> Model:
+    def paid(self, model: Model, tenant: str, purpose: str, *, background: bool = False) -> Model:
         """The model at the tenant's cost: every call is noted, and none begins when the day is spent. One that only
-        quotes costs nothing."""
-        return model if model.quotes_only else Paid(model, self, tenant, purpose)
+        quotes costs nothing. With `background`, replies go before its calls."""
+        return model if model.quotes_only else Paid(model, self, tenant, purpose, background)
 
     async def embed(
         self,
@@ -313,12 +313,13 @@ class Ledger:
 class Paid(Model):
     """A model at a tenant's cost. The first answer that comes is one operation, however many calls follow."""
 
-    def __init__(self, inner: Model, ledger: Ledger, tenant: str, purpose: str) -> None:
+    def __init__(self, inner: Model, ledger: Ledger, tenant: str, purpose: str, background: bool) -> None:
         self.name = inner.name
         self.quotes_only = inner.quotes_only
         self._inner = inner
         self._ledger = ledger
         self._place = (tenant, purpose)
+        self._background = background
         self._counted = False
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
@@ -329,16 +330,17 @@ class Paid(Model):
         """
         tenant, purpose = self._place
         await self._ledger.check(tenant, MODEL_LIMITS + (BACKGROUND_LIMITS if purpose in BACKGROUND else ()))
+        if self._background:
+            ask = msgspec.structs.replace(ask, background=True)
         usage: TokenUsage | None = None
         said, came = 0, False
         try:
             async with aclosing(self._inner.answer(ask)) as pieces:  # type: ignore[type-var]
                 async for piece in pieces:
                     came = True
+                    said += characters(piece)
                     if isinstance(piece, Ended):
                         usage = piece.usage
-                    else:
-                        said += len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
                     yield piece
         finally:
             if came:

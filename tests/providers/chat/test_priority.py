@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.config.sections import Model as Settings
 from memoranda.providers.chat import open_model
-from memoranda.providers.chat.base import Ask, Model, TextDelta
+from memoranda.providers.chat.base import Ask, Ended, Model, TextDelta
 from memoranda.providers.chat.priority import STOPPED, Priority
 from support.raw_server import Raw, event, head, raw, stream
 
@@ -24,6 +24,11 @@ def opened(server: Raw, provider: str | None = None) -> Model:
 
 async def text(model: Model, ask: Ask) -> str:
     return "".join([piece.text async for piece in model.answer(ask) if isinstance(piece, TextDelta)])
+
+
+async def last(model: Model, ask: Ask) -> Ended:
+    ended = [piece async for piece in model.answer(ask) if isinstance(piece, Ended)]
+    return ended[0]
 
 
 async def once(condition: Callable[[], bool]) -> None:
@@ -50,6 +55,24 @@ def test_a_background_call_is_stopped_for_a_reply_and_made_again() -> None:
             await once(lambda: server.left == 1)
             asked = [body["messages"][0]["content"] for body in server.bodies]
             assert asked == ["Which facts?", "Hello", "Which facts?"]
+
+    run(test)
+
+
+def test_the_usage_counts_what_was_stopped() -> None:
+    async def test() -> None:
+        async with raw(
+            [head(), event({"content": "half" * 10}), "hang"], [head(), HELLO], [head(), HELLO]
+        ) as server:
+            model = opened(server)
+            behind = asyncio.create_task(last(model, BEHIND))
+            await once(lambda: len(server.bodies) == 1)
+            await asyncio.sleep(0.05)
+            await text(model, ASK)
+            usage = (await behind).usage
+            assert usage is not None
+            assert usage.input == 2 * -(-len("Which facts?") // 4)
+            assert usage.output in (-(-len("Hello") // 4), 10 + -(-len("Hello") // 4))
 
     run(test)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import Any
@@ -20,12 +20,13 @@ import msgspec
 from memoranda.config.secret import Secret
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ConfigError, ModelBroken, ModelError, ModelUnavailable
-from memoranda.providers.chat.base import Ask, Ended, Model, Piece
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
 from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
 from memoranda.providers.chat.reading import Nonsense, Reading
 from memoranda.providers.chat.request import body_of, encoded, refused_parameter
+from memoranda.providers.chat.said import characters, estimated
 from memoranda.providers.chat.stream import Failed, Stream, Whole
 
 log = logging.getLogger("memoranda.models")
@@ -58,10 +59,11 @@ class ChatModel(Model):
         """As `Model.answer`. Where the server answers few calls at once, a background call gives way to others, see
         `Priority`, and its pieces come together at its end."""
         if self._priority is not None and ask.background:
-            streamed = msgspec.structs.replace(
-                ask, stream=True
-            )  # servers see then that nobody listens any more
-            for piece in await self._priority.background(lambda: self._collected(streamed)):
+            # servers see from a stream that nobody listens any more
+            streamed = msgspec.structs.replace(ask, stream=True)
+            stopped: list[TokenUsage] = []
+            whole = await self._priority.background(lambda: self._collected(streamed, stopped))
+            for piece in _with_stopped(whole, stopped, streamed):
                 yield piece
             return
         with nullcontext() if self._priority is None else self._priority.reply():
@@ -69,9 +71,17 @@ class ChatModel(Model):
                 async for piece in pieces:
                     yield piece
 
-    async def _collected(self, ask: Ask) -> list[Piece]:
-        async with aclosing(self._answer(ask)) as pieces:
-            return [piece async for piece in pieces]
+    async def _collected(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
+        """All pieces of an answer. When it is stopped, `stopped` gets an estimate of what it had cost."""
+        held: list[Piece] = []
+        try:
+            async with aclosing(self._answer(ask)) as pieces:
+                async for piece in pieces:
+                    held.append(piece)
+        except asyncio.CancelledError:
+            stopped.append(estimated(ask, sum(map(characters, held))))
+            raise
+        return held
 
     async def _answer(self, ask: Ask) -> AsyncGenerator[Piece, None]:
         reading = Reading(self.quirks.inline_thinking, _names(ask) if self.quirks.written_calls else ())
@@ -196,6 +206,21 @@ class ChatModel(Model):
         if 400 <= exc.status < 500 and exc.status not in PASSING:
             return self._link.refused(Refusal(exc.status, str(exc), says))
         return ModelUnavailable(f"{place} did not answer: {says}")
+
+
+def _with_stopped(pieces: list[Piece], stopped: Sequence[TokenUsage], ask: Ask) -> Iterator[Piece]:
+    """The pieces of a whole answer, with what the tries before it cost added to its usage."""
+    said = sum(map(characters, pieces))
+    for piece in pieces:
+        if stopped and isinstance(piece, Ended):
+            usage = piece.usage or estimated(ask, said)
+            total = msgspec.structs.replace(
+                usage,
+                input=usage.input + sum(one.input for one in stopped),
+                output=usage.output + sum(one.output for one in stopped),
+            )
+            piece = msgspec.structs.replace(piece, usage=total)
+        yield piece
 
 
 def _names(ask: Ask) -> list[str]:

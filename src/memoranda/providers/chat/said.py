@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from memoranda.errors import ModelBroken
-from memoranda.providers.chat.base import Ask, Ended, Model, TextDelta, TokenUsage
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, TokenUsage, ToolCallDelta
 
 Meter = Callable[[TokenUsage], None]
 
@@ -41,6 +41,13 @@ async def said(model: Model, ask: Ask, meter: Meter | None = None) -> Said:
     if not text:
         raise ModelBroken("the model was asked and said nothing")
     return Said(text, name)
+
+
+def characters(piece: Piece) -> int:
+    """Characters of the answer in a piece of it."""
+    if isinstance(piece, Ended):
+        return 0
+    return len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
 
 
 def estimated(ask: Ask, said: int) -> TokenUsage:
