@@ -310,6 +310,17 @@ class UploadAsk(Section, frozen=True, kw_only=True):
     prune_limit: Size = 200
 
 
+ToolSet = Literal["core", "full", "read", "chatgpt"]
+
+
+class Mcp(Section, frozen=True, kw_only=True):
+    """The MCP server: the tools that are offered where a URL names none, and the origins of web pages that may call it
+    beside its own."""
+
+    tools: ToolSet = "core"
+    allowed_origins: list[str] = msgspec.field(default_factory=list)
+
+
 class Spending(Section, frozen=True, kw_only=True):
     """What a tenant may spend in a day (UTC) unless an admin says otherwise; null is as much as it likes."""
 
@@ -368,6 +379,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Sessions = Sessions()
     facts: Facts = Facts()
     upload_ask: UploadAsk = UploadAsk()
+    mcp: Mcp = Mcp()
     spending: Spending = Spending()
     agents: tuple[dict[str, Any], ...] = ()
     """Agent profiles, each as `POST /v1/agents` takes it, with an `id`."""

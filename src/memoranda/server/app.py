@@ -22,6 +22,8 @@ from memoranda.server.auth import Guard
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
 from memoranda.server.inputs import from_json, from_query
 from memoranda.server.limits import read_body
+from memoranda.server.mcp import METADATA, Mcp, Metadata
+from memoranda.server.mcp import PATH as MCP
 from memoranda.server.observe import Observed
 from memoranda.server.openapi import document
 from memoranda.server.route import MULTIPART, Call, Route
@@ -172,6 +174,8 @@ def create_app(memoranda: Memoranda) -> Starlette:
         routes=[
             *(StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()),
             WebSocketRoute(SOCKET, Sockets(answers.house, answers.guard)),
+            StarletteRoute(MCP, Mcp(memoranda, answers.guard)),
+            StarletteRoute(METADATA, Metadata(answers.server.public_url)),
         ],
         middleware=[Middleware(Observed, telemetry=answers.house.telemetry)],
         exception_handlers={404: unknown_route},

@@ -31,7 +31,7 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for noisy in ("httpx", "httpcore", "uvicorn.error"):
+    for noisy in ("httpx", "httpcore", "uvicorn.error", "mcp"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
 
 

@@ -1,0 +1,188 @@
+"""Tools over documents: `search_documents`, `stores`, `index_text`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from memoranda.errors import InvalidInput
+from memoranda.knowledge.search import MAX_STORES
+from memoranda.knowledge.values import Passages, VectorStore
+from memoranda.mcp.caller import Caller
+from memoranda.mcp.remembering import MOST, MaxTokens, Text, within
+from memoranda.mcp.tool import Tool
+
+Stores = Annotated[
+    list[str], Meta(min_length=1, max_length=MAX_STORES, description="ids or names of stores; left out: all")
+]
+
+
+class SearchDocuments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    query: Annotated[Text, Meta(description="a question in a full sentence")]
+    limit: Annotated[int, Meta(ge=1, le=MOST)] = 8
+    stores: Stores | None = None
+    max_tokens: MaxTokens | None = None
+
+
+class FoundPassage(msgspec.Struct, kw_only=True):
+    """A passage of a document. `start` and `end` are characters of the document's text; `score` is 0 to 1."""
+
+    id: str
+    text: str
+    file_id: str
+    filename: str
+    page: int | None
+    heading: str | None
+    start: int
+    end: int
+    score: float
+
+
+class SearchDocumentsResult(msgspec.Struct, kw_only=True):
+    """The passages, best first. `evidence`, `omitted` and `degraded` are as those of `recall`."""
+
+    stores: list[str]
+    evidence: str
+    results: list[FoundPassage]
+    omitted: int
+    degraded: list[str]
+
+
+async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocumentsResult:
+    """Search vector stores."""
+    stores = await seen_stores(caller, asked.stores)
+    if not stores:
+        return SearchDocumentsResult(stores=[], evidence="none", results=[], omitted=0, degraded=[])
+    found = await searched(caller, stores, asked.query, asked.limit)
+    results = [
+        FoundPassage(
+            id=one.chunk_id,
+            text=one.text,
+            file_id=one.file_id,
+            filename=one.filename,
+            page=one.page,
+            heading=one.heading,
+            start=one.start,
+            end=one.end,
+            score=round(one.score, 4),
+        )
+        for one in found.data
+    ]
+    kept = within(asked.max_tokens, [one.text for one in results])
+    return SearchDocumentsResult(
+        stores=[one.name or one.id for one in stores],
+        evidence=found.evidence,
+        results=results[:kept],
+        omitted=len(results) - kept,
+        degraded=found.degraded,
+    )
+
+
+async def searched(caller: Caller, stores: list[VectorStore], query: str, limit: int) -> Passages:
+    """Search stores together."""
+    return await caller.knowledge.stores.search([one.id for one in stores], query, limit=limit)
+
+
+async def seen_stores(caller: Caller, names: list[str] | None) -> list[VectorStore]:
+    """Return the stores of these ids or names that the caller sees and that have not expired; the newest for None.
+
+    Raises:
+        InvalidInput: the caller sees no such store.
+    """
+    page = await caller.knowledge.stores.list(limit=100)
+    stores = [one for one in page.data if one.status != "expired"]
+    if names is None:
+        return stores[:MAX_STORES]
+    chosen = []
+    for name in names:
+        one = next((store for store in stores if name in (store.id, store.name)), None)
+        if one is None:
+            known = ", ".join(store.name or store.id for store in stores) or "there are none"
+            raise InvalidInput("stores", f"{name!r} is no store here; use one of: {known}")
+        chosen.append(one)
+    return chosen
+
+
+class ListStores(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class Store(msgspec.Struct, kw_only=True):
+    """A vector store, and how many of its files can be searched."""
+
+    id: str
+    name: str | None
+    description: str | None
+    files: int
+
+
+class ListStoresResult(msgspec.Struct, kw_only=True):
+    """The stores that can be searched, newest first."""
+
+    stores: list[Store]
+
+
+async def list_stores(caller: Caller, asked: ListStores) -> ListStoresResult:
+    """List vector stores."""
+    stores = await seen_stores(caller, None)
+    return ListStoresResult(
+        stores=[
+            Store(id=one.id, name=one.name, description=one.description, files=one.file_counts.completed)
+            for one in stores
+        ]
+    )
+
+
+class IndexText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    text: Annotated[Text, Meta(description="the document, as plain text or Markdown")]
+    filename: Annotated[str, Meta(pattern=r"^[^/\\]+\.(md|txt)$", description="such as notes.md")]
+    store: Annotated[str, Meta(description="its id or name; left out: the newest, or a new one")] | None = (
+        None
+    )
+
+
+class IndexTextResult(msgspec.Struct, kw_only=True):
+    """The file and the store that it is in. `status` is `completed` once it can be searched."""
+
+    file_id: str
+    store_id: str
+    status: str
+
+
+async def index_text(caller: Caller, asked: IndexText) -> IndexTextResult:
+    """Put a text into a store, and wait until it can be searched."""
+    stores = await seen_stores(caller, None if asked.store is None else [asked.store])
+    room = caller.knowledge.stores
+    store = stores[0] if stores else await room.create(name="Documents")
+    file = await room.upload(store.id, asked.text.encode(), asked.filename)
+    done = await room.wait_file(store.id, file.id)
+    return IndexTextResult(file_id=done.id, store_id=store.id, status=done.status)
+
+
+SEARCH_DOCUMENTS = Tool(
+    "search_documents",
+    "Search documents",
+    "Search the uploaded documents for passages that answer a question. Cite filename and page or heading.",
+    SearchDocuments,
+    SearchDocumentsResult,
+    search_documents,
+)
+STORES = Tool(
+    "stores",
+    "List vector stores",
+    "List the stores of documents that search_documents can search.",
+    ListStores,
+    ListStoresResult,
+    list_stores,
+)
+INDEX_TEXT = Tool(
+    "index_text",
+    "Index a text",
+    "Add a text as a document to a store, so that search_documents finds it.",
+    IndexText,
+    IndexTextResult,
+    index_text,
+    changes=True,
+)

@@ -1,0 +1,34 @@
+"""The protocol over HTTP (streamable HTTP), without sessions: any server answers any request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
+
+from memoranda.mcp.caller import Caller
+from memoranda.mcp.server import create_server
+
+CALLER = "memoranda.mcp"
+"""The key of a request's scope under which its caller and set of tools stand."""
+
+
+def _asking(request: Any) -> tuple[Caller, str]:
+    found: tuple[Caller, str] = request.scope[CALLER]
+    return found
+
+
+class Endpoint:
+    """Answers POST requests, each for the caller in its scope."""
+
+    def __init__(self, max_body_bytes: int) -> None:
+        self._server = create_server(_asking)
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        manager = StreamableHTTPSessionManager(
+            self._server, json_response=True, stateless=True, max_request_body_size=self._max_body_bytes
+        )
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)

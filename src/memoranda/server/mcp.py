@@ -1,0 +1,130 @@
+"""`/mcp`: who calls and from where, before the protocol answers."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from memoranda.app.memoranda import Memoranda
+from memoranda.config.sections import ToolSet
+from memoranda.errors import Forbidden, Unauthorized
+from memoranda.server.auth import Guard
+from memoranda.server.errors import JSON, Refused, error_response
+from memoranda.server.inputs import from_query
+from memoranda.store.access import sees_all
+from memoranda.types import Subject
+
+if TYPE_CHECKING:
+    from memoranda.mcp.http import Endpoint
+
+PATH = "/mcp"
+METADATA = f"/.well-known/oauth-protected-resource{PATH}"
+
+
+class Place(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The query string: the user and the agent whose memory it is, and the tools that are offered."""
+
+    user: str | None = None
+    agent: str | None = None
+    tools: ToolSet | None = None
+
+
+class Mcp:
+    """The endpoint, as an ASGI application."""
+
+    def __init__(self, memoranda: Memoranda, guard: Guard) -> None:
+        self._memoranda = memoranda
+        self._guard = guard
+        self._config = memoranda.config
+        self._endpoint: Endpoint | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        state = scope["memoranda"]
+        state.route = PATH
+        try:
+            if request.method != "POST":
+                raise Refused(405, "method_not_allowed", f"{request.method} is not for this path; use POST")
+            subject, place = self._caller(request)
+            state.tenant = subject.tenant_id
+            endpoint = await self._opened()
+        except Exception as exc:  # whatever it is, the caller gets an envelope and the log the rest
+            await self._refused(request, exc)(scope, receive, send)
+            return
+        from memoranda.mcp.caller import Caller
+        from memoranda.mcp.http import CALLER
+
+        caller = Caller(self._memoranda.core, subject, place.agent)
+        scope[CALLER] = (caller, place.tools or self._config.mcp.tools)
+        await endpoint(scope, receive, send)
+
+    def _caller(self, request: Request) -> tuple[Subject, Place]:
+        subject = self._guard.subject(request, "read")
+        origin = request.headers.get("origin")
+        if origin is not None and not self._allowed(origin, request):
+            says = f"pages of {origin} may not call this server; add it to mcp.allowed_origins"
+            raise Refused(403, "origin_not_allowed", says)
+        place = from_query(request.query_params, Place)
+        return acting_for(subject, place.user), place
+
+    def _allowed(self, origin: str, request: Request) -> bool:
+        own = urlsplit(origin).netloc == request.headers.get("host")
+        return own or origin in self._config.mcp.allowed_origins
+
+    async def _opened(self) -> Endpoint:
+        """The endpoint; the library of the protocol takes two seconds to import, so that the first client waits."""
+        if self._endpoint is None:
+            module = await asyncio.to_thread(import_module, "memoranda.mcp.http")
+            self._endpoint = module.Endpoint(self._config.server.max_body_bytes)
+        return self._endpoint
+
+    def _refused(self, request: Request, exc: Exception) -> Response:
+        response = error_response(exc)
+        if isinstance(exc, Unauthorized):
+            url = f"{base_url(request, self._config.server.public_url)}{METADATA}"
+            response.headers["www-authenticate"] = f'Bearer resource_metadata="{url}"'
+        if response.status_code == 405:
+            response.headers["allow"] = "POST"
+        return response
+
+
+class Metadata:
+    """What protects the endpoint (RFC 9728), as an ASGI application: a bearer key in the header."""
+
+    def __init__(self, public_url: str | None) -> None:
+        self._public_url = public_url
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["memoranda"].route = METADATA
+        base = base_url(Request(scope), self._public_url)
+        document = {
+            "resource": f"{base}{PATH}",
+            "resource_name": "Memoranda",
+            "bearer_methods_supported": ["header"],
+        }
+        await Response(msgspec.json.encode(document), media_type=JSON)(scope, receive, send)
+
+
+def base_url(request: Request, public_url: str | None) -> str:
+    """Return the address of this server as its clients know it, without a slash at its end."""
+    return (public_url or str(request.base_url)).rstrip("/")
+
+
+def acting_for(subject: Subject, user: str | None) -> Subject:
+    """Return the subject, or the user that it acts for.
+
+    Raises:
+        Forbidden: the key acts for another user alone.
+    """
+    if user is None or user == subject.user_id:
+        return subject
+    if not sees_all(subject):
+        raise Forbidden(f"user: this key acts for {subject.user_id!r} alone; leave it out")
+    return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
