@@ -50,6 +50,10 @@ COMMANDS = {
         "Say what is in force, what is missing, and what to do about it.",
     ),
     "serve": ("memoranda.cli.serve:serve", "Serve the folder over HTTP until stopped."),
+    "mcp": (
+        "memoranda.cli.mcp:mcp",
+        "Serve memory and documents to an MCP client at standard input and output.",
+    ),
     "worker": (
         "memoranda.cli.serve:worker",
         "Do background work for the servers of a PostgreSQL database until stopped.",

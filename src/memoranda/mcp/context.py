@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from memoranda.contexts.assembly import FOUND
 from memoranda.contexts.values import Context
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.documents import seen_stores
@@ -37,7 +38,7 @@ async def ask_context(caller: Caller, asked: AskContext) -> ContextResult:
         text=made.text,
         tokens=made.tokens,
         evidence=made.evidence,
-        ids=[piece.id for piece in made.pieces if piece.id is not None],
+        ids=[piece.id for piece in made.pieces if piece.part in FOUND],
         degraded=made.degraded,
     )
 

@@ -18,12 +18,12 @@ from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from memoranda.app.memoranda import Memoranda
+from memoranda.mcp.place import PATH as MCP
 from memoranda.server.auth import Guard
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
 from memoranda.server.inputs import from_json, from_query
 from memoranda.server.limits import read_body
 from memoranda.server.mcp import METADATA, Mcp, Metadata
-from memoranda.server.mcp import PATH as MCP
 from memoranda.server.observe import Observed
 from memoranda.server.openapi import document
 from memoranda.server.route import MULTIPART, Call, Route

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from memoranda.app.memoranda import Memoranda
-from memoranda.config.sections import ToolSet
 from memoranda.errors import Forbidden, Unauthorized
+from memoranda.mcp.place import PATH, Place
 from memoranda.server.auth import Guard
 from memoranda.server.errors import JSON, Refused, error_response
 from memoranda.server.inputs import from_query
@@ -24,16 +24,7 @@ from memoranda.types import Subject
 if TYPE_CHECKING:
     from memoranda.mcp.http import Endpoint
 
-PATH = "/mcp"
 METADATA = f"/.well-known/oauth-protected-resource{PATH}"
-
-
-class Place(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The query string: the user and the agent whose memory it is, and the tools that are offered."""
-
-    user: str | None = None
-    agent: str | None = None
-    tools: ToolSet | None = None
 
 
 class Mcp:

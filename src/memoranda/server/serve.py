@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
@@ -50,6 +50,19 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _serve(config: Config, door: socket.socket, started: Callable[[str], None]) -> None:
+    async with serving(config, door) as server:
+        started(url_of(door))
+        await server.serve(sockets=[door])
+
+
+@asynccontextmanager
+async def serving(config: Config, door: socket.socket, *, signals: bool = True) -> AsyncIterator[Server]:
+    """The library opened and announced, and the server over it, whose `serve` the caller runs meanwhile. At the end,
+    writes that were begun are finished. With `signals`, SIGINT and SIGTERM end it.
+
+    Raises:
+        FolderInUse: another process has the folder.
+    """
     async with await Memoranda.open(config=config) as memoranda:
         app = create_app(memoranda)
         settings = uvicorn.Config(
@@ -63,12 +76,10 @@ async def _serve(config: Config, door: socket.socket, started: Callable[[str], N
             ws_max_size=config.server.max_body_bytes,
             ws_per_message_deflate=False,
         )
-        url = url_of(door)
         ready = asyncio.create_task(memoranda.engine.planning.ready()) if config.model.url else None
-        memoranda.announce(url)
-        started(url)
+        memoranda.announce(url_of(door))
         try:
-            await Server(settings, app.state.answers).serve(sockets=[door])
+            yield Server(settings, app.state.answers, signals)
         finally:
             await app.state.answers.drain()
             if ready is not None:
@@ -102,12 +113,13 @@ async def _work(config: Config, started: Callable[[], None]) -> None:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it. Streams that are
-    under way may end before connections do."""
+    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it, or leaves signals to
+    others. Streams that are under way may end before connections do."""
 
-    def __init__(self, settings: uvicorn.Config, answers: Answers) -> None:
+    def __init__(self, settings: uvicorn.Config, answers: Answers, signals: bool) -> None:
         super().__init__(settings)
         self._answers = answers
+        self._signals = signals
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
@@ -118,7 +130,7 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        told = (signal.SIGINT, signal.SIGTERM)
+        told = (signal.SIGINT, signal.SIGTERM) if self._signals else ()
         for number in told:
             loop.add_signal_handler(number, self.handle_exit, number, None)
         try:

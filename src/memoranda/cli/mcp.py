@@ -1,0 +1,103 @@
+"""`memoranda mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from typing import Annotated, Any
+
+import typer
+
+from memoranda.cli.mcp_bridge import Bridge
+from memoranda.cli.mcp_folder import Folder
+from memoranda.cli.opening import configured
+from memoranda.cli.options import ConfigFile, Data, Settings
+from memoranda.config.sections import Config
+from memoranda.mcp.place import Place
+from memoranda.validation import convert
+
+READ = 1 << 16
+
+
+def mcp(
+    user: Annotated[
+        str | None, typer.Option(metavar="ID", help="Whose memory it is [default: everything here].")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="ID", help="The agent whose memory it is, too.")
+    ] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="SET", help="core, full, read or chatgpt [default: mcp.tools].")
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="A server to go to instead of the data folder, such as http://host:8377."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(envvar="MEMORANDA_KEY", help="The key for a server that has keys.")
+    ] = None,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+) -> None:
+    """Serve memory and documents to an MCP client at standard input and output."""
+    force = configured(data, config, settings)
+    given: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
+    place = convert({name: value for name, value in given.items() if value is not None}, Place)
+    asyncio.run(run(force, place, key or _own_key(force), url))
+
+
+def _own_key(config: Config) -> str | None:
+    """The first admin key of the configuration, for its own server."""
+    return next((each.key for each in config.keys if each.role == "admin"), None)
+
+
+async def run(config: Config, place: Place, key: str | None, url: str | None) -> None:
+    """Serve one client at standard input and output until it leaves.
+
+    Raises:
+        MemorandaError: the folder cannot be opened.
+    """
+    folder = Folder(config)
+
+    async def address(lost: str | None) -> str:
+        return await folder.url(lost) if url is None else url.rstrip("/")
+
+    lines = _lines()
+    try:
+        await address(None)
+        bridge = Bridge(address, place, key, _write)
+        while line := await lines.get():
+            if line.strip():
+                bridge.take(line)
+        await bridge.drain()
+    finally:
+        await folder.close()
+
+
+def _write(message: bytes) -> None:
+    sys.stdout.buffer.write(message.replace(b"\n", b" ") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _lines() -> asyncio.Queue[bytes]:
+    """The lines of standard input, and b"" at its end or when the process is told to end. A thread reads them, which
+    a process may end without."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def read() -> None:
+        begun = b""
+        while data := os.read(0, READ):  # `sys.stdin` has a lock, which a process that ends would wait for
+            *whole, begun = (begun + data).split(b"\n")
+            for line in whole:
+                loop.call_soon_threadsafe(queue.put_nowait, line + b"\n")
+        loop.call_soon_threadsafe(queue.put_nowait, b"")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, queue.put_nowait, b"")
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    return queue

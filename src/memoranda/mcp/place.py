@@ -1,0 +1,17 @@
+"""Where the endpoint is, and what the query string of its address says."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memoranda.config.sections import ToolSet
+
+PATH = "/mcp"
+
+
+class Place(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The user and the agent whose memory it is, and the tools that are offered."""
+
+    user: str | None = None
+    agent: str | None = None
+    tools: ToolSet | None = None
