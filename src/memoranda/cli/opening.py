@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from memoranda.app import blocking
-from memoranda.app.blocking.knowledge import BlockingKnowledge
-from memoranda.app.blocking.memoranda import BlockingMemoranda, BlockingMemories
 from memoranda.cli.options import pairs
 from memoranda.cli.show import say
 from memoranda.config import load
 from memoranda.config.sections import Config
 from memoranda.errors import FolderInUse
 
-if TYPE_CHECKING:
+if (
+    TYPE_CHECKING
+):  # what opens a folder takes two seconds to import, and a folder that is served is not opened
+    from memoranda.app.blocking.knowledge import BlockingKnowledge
+    from memoranda.app.blocking.memoranda import BlockingMemoranda, BlockingMemories
     from memoranda.client.client import Client
     from memoranda.client.knowledge import ClientKnowledge
 
@@ -45,6 +46,8 @@ def memories(config: Config) -> Iterator[Verbs]:
     Raises:
         FolderInUse: another process has the folder and serves nothing.
     """
+    from memoranda.app.blocking.memoranda import BlockingMemoranda
+
     with house(config) as held:
         yield held.memories if isinstance(held, BlockingMemoranda) else held
 
@@ -59,6 +62,8 @@ def knowledge(config: Config) -> Iterator[Shelves]:
 @contextmanager
 def house(config: Config) -> Iterator[BlockingMemoranda | Client]:
     """All that is in the folder, as `memories` gives its memories."""
+    from memoranda.app import blocking
+
     try:
         opened = blocking.open(config=config)
     except FolderInUse as busy:

@@ -1,0 +1,65 @@
+"""A server with keys of two tenants, and official clients of both protocol versions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from support.server_process import Process
+
+KEYS = [
+    {"name": "north", "key": "north-admin", "role": "admin", "tenant": "north"},
+    {"name": "ada", "key": "ada-key", "role": "member", "tenant": "north", "user": "ada"},
+    {"name": "eve", "key": "eve-key", "role": "reader", "tenant": "north", "user": "eve"},
+    {"name": "south", "key": "south-admin", "role": "admin", "tenant": "south"},
+]
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """One server for all tests of this folder."""
+    made = Process(tmp_path_factory.mktemp("mcp") / "data", {"keys": KEYS})
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def using(server: Process) -> Callable[..., Any]:
+    """Runs a coroutine function with a client that is connected with a key."""
+
+    def run(
+        work: Callable[[Client], Awaitable[Any]], key: str = "ada-key", mode: str = "auto", query: str = ""
+    ) -> Any:
+        async def connected() -> Any:
+            headers = {"authorization": f"Bearer {key}"}
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=60) as http,
+                Client(
+                    streamable_http_client(f"{server.url}/mcp{query}", http_client=http), mode=mode
+                ) as client,
+            ):
+                return await work(client)
+
+        return asyncio.run(connected())
+
+    return run
+
+
+@pytest.fixture
+def call(using: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls one tool; the structured content of its result, or the text of its error."""
+
+    def one(tool: str, arguments: dict[str, Any] | None = None, **how: Any) -> Any:
+        async def work(client: Client) -> Any:
+            result = await client.call_tool(tool, arguments or {})
+            return result.content[0].text if result.is_error else result.structured_content
+
+        return using(work, **how)
+
+    return one
