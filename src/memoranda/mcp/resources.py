@@ -54,7 +54,7 @@ async def read(caller: Caller, uri: str) -> str:
     try:
         return await _text(caller, uri)
     except NotFound as exc:
-        raise MCPError(wire.INVALID_PARAMS, f"no resource {uri!r}: {exc}") from exc
+        raise MCPError(wire.INVALID_PARAMS, f"no resource {uri!r}: {exc}", {"uri": uri}) from exc
 
 
 async def _text(caller: Caller, uri: str) -> str:

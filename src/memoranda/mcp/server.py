@@ -48,7 +48,7 @@ def create_server(asking: Asking) -> Server[Any]:
         caller, _ = asking(ctx.request)
         text = await resources.read(caller, params.uri)
         content = wire.TextResourceContents(uri=params.uri, mime_type=resources.MARKDOWN, text=text)
-        return wire.ReadResourceResult(contents=[content])
+        return wire.ReadResourceResult(contents=[content], cache_scope="private")
 
     async def list_prompts(ctx: Any, params: Any) -> wire.ListPromptsResult:
         return wire.ListPromptsResult(prompts=prompts.PROMPTS)

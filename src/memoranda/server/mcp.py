@@ -54,6 +54,8 @@ class Mcp:
 
         caller = Caller(self._memoranda.core, subject, place.agent)
         scope[CALLER] = (caller, place.tools or self._config.mcp.tools)
+        # the parser leaves white space behind values, which the protocol compares with the body
+        scope["headers"] = [(name, value.strip()) for name, value in scope["headers"]]
         await endpoint(scope, receive, send)
 
     def _caller(self, request: Request) -> tuple[Subject, Place]:
