@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput
 T = TypeVar("T")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$?\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
-_LONG = re.compile(r"Expected `(?:array|object)` of length <= (?P<most>\d+)")
+_LENGTH = re.compile(r"Expected `(?P<kind>array|object|str)` of length (?P<sign>>=|<=) (?P<bound>\d+)")
 _ENUM = re.compile(r"[Ii]nvalid (?:enum )?value (?P<value>.+)", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`, got `(?P<got>[^`]+)`")
 _BOUND = re.compile(r"Expected `(?:int|float)` (?P<sign>>=|<=|>|<) (?P<bound>[\d.-]+)")
@@ -68,11 +68,18 @@ def invalid(exc: msgspec.ValidationError, type_: Any, where: str) -> InvalidInpu
         return InvalidInput(_join(where, path, name), f"is not a field that is known here{fix}")
     if missing:
         return InvalidInput(_join(where, path, missing["name"]), "is required")
-    if long := _LONG.search(what):
-        return InvalidInput(
-            _join(where, path) or "body", f"has too many elements; send at most {long['most']}"
-        )
+    if length := _LENGTH.search(what):
+        return InvalidInput(_join(where, path) or "body", _of_length(length))
     return InvalidInput(_join(where, path) or "body", _in_words(what, type_, path))
+
+
+def _of_length(found: re.Match[str]) -> str:
+    """What is wrong with a length, with what is allowed."""
+    parts, least = "characters" if found["kind"] == "str" else "elements", found["sign"] == ">="
+    if least and found["bound"] == "1":
+        return "must not be empty"
+    few, most = ("few", "least") if least else ("many", "most")
+    return f"has too {few} {parts}; send at {most} {found['bound']}"
 
 
 def _in_words(what: str, type_: Any, path: str) -> str:

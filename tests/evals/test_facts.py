@@ -91,7 +91,7 @@ def test_who_a_fact_is_about_and_whether_it_holds_count(tmp_path: Path) -> None:
             "cases: [{said: [2024-03-05 Ana | Hi], facts: [tea]}]",
             "'tea' is not like `Ana | words of the fact`",
         ),
-        ("{", "cannot be read"),
+        ("{", "is not YAML in line 1; give a file in the form of facts.yaml"),
     ],
 )
 def test_another_file_is_refused_by_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.dataset import Dataset, Question, read_yaml
 from memoranda.types import NewMemory
 
 BUNDLED = Path(__file__).parent / "assistant.yaml"
@@ -39,8 +38,9 @@ def read(path: Path = BUNDLED) -> Dataset:
     Raises:
         InvalidInput: the file is missing or has another shape.
     """
+    held = read_yaml(path, BUNDLED.name)
     try:
-        held = msgspec.convert(yaml.safe_load(path.read_text("utf-8")), _File)
+        held = msgspec.convert(held, _File)
         memories = {
             f"{number}.{place}": NewMemory(
                 content=text,
@@ -62,6 +62,6 @@ def read(path: Path = BUNDLED) -> Dataset:
             )
             for number, asked in enumerate(held.questions, start=1)
         ]
-    except (OSError, ValueError, KeyError, yaml.YAMLError) as exc:
-        raise InvalidInput(str(path), f"cannot be read: {exc}") from exc
+    except (ValueError, KeyError) as exc:
+        raise InvalidInput(str(path), f"has another form than {BUNDLED.name}: {exc}") from exc
     return Dataset("assistant", memories, questions)

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import yaml
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
 from memoranda.evals.abstention import calibration_error
+from memoranda.evals.dataset import read_yaml
 from memoranda.evals.run import Progress
 from memoranda.sessions.values import NewMessage
 from memoranda.text.terms import terms
@@ -97,10 +97,7 @@ def read(path: Path = BUNDLED) -> list[Case]:
     Raises:
         InvalidInput: the file is missing or has another shape; names the case.
     """
-    try:
-        held = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
-        raise InvalidInput(str(path), f"cannot be read: {exc}; give a file like {BUNDLED.name}") from exc
+    held = read_yaml(path, BUNDLED.name)
     if not isinstance(held, dict) or not isinstance(held.get("cases"), list):
         raise InvalidInput(str(path), f"has no list `cases`; give a file like {BUNDLED.name}")
     return [_case(case, f"{path.name}, case {number}") for number, case in enumerate(held["cases"], 1)]

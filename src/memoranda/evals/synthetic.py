@@ -8,10 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question
+from memoranda.evals.dataset import Dataset, Question, read_yaml
 from memoranda.types import NewMemory
 
 BUNDLED = Path(__file__).parent / "synthetic.yaml"
@@ -27,10 +25,7 @@ def read(path: Path = BUNDLED) -> Dataset:
     Raises:
         InvalidInput: the file is missing or has another shape; names the case.
     """
-    try:
-        held = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError) as exc:
-        raise InvalidInput(str(path), f"cannot be read: {exc}") from exc
+    held = read_yaml(path, BUNDLED.name)
     memories: dict[str, NewMemory] = {}
     questions: list[Question] = []
     for number, case in enumerate(held["cases"], start=1):
