@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from memoranda.responses.events import visible
 from memoranda.responses.runs import Run
-from memoranda.responses.values import Item, Response, shown
+from memoranda.responses.values import Item, Response
 from memoranda.server import wire_chat as wire
 from memoranda.server.chat_requests import Asked
 from memoranda.server.errors import ErrorEnvelope, Refused, problem
@@ -106,7 +107,7 @@ def _extensions(response: Response) -> dict[str, Any]:
     made = dict(response.extensions)
     searches = [item for item in response.output if item["type"] == "file_search_call"]
     if searches:
-        found = [one for item in searches for one in shown(item).get("results") or ()]
+        found = [one for item in searches for one in visible(item, results=True)["results"]]
         made["passages"] = [{key: one[key] for key in ("file_id", "filename", "score")} for one in found]
     if citations := _citations(response.output):
         made["citations"] = citations

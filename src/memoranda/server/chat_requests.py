@@ -26,7 +26,7 @@ OPTIONS = ("stop", "seed", "logit_bias")
 """Fields that only chat completions have: they go to the model's server as they are."""
 CHANNEL = "chat"
 """Where a server without keys remembers what is said by no named user."""
-RESULTS, LOGPROBS = "file_search_call.results", "message.output_text.logprobs"
+LOGPROBS = "message.output_text.logprobs"
 _PLACE = re.compile(r"input\[(\d+)\]")
 
 
@@ -78,7 +78,7 @@ def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: boo
         input=items,
         instructions=instructions,
         store=False,
-        include=[RESULTS, LOGPROBS] if body.logprobs else [RESULTS],
+        include=[LOGPROBS] if body.logprobs else None,
         tools=body.tools,
         tool_choice=_choice(body.tool_choice),
         max_output_tokens=body.max_tokens

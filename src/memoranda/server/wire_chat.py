@@ -35,7 +35,7 @@ class ChatMessage(msgspec.Struct, kw_only=True):
     """A message of the conversation. `tool_calls` are for `assistant` alone, `tool_call_id` for `tool`."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[dict[str, Any]] | None = None
+    content: str | Annotated[list[dict[str, Any]], Meta(max_length=10_000)] | None = None
     refusal: str | None = None
     tool_calls: Annotated[list[ChatToolCall], Meta(max_length=1_000)] | None = None
     tool_call_id: str | None = None
@@ -71,10 +71,10 @@ class ChatBody(msgspec.Struct, kw_only=True):
     top_logprobs: int | None = None
     stop: str | Annotated[list[str], Meta(max_length=64)] | None = None
     seed: int | None = None
-    logit_bias: dict[str, float] | None = None
+    logit_bias: Annotated[dict[str, float], Meta(max_length=1_024)] | None = None
     n: int | None = None
     modalities: Annotated[list[str], Meta(max_length=8)] | None = None
-    functions: list[dict[str, Any]] | None = None
+    functions: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
     function_call: str | dict[str, Any] | None = None
     store: bool | None = None
     service_tier: str | None = None
