@@ -153,7 +153,6 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
         {"json": {"messages": [{"role": "user", "content": "what?"}], **some}}
         for some in (
             {"agent_id": ids["agent_id"]},
-            {"memory": {"session_id": ids["session_id"]}},
             {"tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]},
             {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": ids["file_id"]}}]}]},
         )

@@ -295,6 +295,9 @@ def test_the_key_says_who_is_remembered(keyed: Stage) -> None:
     ask(keyed, "My pin is four four.", key="app")
     ask(keyed, "My pin is four four?", key="app")
     assert told(keyed) == "", "a key without a user remembers what nobody in particular said"
+    for key in ("app", "other"):
+        ask(keyed, "My pin is five five.", key=key, memory={"session_id": "pins"})
+        assert told(keyed) == "", "another tenant has a session of the same name"
     with pytest.raises(openai.PermissionDeniedError):
         ask(keyed, asked, key="reader")
 

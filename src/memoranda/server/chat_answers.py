@@ -43,7 +43,7 @@ def completion(response: Response) -> wire.ChatCompletion:
     ]
     calls = [_call(item) for item in response.output if item["type"] == "function_call"]
     answer = wire.ChatAnswer(
-        content=BETWEEN.join(_texts(response.output)) if _texts(response.output) else None,
+        content=BETWEEN.join(_texts(response.output)) or None,
         refusal=refusal or None,
         reasoning_content=BETWEEN.join(thought) if thought else UNSET,
         tool_calls=calls or UNSET,
