@@ -80,6 +80,7 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/responses": {"json": {"input": "kettle?", "metadata": {"a": "b"}}},
         "POST /v1/responses/input_tokens": {"json": {"input": "kettle?"}},
         "POST /v1/responses/compact": {"json": {"model": "extractive", "input": "The kettle is green."}},
+        "POST /v1/chat/completions": {"json": {"messages": [{"role": "user", "content": "kettle?"}]}},
         "POST /v1/conversations": {
             "json": {"items": [{"role": "user", "content": "a"}], "metadata": {"a": "b"}}
         },

@@ -1,4 +1,5 @@
-"""Requests for responses that are nearly right: each is answered or refused by name, none is a mistake of ours."""
+"""Requests for responses and chat completions that are nearly right: each is answered or refused by name, none is a
+mistake of ours."""
 
 from __future__ import annotations
 
@@ -129,6 +130,52 @@ REQUESTS: list[dict[str, Any]] = [
         "store": False,
     },
 ]  # fmt: skip
+CHAT: dict[str, Any] = {
+    "messages": [
+        {"role": "system", "content": [{"type": "text", "text": "Be kind."}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "what?"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}},
+                {
+                    "type": "file",
+                    "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,aGVsbG8="},
+                },
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "hm"}, {"type": "refusal", "refusal": "no"}],
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "rain"}]},
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": "so?"},
+    ],
+    "tools": [
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}},
+        {"type": "memory_search"},
+        {"type": "file_search", "vector_store_ids": ["STORE"]},
+    ],
+    "tool_choice": {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}]},
+    },
+    "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+    "memory": {"max_results": 3, "min_score": 0.5, "kinds": ["fact"], "session_id": "s"},
+    "logprobs": True,
+    "top_logprobs": 2,
+    "max_tokens": 10,
+    "stop": ["x"],
+    "logit_bias": {"1": 2},
+    "n": 1,
+    "user": "ada",
+    "verbosity": "low",
+}
+PATHS = ["/v1/responses"] * len(REQUESTS) + ["/v1/chat/completions"]
 ROUNDS = 50
 
 
@@ -166,17 +213,17 @@ def answering(houses: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.rows_in("sqlite")
-@pytest.mark.parametrize("which", range(len(REQUESTS)))
+@pytest.mark.parametrize("which", range(len(PATHS)))
 def test_what_is_nearly_right_is_no_mistake_of_ours(answering: Any, which: int) -> None:
     store = answering.stock()["store_id"]
-    body = json.loads(json.dumps(REQUESTS[which]).replace("STORE", store))
-    answer = answering.request("POST", "/v1/responses", json=body)
+    body = json.loads(json.dumps([*REQUESTS, CHAT][which]).replace("STORE", store))
+    answer = answering.request("POST", PATHS[which], json=body)
     assert answer.status_code == 200, answer.text
     chance = random.Random(which)
     seen: set[int] = set()
     for _ in range(ROUNDS):
         at, asked = spoilt(body, chance)
-        answer = answering.request("POST", "/v1/responses", json=asked)
+        answer = answering.request("POST", PATHS[which], json=asked)
         seen.add(answer.status_code)
         says = f"{at}: {answer.text[:500]}"
         assert answer.status_code in (200, 400, 404), says

@@ -149,6 +149,14 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
         {"json": {"input": "what?", **some}} for some in told(ids)
     ] + [{"json": {"input": [{"type": "item_reference", "id": ids["said_id"]}]}}],
     "POST /v1/responses/input_tokens": lambda ids: [{"json": {"input": "what?", **some}} for some in told(ids)],
+    "POST /v1/chat/completions": lambda ids: [
+        {"json": {"messages": [{"role": "user", "content": "what?"}], **some}}
+        for some in (
+            {"agent_id": ids["agent_id"]},
+            {"tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]},
+            {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": ids["file_id"]}}]}]},
+        )
+    ],
     "POST /v1/responses/compact": lambda ids: [
         {"json": {"model": "extractive", "previous_response_id": ids["response_id"]}}
     ],

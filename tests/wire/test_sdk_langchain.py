@@ -212,8 +212,6 @@ def test_errors(chat: Any) -> None:
         list(chat().stream("Model away"))
     with pytest.raises(ValueError, match="broke off"):
         chat().invoke("Break off")
-    with pytest.raises(openai.NotFoundError):
-        chat(use_responses_api=False).invoke("Where is the kettle?")
 
 
 def test_embeddings(kitchen: Any) -> None:

@@ -46,6 +46,7 @@ TOLD = {
     "What is my name, replayed?": ["My name is Ada, replayed.", "Hello Ada."],
     "What is my name, reference?": ["Hello Ada."],
     "What is my name, messages?": ["My name is Ada, messages.", "Hello Ada."],
+    "What is my name, chatting?": ["My name is Ada, chatting.", "Hello Ada."],
     "What is my name, not stored?": ["My name is Ada, not stored.", "Hello Ada."],
     "What is my name, open?": ["My name is Ada, open.", "Hello Ada."],
     "Where is the kettle, after thinking?": ["Forty-two."],

@@ -17,6 +17,7 @@ from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.memory import acting, places
+from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
@@ -53,7 +54,7 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         return Remembered()
     asked = ContextQuery(
         query=question,
-        recent=_said(past.items),
+        recent=_said([*past.items, *(item for some in turns_of(new)[:-1] for item in some)]),
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
         hierarchy=places(turn),
         kinds=use.kinds,  # type: ignore[arg-type]

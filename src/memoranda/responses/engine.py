@@ -25,7 +25,7 @@ from memoranda.responses.history import History, Past, fit
 from memoranda.responses.items import last_question
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.merging import Effective
-from memoranda.responses.observing import Heard, stored
+from memoranda.responses.observing import Exchanged, Heard, kept, stored
 from memoranda.responses.offers import choice, offers
 from memoranda.responses.plan import Plan, Planning, is_long, queued_items
 from memoranda.responses.profile_values import Profile
@@ -35,9 +35,9 @@ from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.sources import past_sources
 from memoranda.responses.summaries import compacted
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import acting
+from memoranda.responses.tools.memory import acting, places
 from memoranda.responses.turns import turns_of
-from memoranda.responses.values import Item, Response, ResponseRequest, ResponseUsage
+from memoranda.responses.values import Exchange, Item, Response, ResponseRequest, ResponseUsage
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Aim
 from memoranda.store.ids import new_id
@@ -87,9 +87,12 @@ class Engine:
         self._runs: dict[Run, Plan] = {}
         self._after: set[asyncio.Task[None]] = set()
 
-    async def start(self, subject: Subject, request: ResponseRequest) -> Run:
+    async def start(
+        self, subject: Subject, request: ResponseRequest, exchange: Exchange | None = None
+    ) -> Run:
         """See `Responses.start`."""
         plan = await self.planning.plan(subject, request)
+        plan.exchange = exchange
         if request.background:
             return await self.background.queue(subject, request, plan.new)
         run = Run(plan.response, request.include)
@@ -196,6 +199,7 @@ class Engine:
         request = plan.request
         reasoning = request.reasoning or {}
         logprobs = "message.output_text.logprobs" in (request.include or [])
+        forwarded = {name: value for name in FORWARDED if (value := getattr(request, name)) is not None}
         return Ask(
             messages=[],
             parallel_tool_calls=request.parallel_tool_calls,
@@ -209,7 +213,7 @@ class Engine:
             response_format=checks.response_format(request.text),
             reasoning_effort=reasoning.get("effort"),
             verbosity=(request.text or {}).get("verbosity"),
-            extra={name: value for name in FORWARDED if (value := getattr(request, name)) is not None},
+            extra=forwarded if plan.exchange is None else forwarded | plan.exchange.options,
             question=last_question(plan.input),
         )
 
@@ -236,7 +240,13 @@ class Engine:
 
     async def _end(self, plan: Plan, run: Run) -> None:
         self._tally(plan.response)
-        await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
+        if plan.exchange is None:
+            await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
+        elif plan.exchange.observed:
+            said = Exchanged(plan.turn, plan.input, plan.response)
+            if not await kept(self.core, plan.subject.tenant_id, said):
+                degraded = plan.response.extensions.get("degraded", [])
+                plan.response.extensions["degraded"] = sorted({*degraded, "messages"})
         task = asyncio.create_task(self._follow_up(plan))
         self._after.add(task)
         task.add_done_callback(self._after.discard)
@@ -351,8 +361,8 @@ def _meant(aim: Aim, plan: Plan) -> bool:
         return False
     if aim.text is not None and not aim.text.within_json(encoded(new.input), body_of(plan.response)):
         return False
-    places = {"user": asker.user_id, "session": new.session_id}
-    return aim.everything or any(places.get(place) in ids for place, ids in aim.places.items())
+    told = [("user", asker.user_id), ("session", new.session_id), *places(plan.turn).items()]
+    return aim.everything or any(id_ in aim.places.get(place, ()) for place, id_ in told)
 
 
 def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:

@@ -17,10 +17,13 @@ from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import NewMessage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.text.hashing import digest
 
 log = logging.getLogger("memoranda.responses")
 T = TypeVar("T")
 TOOL = "tool"
+DAY = 86_400
+"""Seconds."""
 
 
 class Heard:
@@ -28,12 +31,16 @@ class Heard:
 
     def __init__(self, turn: Turn, new: Sequence[Item], response: Response) -> None:
         self._turn = turn
-        self._response = response
-        tools = TOOL in turn.core.config.sessions.roles
+        self._response_id: str | None = response.id
         asked = turns_of(new)[-1:]
-        self._said = [
+        self._said = self._spoken([*(item for some in asked for item in some), *response.output])
+
+    def _spoken(self, items: Sequence[Item]) -> list[tuple[str, str, str]]:
+        """Return id, role and text of each item that is kept."""
+        tools = TOOL in self._turn.core.config.sessions.roles
+        return [
             (item["id"], role, text)
-            for item in [*(item for some in asked for item in some), *response.output]
+            for item in items
             if (role := _role(item, tools)) and (text := _text(item).strip())
         ]
 
@@ -52,24 +59,58 @@ class Heard:
             channel_id=turn.memory.channel_id,
             agent_id=turn.agent_id,
             extraction=turn.memory.extraction,
-            response_id=self._response.id,
+            response_id=self._response_id,
         )
+
+
+class Exchanged(Heard):
+    """What is new in a conversation that is sent whole, and its answer. A message has the same id whenever it is sent
+    with the same messages before it, in the same session, for the same user and on the same day (UTC)."""
+
+    def __init__(self, turn: Turn, conversation: Sequence[Item], response: Response) -> None:
+        super().__init__(turn, conversation, response)
+        self._response_id = None
+        earlier = [item for some in turns_of(conversation)[:-1] for item in some]
+        where = [acting(turn).user_id or "", places(turn)["session"], str(response.created_at // DAY)]
+        self._said = _chained(digest(*where), self._spoken(earlier), self._said)
+
+
+def _chained(
+    start: str, earlier: Sequence[tuple[str, str, str]], said: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, str, str]]:
+    """Return what was said with ids that are made of each message and of all before it."""
+    chain, found = start, []
+    for _, role, text in (*earlier, *said):
+        chain = digest(chain, role, text)
+        found.append((f"msg_{chain}", role, text))
+    return found[len(earlier) :]
+
+
+async def kept(core: Core, tenant: str, said: Exchanged) -> bool:
+    """Writes what was said without a response. Return False if it cannot be kept, for a reason that is logged."""
+    return await _kept(core, tenant, lambda _: True, said) is not None
 
 
 async def stored(core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard | None) -> None:
     """Writes a response by `work`, which says whether it did, and with it what was heard. A response is stored though
     what it said cannot be kept."""
-    for named in (True, False) if heard is not None else ():
-        assert heard is not None
+    if heard is None or not await _kept(core, tenant, work, heard):
+        await core.threads.result(core.store.db.write(work, tenant=tenant))
+
+
+async def _kept(core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard) -> bool | None:
+    """Writes what was heard, together with `work`. Return False if nothing was answered, None if it cannot be kept:
+    then nothing was written."""
+    for named in (True, False):
         try:
             said = await heard.ready(named)
             if said is None:
-                break
+                return False
             await _together(core, tenant, work, said)
-            return
+            return True
         except (Conflict, Forbidden, InvalidInput, NotFound) as exc:
             log.warning("what a response said is not in the message log: %s", exc)
-    await core.threads.result(core.store.db.write(work, tenant=tenant))
+    return None
 
 
 async def _together(core: Core, tenant: str, work: Callable[[Connection], bool], said: Ready) -> None:

@@ -32,7 +32,7 @@ from memoranda.responses.tools.forget import listed_before
 from memoranda.responses.tools.mcp import approved
 from memoranda.responses.tools.memory import acting
 from memoranda.responses.tools.registry import tools_of
-from memoranda.responses.values import Item, Response, ResponseRequest
+from memoranda.responses.values import Exchange, Item, Response, ResponseRequest
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
@@ -65,6 +65,7 @@ class Plan:
     encoding: str
     images: dict[str, str]
     response: Response
+    exchange: Exchange | None = None
 
     @property
     def request(self) -> ResponseRequest:

@@ -16,6 +16,7 @@ from memoranda.responses.events import Event, visible
 from memoranda.responses.records import ResponseRow, response_of, response_seen
 from memoranda.responses.runs import Run
 from memoranda.responses.values import (
+    Exchange,
     Item,
     RequestFields,
     Response,
@@ -70,15 +71,16 @@ class Responses:
             raise run.failure
         return run.shown()
 
-    async def start(self, request: ResponseRequest) -> Run:
-        """A response under way, whose events come as they happen.
+    async def start(self, request: ResponseRequest, exchange: Exchange | None = None) -> Run:
+        """A response under way, whose events come as they happen. With an `exchange` it is not stored, and `request`
+        has the whole conversation.
 
         Raises:
             InvalidInput: a field is wrong; nothing was begun.
             NotFound: a store, an agent or a conversation is not there.
         """
         must_write(self.subject)
-        return await self._engine.start(self.subject, request)
+        return await self._engine.start(self.subject, request, exchange)
 
     async def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]

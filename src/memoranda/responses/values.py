@@ -121,6 +121,15 @@ class RequestFields(TypedDict, total=False):
     variables: dict[str, str] | None
 
 
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """How a request is answered that brings its whole conversation and is not stored as a response. With `observed`,
+    what is new in it and the answer go into the message log, each message once a day however often it is sent;
+    `options` go to the model's server as they are."""
+
+    observed: bool = True
+    options: dict[str, Any] = {}
+
+
 class InputTokensDetails(msgspec.Struct, kw_only=True):
     """Parts of the input tokens."""
 

@@ -19,7 +19,7 @@ from memoranda.types import Subject
 
 ACT_FOR = "x-memoranda-user"
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
-MAX_USER_CHARS = 256
+MAX_NAME_CHARS = 256
 
 
 class Guard:
@@ -88,15 +88,25 @@ def _digest(secret: str) -> bytes:
 
 def _acting(subject: Subject, header: str) -> Subject:
     """A service for the user it names. A service that is bound to one user stays with that one."""
-    try:
-        user = header.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError as exc:
-        raise InvalidInput("X-Memoranda-User", "must be UTF-8") from exc
-    if not user or len(user) > MAX_USER_CHARS:
-        raise InvalidInput("X-Memoranda-User", f"must hold 1 to {MAX_USER_CHARS} characters")
+    user = name_in(header, "X-Memoranda-User")
     if subject.role != "service" or subject.user_id not in (None, user):
         raise Forbidden("X-Memoranda-User: only a service key that is bound to no other user acts for a user")
     return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
+
+
+def name_in(header: str, name: str) -> str:
+    """Return the user or session that the value of a header names.
+
+    Raises:
+        InvalidInput: it is not UTF-8, empty, or longer than 256 characters.
+    """
+    try:
+        named = header.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(name, "must be UTF-8") from exc
+    if not named or len(named) > MAX_NAME_CHARS:
+        raise InvalidInput(name, f"must hold 1 to {MAX_NAME_CHARS} characters")
+    return named
 
 
 def _check_local(request: HTTPConnection) -> None:

@@ -25,17 +25,17 @@ async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
         return await _followed(call, run.response.id, -1) if body.stream else run.shown()
     if body.stream:
         ended = partial(run.abandon, ENDING)
-        return EventStream(run, live, _keepalive(call), left=run.abandon, stop=ended)
+        return EventStream(run, live, keepalive(call), left=run.abandon, stop=ended)
     run.mute()
-    return await _finished(run, call.request.receive, live)
+    await finished(run, call.request.receive, live)
+    return _said(run)
 
 
-async def _finished(run: Run, receive: Receive, live: Live) -> Response:
-    """The response when it has ended.
+async def finished(run: Run, receive: Receive, live: Live) -> None:
+    """Waits until it has ended.
 
     Raises:
         ClientGone: the client did not wait for it; it was stopped, and what had been said is stored.
-        MemorandaError: it failed before anything was said.
     """
     done = asyncio.create_task(run.done())
     gone = asyncio.create_task(hung_up(receive))
@@ -43,7 +43,7 @@ async def _finished(run: Run, receive: Receive, live: Live) -> Response:
         try:
             await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
             if done.done():
-                return _said(run)
+                return
             run.abandon()
             await done
         finally:
@@ -52,6 +52,11 @@ async def _finished(run: Run, receive: Receive, live: Live) -> Response:
 
 
 def _said(run: Run) -> Response:
+    """The response at its end.
+
+    Raises:
+        MemorandaError: it failed before anything was said.
+    """
     if run.failure is not None and not run.response.output:
         raise run.failure
     return run.shown()
@@ -67,10 +72,11 @@ async def get(call: Call[None, wire.ResponseQuery]) -> Response | EventStream:
 
 async def _followed(call: Call[Any, Any], id_: str, after: int, include: Sequence[str] = ()) -> EventStream:
     """The events of a response; who follows one in the background does not stop it by going away."""
-    return EventStream(await call.responses.events(id_, after, include), call.house.live, _keepalive(call))
+    return EventStream(await call.responses.events(id_, after, include), call.house.live, keepalive(call))
 
 
-def _keepalive(call: Call[Any, Any]) -> float:
+def keepalive(call: Call[Any, Any]) -> float:
+    """Seconds of silence after which a stream sends a comment."""
     return call.house.memoranda.config.responses.keepalive
 
 

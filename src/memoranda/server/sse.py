@@ -45,6 +45,26 @@ def error_event(exc: Exception, number: int) -> Event:
     }
 
 
+class Frames:
+    """How events, an error and the end of a stream go over the wire: here, as the clients of responses read them."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def events(self, some: Sequence[Any]) -> bytes:
+        """The events in one piece."""
+        self._number = some[-1]["sequence_number"] + 1
+        return framed(some)
+
+    def error(self, exc: Exception) -> bytes:
+        """An error after which nothing comes."""
+        return framed([error_event(exc, self._number)])
+
+    def end(self) -> bytes:
+        """What follows the last event; empty for nothing."""
+        return b""
+
+
 async def hung_up(receive: Receive) -> None:
     """Returns when the client is gone."""
     while (await receive())["type"] != "http.disconnect":
@@ -104,19 +124,20 @@ class EventStream(Response):
     """Sends events until they end or the client is gone.
 
     `left` is called when the client goes away before the end. `stop` is called when the server ends meanwhile, and
-    should end the events; without one, the stream is cut between two of them.
+    should end the events; without one, the stream is cut between two of them. `frames` writes them.
     """
 
     media_type = EVENTS
 
     def __init__(
         self,
-        events: AsyncIterable[Sequence[Event]],
+        events: AsyncIterable[Sequence[Any]],
         live: Live,
         keepalive: float,
         *,
         left: Callable[[], object] = lambda: None,
         stop: Callable[[], object] | None = None,
+        frames: Frames | None = None,
     ) -> None:
         self.status_code = 200
         self.background = None
@@ -126,6 +147,7 @@ class EventStream(Response):
         self._keepalive = keepalive
         self._left = left
         self._stop = stop
+        self._frames = frames or Frames()
         self._sent = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -146,14 +168,14 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _pump(self, send: Send) -> None:
-        number = 0
         events = aiter(self._events)
         try:
             async for some in events:
-                await self._say(send, framed(some))
-                number = some[-1]["sequence_number"] + 1
+                await self._say(send, self._frames.events(some))
+            if end := self._frames.end():
+                await self._say(send, end)
         except Exception as exc:  # whatever it is, a stream that was begun says so in its own way
-            await self._say(send, framed([error_event(exc, number)]))
+            await self._say(send, self._frames.error(exc))
         finally:
             await closed(events)
 

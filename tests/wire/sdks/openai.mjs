@@ -128,6 +128,20 @@ await play({
     assert.equal(second.output_text, 'Sunny in both.');
   },
 
+  async chat_completions() {
+    const messages = [
+      { role: 'user', content: 'My name is Ada, chatting.' },
+      { role: 'assistant', content: 'Hello Ada.' },
+      { role: 'user', content: 'What is my name, chatting?' },
+    ];
+    const made = await client.chat.completions.create({ model, messages });
+    assert.equal(made.choices[0].message.content, 'You are Ada.');
+    const asked = { model, messages, stream_options: { include_usage: true } };
+    const ended = await client.chat.completions.stream(asked).finalChatCompletion();
+    assert.equal(ended.choices[0].message.content, 'You are Ada.');
+    assert.ok(ended.usage.total_tokens > 0);
+  },
+
   async custom_tool() {
     const tools = [{ type: 'custom', name: 'write_sql', description: 'Runs SQL' }];
     const stream = client.responses.stream({ model, input: 'Write SQL', tools });

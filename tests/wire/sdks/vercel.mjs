@@ -110,6 +110,25 @@ await play({
     assert.equal(await stream.text, 'Sunny in both.');
   },
 
+  async chat_completions() {
+    const asked = { ...common, model: createOpenAI({ baseURL: `${URL}/v1`, apiKey: 'none' }).chat('scripted') };
+    const first = [user('My name is Ada, chatting.')];
+    const { response, usage } = await generateText({ ...asked, messages: first });
+    assert.ok(usage.outputTokens > 0);
+    const messages = [...first, ...response.messages, user('What is my name, chatting?')];
+    assert.equal((await generateText({ ...asked, messages })).text, 'You are Ada.');
+    const deltas = await listed(streamText({ ...asked, messages }).textStream);
+    assert.ok(deltas.length > 1);
+    assert.equal(deltas.join(''), 'You are Ada.');
+    const tools = { tools: { get_weather: weather }, stopWhen: stepCountIs(3) };
+    const whole = await generateText({ ...asked, ...tools, prompt: 'The weather in two cities?' });
+    assert.equal(whole.text, 'Sunny in both.');
+    const stream = streamText({ ...asked, ...tools, prompt: 'The weather in two cities?' });
+    const calls = (await parts(stream)).filter(part => part.type === 'tool-call');
+    assert.deepEqual(calls.map(call => call.input.city), ['Paris', 'Rome']);
+    assert.equal(await stream.text, 'Sunny in both.');
+  },
+
   async function_call_of_a_reasoning_model() {
     const asked = { ...common, model: openai('gpt-5'), prompt: 'What is the weather?', stopWhen: stepCountIs(3) };
     for (const store of [true, false]) {

@@ -1,0 +1,195 @@
+"""What `/v1/chat/completions` takes and answers: OpenAI's chat completions, with `extensions`.
+
+Unknown fields are ignored, as OpenAI's clients expect. Times are whole seconds since 1970."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from memoranda.responses.values import MemoryUse
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+
+# --- what is asked ---------------------------------------------------------------------------------
+
+
+class CalledFunction(msgspec.Struct, kw_only=True):
+    """A function with the arguments of one call, as JSON."""
+
+    name: str
+    arguments: str = ""
+
+
+class ChatToolCall(msgspec.Struct, kw_only=True):
+    """A call that the model made of a function of the client."""
+
+    id: str
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+
+class ChatMessage(msgspec.Struct, kw_only=True):
+    """A message of the conversation. `tool_calls` are for `assistant` alone, `tool_call_id` for `tool`."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | Annotated[list[dict[str, Any]], Meta(max_length=10_000)] | None = None
+    refusal: str | None = None
+    tool_calls: Annotated[list[ChatToolCall], Meta(max_length=1_000)] | None = None
+    tool_call_id: str | None = None
+
+
+class ChatStreamOptions(msgspec.Struct, kw_only=True):
+    """With `include_usage` the last chunk of a stream has the tokens of all of it, and no choices."""
+
+    include_usage: bool | None = None
+
+
+class ChatBody(msgspec.Struct, kw_only=True):
+    """A conversation to be answered, with what bears on it from memory: the fields of chat completions, then ours
+    (`agent` to `variables`)."""
+
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=10_000)]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: ChatStreamOptions | None = None
+    tools: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    max_completion_tokens: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    stop: str | Annotated[list[str], Meta(max_length=64)] | None = None
+    seed: int | None = None
+    logit_bias: Annotated[dict[str, float], Meta(max_length=1_024)] | None = None
+    n: int | None = None
+    modalities: Annotated[list[str], Meta(max_length=8)] | None = None
+    functions: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
+    function_call: str | dict[str, Any] | None = None
+    store: bool | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    safety_identifier: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    agent_id: str | None = None
+    memory: MemoryUse | bool | None = None
+    variables: Annotated[dict[str, str], Meta(max_length=64)] | None = None
+
+
+# --- what is answered ------------------------------------------------------------------------------
+
+
+class ChatLogprobs(msgspec.Struct, kw_only=True):
+    """The log probabilities of the answer's tokens."""
+
+    content: list[dict[str, Any]]
+    refusal: list[dict[str, Any]] | None = None
+
+
+class ChatAnswer(msgspec.Struct, kw_only=True):
+    """The message of the assistant. `reasoning_content` is there where the model shows its reasoning."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str | None
+    refusal: str | None = None
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[ChatToolCall] | UnsetType = UNSET
+
+
+class ChatChoice(msgspec.Struct, kw_only=True):
+    """The answer, of which there is one."""
+
+    index: int = 0
+    message: ChatAnswer
+    logprobs: ChatLogprobs | None = None
+    finish_reason: FinishReason
+
+
+class PromptTokensDetails(msgspec.Struct, kw_only=True):
+    """Parts of the prompt's tokens."""
+
+    cached_tokens: int = 0
+
+
+class CompletionTokensDetails(msgspec.Struct, kw_only=True):
+    """Parts of the answer's tokens."""
+
+    reasoning_tokens: int = 0
+
+
+class ChatUsage(msgspec.Struct, kw_only=True):
+    """Tokens of every model call of an answer together."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
+    completion_tokens_details: CompletionTokensDetails
+
+
+class ChatCompletion(msgspec.Struct, kw_only=True, tag_field="object", tag="chat.completion"):
+    """An answer. `extensions` are those of a response, with `citations` and `passages` where files were searched."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: ChatUsage
+    extensions: dict[str, Any]
+
+
+class FunctionDelta(msgspec.Struct, kw_only=True):
+    """More of a call: its name first, then pieces of its arguments."""
+
+    name: str | UnsetType = UNSET
+    arguments: str
+
+
+class ToolCallDelta(msgspec.Struct, kw_only=True):
+    """More of the call at `index`; the first of an index has `id` and `type`."""
+
+    index: int
+    id: str | UnsetType = UNSET
+    type: Literal["function"] | UnsetType = UNSET
+    function: FunctionDelta
+
+
+class ChatDelta(msgspec.Struct, kw_only=True):
+    """What a chunk adds to the message."""
+
+    role: Literal["assistant"] | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    refusal: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[ToolCallDelta] | UnsetType = UNSET
+
+
+class ChunkChoice(msgspec.Struct, kw_only=True):
+    """More of the answer."""
+
+    index: int = 0
+    delta: ChatDelta
+    logprobs: ChatLogprobs | None = None
+    finish_reason: FinishReason | None = None
+
+
+class ChatChunk(msgspec.Struct, kw_only=True, tag_field="object", tag="chat.completion.chunk"):
+    """One event of a streamed answer. `usage` is there, and null before the last chunk, where it was asked for."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: ChatUsage | None | UnsetType = UNSET
+    extensions: dict[str, Any] | UnsetType = UNSET

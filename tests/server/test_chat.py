@@ -1,0 +1,54 @@
+"""Chat completions without a language model, and where no user is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.rows_in("sqlite")
+KEYS = [{"name": "app", "role": "service", "tenant": "acme", "key": "app"}]
+
+
+def ask(house: Any, text: str, key: str | None = None, **fields: Any) -> Any:
+    """The answer to one question."""
+    body = {"messages": [{"role": "user", "content": text}], **fields}
+    answer = house.request("POST", "/v1/chat/completions", key=key, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("key", [None, "app"])
+def test_what_was_said_is_quoted_where_no_model_answers(opened: Callable[..., Any], key: str | None) -> None:
+    house = opened(keys=KEYS if key else [], responses={"memory_min_score": 0.0})
+    user = {"user": "ada"} if key else {}
+    ask(house, "My sister Vera is allergic to walnuts.", key, **user)
+    made = ask(house, "What is Vera allergic to?", key, **user)
+    assert "allergic to walnuts" in made["choices"][0]["message"]["content"]
+    assert made["choices"][0]["finish_reason"] == "stop"
+    assert made["extensions"]["answered_by"] == "extractive"
+    assert made["extensions"]["evidence"] in ("strong", "weak", "none")
+    assert all(one["used"] for one in made["extensions"]["memory"]["retrieved"])
+
+
+def test_with_keys_and_no_user_a_session_or_channel_is_remembered(opened: Callable[..., Any]) -> None:
+    house = opened(keys=KEYS, responses={"memory_min_score": 0.0})
+    for place in ({}, {"session_id": "one"}, {"channel_id": "team"}):
+        ask(house, f"The door code is {len(place)} four.", "app", memory=place)
+        made = ask(house, "What is the door code?", "app", memory=place)
+        assert bool(made["extensions"]["memory"]["retrieved"]) is bool(place)
+
+
+def test_what_a_tenant_has_spent_is_said_as_to_every_client(
+    opened: Callable[..., Any], tmp_path: Any
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('{"turns": [{"text": "Good day.", "repeat": true}]}')
+    house = opened(
+        model={"url": f"scripted:{script}", "fallback": False}, spending={"model_calls_per_day": 1}
+    )
+    assert ask(house, "Hello?", memory=False)["choices"][0]["message"]["content"] == "Good day."
+    body = {"messages": [{"role": "user", "content": "Hello?"}], "memory": False}
+    refused = house.request("POST", "/v1/chat/completions", json=body)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "insufficient_quota")
