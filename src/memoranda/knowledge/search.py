@@ -21,7 +21,7 @@ from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.retrieval.candidates import Target
-from memoranda.store.retrieval.evidence import Evidence, Result, evidence
+from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import falling, mmr
 from memoranda.store.retrieval.search import Found, ModelChanged, check
 from memoranda.store.rows import CHUNK, Record
@@ -35,21 +35,30 @@ MAX_QUERIES = 32
 MAX_NEIGHBOURS = 10
 ACTIVE_WITHIN = 60_000_000
 """Microseconds in which a store's last use is not noted again."""
-POOL = 4
-"""So many times the limit are looked at where variety decides."""
+POOL = 50
+"""So many of the best are looked at where variety decides; the others follow them."""
 
 
 @dataclass(slots=True)
 class Best:
-    """A chunk among the best: its fused score in the search that found it best, and its place there."""
+    """A chunk among the best: its fused score in the search that found it best, the place in the ranking there, and its
+    similarity. `at` is the place of its row, None if that was not read."""
 
     score: float
     found: Found
-    at: int
+    place: int
+    at: int | None
+    similarity: float | None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Tenant and seq."""
+        return self.found.tenant, int(self.found.ranked.seqs[self.place])
 
     @property
     def row(self) -> Record:
-        """The chunk's row."""
+        """The chunk's row, where it was read."""
+        assert self.at is not None
         return self.found.rows[self.at]
 
 
@@ -108,7 +117,7 @@ class Searching:
             raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")
         if not 0 <= query.neighbours <= MAX_NEIGHBOURS:
             raise InvalidInput("expand.neighbours", f"must be between 0 and {MAX_NEIGHBOURS} chunks")
-        depth = query.limit * (POOL if query.diversity else 1)
+        depth = max(query.limit, POOL if query.diversity else LOOKED_AT)
         asked = []
         for i, text in enumerate(query.queries):
             if isinstance(text, str) and len(text) > self._core.max_query_chars:
@@ -123,7 +132,7 @@ class Searching:
             )
             check(one)
             said = normalise(text) if query.rewrite else text
-            asked.append(msgspec.structs.replace(one, query=said, limit=min(1_000, depth)))
+            asked.append(msgspec.structs.replace(one, query=said, limit=depth))
         return asked
 
     def _scopes(
@@ -199,7 +208,7 @@ class Searching:
                 queries[number % len(queries)],
                 [
                     Result(row.content, None, self._core.recall.similarity(one, at))
-                    for at, row in enumerate(one.rows[: query.limit])
+                    for at, row in enumerate(one.rows[:LOOKED_AT])
                 ],
             )
             for number, one in enumerate(found)  # by tenant, then by query
@@ -208,53 +217,56 @@ class Searching:
         return self._passages(query, found), best
 
     def _passages(self, query: PassageQuery, found: Sequence[Found]) -> list[Passage]:
-        best = self._best(query, found)
-        places = self._places(best)
-        kept = [(one, places[one.found.tenant, one.row.seq]) for one in best if _key(one) in places]
-        similarities = [self._core.recall.similarity(one.found, one.at) for one, _ in kept]
-        shown = _shown(similarities, [one.score for one, _ in kept])
+        ranked = self._ranked(query, found)
+        shown = _shown([one.similarity for one in ranked], [one.score for one in ranked])
+        read = [(one, score) for one, score in zip(ranked, shown, strict=True) if one.at is not None]
+        read = read[: query.limit]
+        places = self._places([one for one, _ in read])
         return [
-            self._passage(query, one, place, similarity, score)
-            for (one, place), similarity, score in zip(kept, similarities, shown, strict=True)
+            self._passage(query, one, places[one.key], score) for one, score in read if one.key in places
         ]
 
-    def _best(self, query: PassageQuery, found: Sequence[Found]) -> list[Best]:
-        """The best chunks of several searches, each with its best score; of these a varied choice if that is wanted."""
+    def _ranked(self, query: PassageQuery, found: Sequence[Found]) -> list[Best]:
+        """The candidates of several searches, each with its best score; the first in a varied order if that is wanted.
+        Scores that are shown depend on all of them, so that they do not depend on the limit."""
         held: dict[tuple[str, int], Best] = {}
         for one in found:
-            for at, place in enumerate(one.places):
-                best = Best(float(one.ranked.scores[place]), one, at)
-                key = _key(best)
-                if key not in held or held[key].score < best.score:
-                    held[key] = best
+            rows = {place: at for at, place in enumerate(one.places)}
+            similarities = self._core.recall.similarities(one)
+            for place, score in enumerate(one.ranked.scores.tolist()):
+                best = Best(score, one, place, rows.get(place), similarities[place])
+                if best.key not in held or held[best.key].score < score:
+                    held[best.key] = best
         ranked = sorted(held.values(), key=lambda best: -best.score)
         if not query.diversity or len(ranked) <= 1:
-            return ranked[: query.limit]
-        return self._varied(ranked[: POOL * query.limit], query)
+            return ranked
+        return [*self._varied(ranked[:POOL], query.diversity), *ranked[POOL:]]
 
-    def _varied(self, ranked: list[Best], query: PassageQuery) -> list[Best]:
+    def _varied(self, ranked: list[Best], diversity: float) -> list[Best]:
         vectors = np.zeros((len(ranked), self._core.store.index.dim), np.float32)
-        at = {_key(best): i for i, best in enumerate(ranked)}
+        at = {best.key: i for i, best in enumerate(ranked)}
         for tenant in {best.found.tenant for best in ranked}:
-            seqs = [best.row.seq for best in ranked if best.found.tenant == tenant]
+            seqs = [best.key[1] for best in ranked if best.found.tenant == tenant]
             key = [tenant, self._core.store.space, compact_json(seqs)]
             rows = self._core.store.db.read(_all("part_vectors", key), tenant)
             for seq, blob in rows:
                 vectors[at[tenant, seq]] = np.frombuffer(blob, dtype="<f4")
-        order = mmr(np.array([best.score for best in ranked]), vectors, query.limit, query.diversity)
+        order = mmr(np.array([best.score for best in ranked]), vectors, len(ranked), diversity)
         return [ranked[i] for i in order]
 
     def _places(self, best: Sequence[Best]) -> dict[tuple[str, int], Place]:
         places: dict[tuple[str, int], Place] = {}
         for tenant in {one.found.tenant for one in best}:
-            seqs = compact_json([one.row.seq for one in best if one.found.tenant == tenant])
+            seqs = compact_json([one.key[1] for one in best if one.found.tenant == tenant])
             rows = self._core.store.db.read(_all("places_of_chunks", [tenant, seqs]), tenant, late=True)
             places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
         return places
 
     def _passage(
-        self, query: PassageQuery, one: Best, place: Place, similarity: float | None, score: float
+        self, query: PassageQuery, one: Best, place: Place, score: float
     ) -> Passage:
+        at = one.at
+        assert at is not None
         text, start, end = one.row.content, place.start, place.end
         if query.neighbours or query.section:
             text, start, end = self._widened(query, one, place)
@@ -264,7 +276,7 @@ class Searching:
             filename=place.filename,
             attributes=msgspec.json.decode(place.attributes),
             score=score,
-            similarity=similarity,
+            similarity=one.similarity,
             text=text,
             chunk_id=one.row.id,
             chunk_index=place.index,
@@ -273,7 +285,7 @@ class Searching:
             page=place.page,
             heading=place.heading,
             title=place.title,
-            explanation=self._core.recall.explain(one.found, one.at) if query.explain else None,
+            explanation=self._core.recall.explain(one.found, at) if query.explain else None,
         )
 
     def _widened(self, query: PassageQuery, one: Best, place: Place) -> tuple[str, int, int]:
@@ -297,10 +309,6 @@ def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row
 
 def _run(name: str, params: Sequence[object]) -> Callable[[Connection], int]:
     return lambda c: c.run(name, params)
-
-
-def _key(best: Best) -> tuple[str, int]:
-    return best.found.tenant, best.row.seq
 
 
 def _shown(similarities: Sequence[float | None], fused: Sequence[float]) -> list[float]:

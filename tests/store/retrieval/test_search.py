@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -78,6 +79,52 @@ def test_none_takes_the_configured_floor_and_zero_is_no_floor(home: Any) -> None
         assert len(opened.memories.search("alpha beta", threshold=0).results) == 3
         assert len(opened.memories.search("alpha beta", threshold=0.0, limit=100).results) == 7
         assert len(opened.memories.search(Query(query="alpha beta", threshold=0.0, limit=5)).results) == 5
+
+
+SPEAKERS, WORDS = ("Ada", "Ben", "Cy"), "tea rain boat kite lamp moss fern dune wolf pear".split()
+LIMITS = (1, 3, 10, 13, 50, 60, 140, 1_000)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    count=st.integers(1, 150),
+    seed=st.integers(0, 1_000),
+    how=st.sampled_from(
+        [
+            {},
+            {"mode": "dense"},
+            {"mode": "words"},
+            {"threshold": 0.3},
+            {"rerank": "sessions"},
+            {"recency": "boost"},
+            {"hierarchy": {"session": "s1", "user": "ada"}},
+        ]
+    ),
+)
+def test_hits_and_scores_do_not_depend_on_the_limit(
+    anew: Any, count: int, seed: int, how: dict[str, Any]
+) -> None:
+    """The hits of a small limit are the first ones of a greater one, and what is said of them is the same."""
+    memories, rng = anew(), random.Random(seed)
+    memories.add_many(
+        {
+            "content": f"{rng.choice(SPEAKERS)} {n}: {' '.join(rng.choices(WORDS, k=4))}",
+            "kind": rng.choice(["message", "note", "fact"]),
+            "session_id": rng.choice(["s1", "s2", None]),
+            "user_id": rng.choice(["ada", None]),
+            "metadata": {"speaker": rng.choice(SPEAKERS)},
+            "occurred_at": DAY + timedelta(minutes=n),
+        }
+        for n in range(count)
+    )
+    found = [memories.search("Ada tea rain", as_of=DAY + timedelta(days=9), limit=n, **how) for n in LIMITS]
+    shown = [[(hit.memory.id, hit.score, hit.similarity) for hit in one.results] for one in found]
+    for few, limit in zip(shown, LIMITS, strict=True):
+        assert few == shown[-1][:limit]
+    assert len({(one.evidence, one.evidence_probability) for one in found}) == 1
+    scores = [hit.score for hit in found[-1].results]
+    assert scores == sorted(scores, reverse=True)
+    assert len(shown[-1]) == len({id_ for id_, _, _ in shown[-1]})
 
 
 def test_conditions_go_before_the_limit(ladder: BlockingMemories) -> None:

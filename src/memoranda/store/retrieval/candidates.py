@@ -43,11 +43,16 @@ class Candidates:
     degraded: set[str] = field(default_factory=set)
     cut: bool = False
     """Words found more than was looked at."""
+    lowest: float | None = None
+    """The greatest cosine beyond which more may be found in some scope; None: all was found."""
     estimated: set[int] = field(default_factory=set)
     """The memories whose cosine is an estimate: they have no vector yet."""
 
-    def add_dense(self, found: Matches, target: Target | None) -> None:
-        """Takes in what the vector index found in one scope."""
+    def add_dense(self, found: Matches, target: Target | None, depth: int) -> None:
+        """Takes in what the vector index found in one scope, looking `depth` deep."""
+        if len(found.seqs) >= depth:
+            last = float(found.scores.min())
+            self.lowest = last if self.lowest is None else max(self.lowest, last)
         self.dense = _merged(self.dense, (found.seqs, found.scores.astype(np.float64)))
         late = np.nonzero(found.parts)[0]
         self.parts.update(zip(found.seqs[late].tolist(), found.parts[late].tolist(), strict=True))
@@ -76,6 +81,12 @@ class Candidates:
         self.cut = self.cut or len(found) >= depth
         self.words = _merged(self.words, (found.seqs, found.scores.astype(np.float64)))
         self._note(found.seqs, target)
+
+    def goes_on(self, floor: float | None) -> bool:
+        """Return True if a deeper look may find more, with a cosine of at least `floor` where that is given."""
+        if floor is None:
+            return self.cut or self.lowest is not None
+        return self.lowest is not None and self.lowest >= floor
 
     def only_words(self) -> NDArray[np.int64]:
         """The memories that words found and the vectors did not."""

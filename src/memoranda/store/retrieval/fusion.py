@@ -103,6 +103,29 @@ def reordered(ranked: Ranking, scores: Floats, added: Floats, factors: Floats) -
     return Ranking(**kept | {"scores": scores[order], "added": added[order], "factors": factors[order]})
 
 
+def followed_by(first: Ranking, rest: Ranking) -> Ranking:
+    """`first`, and behind it what only `rest` has, in its order. The scope weights and scores of these are scaled so
+    that none is above the lowest of `first`."""
+    rest = rest.where(~np.isin(rest.seqs, first.seqs))
+    top = float(rest.scores.max(initial=0.0))
+    scale = (float(first.scores.min()) if len(first) else 1.0) / max(1.0, top)
+    count = len(rest)
+    behind = {
+        "scores": rest.scores * scale,
+        "fused": rest.fused * scale,
+        "scope_weights": rest.scope_weights * scale,
+        "rank_before": np.arange(len(first) + 1, len(first) + count + 1),
+        "added": np.zeros((count, first.added.shape[1])),
+        "factors": np.ones((count, first.factors.shape[1])),
+    }
+    return Ranking(
+        **{
+            name: np.concatenate((getattr(first, name), behind.get(name, getattr(rest, name))))
+            for name in Ranking.__slots__
+        }
+    )
+
+
 def decayed(unused_days: Floats, half_life_days: float) -> Floats:
     """Factors for memories by the days since they were last used: `max(0, 1 - decay_factor x days)` with
     decay_factor = .5 / half life, so half of the score is left after one and nothing after two."""

@@ -37,7 +37,9 @@ from memoranda.text.cover import held, rarity
 from memoranda.text.terms import query_terms
 
 DEPTH = 100
-"""So many candidates at least are looked at, best fused score first; those below stay below."""
+"""So many candidates are looked at, best fused score first; those below stay below."""
+COVERING = 10
+"""The summaries of sessions among so many first candidates stand for the messages of their sessions."""
 DAY, HOUR = 86_400_000_000, 3_600_000_000
 Floats = NDArray[np.float64]
 
@@ -99,7 +101,6 @@ def rescored(
     tenant: str,
     question: str,
     now: datetime,
-    limit: int,
     targets: Sequence[Target],
     ranked: Ranking,
     how: How,
@@ -108,10 +109,10 @@ def rescored(
     be said about any candidate. `now` is the moment that ages and times are seen from."""
     if how.idle or not len(ranked):
         return ranked, None
-    looked = _looked(db, tenant, ranked.seqs[: max(DEPTH, 2 * limit)].tolist(), targets, how)
+    looked = _looked(db, tenant, ranked.seqs[:DEPTH].tolist(), targets, how)
     plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
     if how.rerank == "sessions":
-        scores, added, penalties = _merged(question, now, limit, plain, looked)
+        scores, added, penalties = _merged(question, now, plain, looked)
         stage = Stage("sessions", ("base", "recency", "overlap"), ("kind",))
     else:
         scores, added, stage = _styled(question, now, plain, ranked.seqs, looked, how)
@@ -162,7 +163,7 @@ def _styled(
 
 
 def _merged(
-    question: str, now: datetime, limit: int, plain: Floats, looked: _Rows
+    question: str, now: datetime, plain: Floats, looked: _Rows
 ) -> tuple[Floats, Floats, Floats]:
     """Scores of messages and session summaries as one list, see `fusion.blended`."""
     texts = [row.content if row else "" for row in looked.rows]
@@ -172,7 +173,7 @@ def _merged(
     ages[: len(texts)] = [(micros(now) - row.occurred_at) / HOUR if row else np.inf for row in looked.rows]
     added = blended(plain, ages, overlap)
     kinds = np.ones((len(plain), 1))
-    retrieved = [row for row in looked.rows[:limit] if row is not None and row.kind == "session_summary"]
+    retrieved = [row for row in looked.rows[:COVERING] if row is not None and row.kind == "session_summary"]
     for i, row in enumerate(looked.rows):
         if row is None:
             continue

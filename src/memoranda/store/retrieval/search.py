@@ -18,8 +18,8 @@ from memoranda.providers.embeddings.base import Calibration
 from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 from memoranda.store.index_sync import Live
 from memoranda.store.retrieval.candidates import Candidates, Target
-from memoranda.store.retrieval.evidence import with_evidence
-from memoranda.store.retrieval.fusion import Ranking, fuse, rank_of
+from memoranda.store.retrieval.evidence import LOOKED_AT, with_evidence
+from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse, rank_of
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
 from memoranda.store.retrieval.reranking import How, Stage, rescored
 from memoranda.store.rows import Record, attributes, fetch, to_memory
@@ -30,6 +30,7 @@ from memoranda.types import Explanation, Highlight, Hit, Query, SearchResult, Su
 
 log = logging.getLogger("memoranda.search")
 MAX_LIMIT = 1_000
+"""Hits of a search at most, and how deep each side is looked into where the first candidates are too few."""
 SNIPPET = 240
 
 
@@ -52,13 +53,14 @@ class Settings:
 @dataclass(slots=True)
 class Found:
     """What a search came to: rows, best first, each with its place in the ranking. `stage` is what the second stage of
-    ranking was, None without one."""
+    ranking was, None without one; it ranked the `first` candidates, and not those behind them."""
 
     tenant: str
     ranked: Ranking
     candidates: Candidates
     weights: dict[str, float]
     stage: Stage | None = None
+    first: int = 0
     rows: list[Record] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
 
@@ -104,15 +106,16 @@ class Recall:
         targets = self._targets(subject, query)
         threshold = query.threshold if query.threshold is not None else self.settings.threshold
         second = self._second(query)
-        found = self.find(subject.tenant_id, query, vector, targets, threshold, model, second, fresh)
+        judged = msgspec.structs.replace(query, limit=max(query.limit, LOOKED_AT))
+        found = self.find(subject.tenant_id, judged, vector, targets, threshold, model, second, fresh)
         terms = query_terms(query.query)
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
-        result = SearchResult(
-            results=results, total_count=len(results), query_time=0.0, degraded=found.degraded
-        )
-        return msgspec.structs.replace(
-            with_evidence(result, query.query), query_time=time.perf_counter() - began
-        )
+        result = SearchResult(results=results, total_count=0, query_time=0.0, degraded=found.degraded)
+        result = with_evidence(result, query.query)
+        result.results = results[: query.limit]
+        result.total_count = len(result.results)
+        result.query_time = time.perf_counter() - began
+        return result
 
     def find(
         self,
@@ -127,39 +130,37 @@ class Recall:
     ) -> Found:
         """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
         Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
-        `second` is the second stage of ranking, if there is to be one. Errors as `search`."""
+        `second` is the second stage of ranking, if there is to be one. Errors as `search`.
+
+        Scores and order do not depend on the limit: the first `candidates` of each side are ranked among themselves.
+        Where these are too few, others follow, which are ranked among theirs."""
         if self.store.derived.follows:
             self.store.derived.follow()
         live = self.store.derived.live
         if vector is not None and model not in ("", live.model):
             raise ModelChanged(f"{live.model} has taken over from {model}")
-        candidates = self._gather(tenant, query, vector, targets, live, fresh)
+        depth = self.settings.candidates
+        candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
         weights = self._weights(query)
-        ranked = fuse(
-            candidates.dense,
-            candidates.words,
-            dense_weight=weights["dense"],
-            words_weight=weights["words"],
-            cut=candidates.cut,
-            scope_weights=candidates.weights,
-        )
-        stage = None
+        ranked, stage = _fused(candidates, weights), None
         if second is not None:
             now = query.as_of or moment(now_micros())
-            db, limit = self.store.db, query.limit
-            ranked, stage = rescored(db, tenant, query.query, now, limit, targets, ranked, second)
+            ranked, stage = rescored(self.store.db, tenant, query.query, now, targets, ranked, second)
         floor = self._floor(threshold, query, candidates)
-        if floor is not None:
-            ranked = ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
-        found = Found(tenant, ranked, candidates, weights, stage)
+        ranked = _above(ranked, floor)
+        first = len(ranked)
+        if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
+            candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
+            ranked = followed_by(ranked, _above(_fused(candidates, weights), floor))
+        found = Found(tenant, ranked, candidates, weights, stage, first)
         self._take_rows(query.limit, found, targets)
         return found
 
     def unembedded(self, subject: Subject, query: Query) -> Waiting:
         """Return the rows without a stored vector that matter most to `query`, see `Pending.find`."""
-        depth, targets = self._depth(query), self._targets(subject, query)
         text = None if query.mode == "dense" else query.query
-        return self.pending.find(subject.tenant_id, text, targets, depth)
+        targets = self._targets(subject, query)
+        return self.pending.find(subject.tenant_id, text, targets, self.settings.candidates)
 
     def _second(self, query: Query) -> How:
         """The second stage as the query wants it."""
@@ -208,9 +209,9 @@ class Recall:
         targets: Sequence[Target],
         live: Live,
         fresh: Fresh | None,
+        depth: int,
     ) -> Candidates:
         found = Candidates(live, as_of_rev=self.store.derived.applied)
-        depth = self._depth(query)
         found.degraded.update(self.store.behind)
         answered = query.mode != "words" and self._dense_side(tenant, query, vector, targets, depth, found)
         answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, found)
@@ -221,9 +222,6 @@ class Recall:
         if vector is not None and query.mode == "hybrid":
             self._complete(tenant, vector, found)
         return found
-
-    def _depth(self, query: Query) -> int:
-        return max(self.settings.candidates, 4 * query.limit)
 
     def _dense_side(
         self,
@@ -249,7 +247,7 @@ class Recall:
                 _check_degradable("index", exc)
                 found.degraded.add("index")
                 return False
-            found.add_dense(near, target)
+            found.add_dense(near, target, depth)
         return True
 
     def _words_side(
@@ -278,7 +276,7 @@ class Recall:
             _check_degradable("index", exc)
             found.degraded.add("index")
             return
-        found.add_dense(near, None)
+        found.add_dense(near, None, len(missing) + 1)
         found.estimate()
 
     def _floor(self, threshold: float | None, query: Query, found: Candidates) -> float | None:
@@ -305,17 +303,23 @@ class Recall:
                 found.rows.append(row)
                 found.places.append(i)
 
+    def similarities(self, found: Found) -> list[float | None]:
+        """The calibrated similarity of each candidate; None when its cosine is not known, or only estimated."""
+        return [self._similarity(found, place) for place in range(len(found.ranked))]
+
     def similarity(self, found: Found, at: int) -> float | None:
-        """The calibrated similarity of a row that was found; None when its cosine is not known, or only estimated."""
-        cosine = float(found.ranked.cosines[found.places[at]])
-        if found.rows[at].seq in found.candidates.estimated:
+        """The calibrated similarity of a row that was found, as `similarities` has it."""
+        return self._similarity(found, found.places[at])
+
+    def _similarity(self, found: Found, place: int) -> float | None:
+        cosine = float(found.ranked.cosines[place])
+        if cosine != cosine or int(found.ranked.seqs[place]) in found.candidates.estimated:
             return None
-        return round(self.calibration.similarity(cosine), 6) if cosine == cosine else None
+        return round(self.calibration.similarity(cosine), 6)
 
     def explain(self, found: Found, at: int) -> Explanation:
         """Every part of the score of a row that was found."""
-        similarity = self.similarity(found, at)
-        return _explain(found, found.places[at], similarity, at + 1)
+        return _explain(found, found.places[at], self.similarity(found, at), at + 1)
 
     def _hit(self, found: Found, at: int, terms: list[str], explain: bool) -> Hit:
         row = found.rows[at]
@@ -377,6 +381,21 @@ def check(query: Query) -> None:
             raise InvalidInput(f"weights.{name}", "must be between 0 and 100")
 
 
+def _fused(candidates: Candidates, weights: dict[str, float]) -> Ranking:
+    return fuse(
+        candidates.dense,
+        candidates.words,
+        dense_weight=weights["dense"],
+        words_weight=weights["words"],
+        cut=candidates.cut,
+        scope_weights=candidates.weights,
+    )
+
+
+def _above(ranked: Ranking, floor: float | None) -> Ranking:
+    return ranked if floor is None else ranked.where(np.nan_to_num(ranked.cosines, nan=-2.0) >= floor)
+
+
 def _passes(row: Record, targets: Sequence[Target]) -> bool:
     """A row that changed while the search ran still belongs to the answer as it is now."""
     held = attributes(row)
@@ -384,11 +403,12 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
 
 
 def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
-    ranked, weights = found.ranked, found.weights
+    ranked, weights, behind = found.ranked, found.weights, i >= found.first
     dense, words = float(np.nan_to_num(ranked.dense[i])), float(np.nan_to_num(ranked.words[i]))
     scope_weight, stage = float(ranked.scope_weights[i]), found.stage or Stage("")
-    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
-    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
+    stage = Stage("off") if behind else stage
+    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=not behind) if part}
+    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=not behind)}
     return Explanation(
         cosine=_number(ranked.cosines[i]),
         similarity=similarity,
