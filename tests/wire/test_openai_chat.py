@@ -3,6 +3,7 @@ what is said in one request is known in the next."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -230,7 +231,13 @@ def test_what_is_turned_off_is_not_kept(local: Stage) -> None:
     assert log(local, participant="off") == []
 
 
+def not_over_midnight(seconds: int = 120) -> None:
+    """Wait until so many seconds of the day (UTC) are left: a message that is repeated tomorrow is another one."""
+    until(lambda: time.time() % 86_400 < 86_400 - seconds, "a new day", 2.0 * seconds)
+
+
 def test_a_conversation_that_is_sent_again_is_observed_once(local: Stage) -> None:
+    not_over_midnight()
     call = {"text": "I look it up.", "calls": [{"name": "weather", "arguments": {}, "id": "c1"}]}
     local.says("Good day, Ada.", "You are Ada.", "You are Ada.", call, "It rains.", "Yes, take one.")
     said: list[Any] = ["I am Ada.", "Good day, Ada.", "Who am I?"]
