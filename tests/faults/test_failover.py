@@ -257,7 +257,12 @@ def test_a_replica_answers_searches_when_it_has_what_was_written(
             primary.set("synchronous_standby_names", "''")
             db: Any = opened.inner.core.store.db
             replica.kill()
-            search()
+
+            def left() -> bool:
+                search()
+                return bool(db._replica._away)
+
+            until(left, "the replica is found to be down")
             asked: list[Any] = []
             monkeypatch.setattr(db._replica, "_read", lambda *given: asked.append(given))
             search(2)

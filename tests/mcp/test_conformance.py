@@ -1,4 +1,4 @@
-"""The official conformance suite against the product's endpoint: every scenario that needs no fixtures of the server."""
+"""The official conformance suite against the product's endpoint: every scenario that needs no fixtures."""
 
 from __future__ import annotations
 

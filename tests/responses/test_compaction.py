@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -41,11 +42,12 @@ def test_rubbish_is_refused_by_name(content: Any) -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255))
-def test_no_changed_byte_goes_unnoticed(place: int, change: int) -> None:
+def test_no_changed_byte_changes_the_text(place: int, change: int) -> None:
+    """A bit that only says how hard it was packed may change."""
     body = bytearray(base64.urlsafe_b64decode(encode(TEXT).removeprefix("rc1.")))
     body[place % len(body)] ^= change
-    with pytest.raises(InvalidInput):
-        decode("rc1." + base64.urlsafe_b64encode(bytes(body)).decode())
+    with suppress(InvalidInput):
+        assert decode("rc1." + base64.urlsafe_b64encode(bytes(body)).decode()) == TEXT
 
 
 def test_what_unpacks_to_more_than_a_mebibyte_is_refused() -> None:

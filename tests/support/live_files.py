@@ -39,7 +39,7 @@ def select(database: Path, *statements: str) -> list[Rows]:
 def copy(folder: Path, target: Path) -> None:
     """Copy a folder, as a kill would leave it, to `target`, which must not exist.
 
-    Files may come and go meanwhile: a copy in which one was deleted before its turn shows a folder that never was, and
+    Files may come, go and change meanwhile: a copy that was made of several moments shows a folder that never was, and
     is made again.
 
     Raises:
@@ -69,14 +69,29 @@ def _select(database: Path, statements: tuple[str, ...]) -> list[Rows]:
 
 def _copy(folder: Path, target: Path) -> None:
     for left in reversed(range(COPIES)):
+        before = _state(folder)
         try:
             shutil.copytree(folder, target)
-            return
-        except shutil.Error:
-            if not left:
-                raise
-            shutil.rmtree(target)
-            time.sleep(0.05)
+            if _state(folder) == before:
+                return
+            error = shutil.Error(f"{folder} changed during each copy")
+        except shutil.Error as exc:
+            error = exc
+        if not left:
+            raise error
+        shutil.rmtree(target)
+        time.sleep(0.05)
+
+
+def _state(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Inode, size and time of change of each file."""
+    found = {}
+    for parent, _, names in os.walk(folder):
+        for path in (os.path.join(parent, name) for name in names):
+            with suppress(FileNotFoundError):
+                stat = os.stat(path)
+                found[path] = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    return found
 
 
 CALLS = {"holding": _holding, "select": _select, "copy": _copy}

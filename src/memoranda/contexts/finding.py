@@ -34,7 +34,7 @@ from memoranda.types import KINDS, Hit, Query, SearchResult, Subject
 T = TypeVar("T")
 SPARE, DEEP = 5, 60
 """So many more than asked for are looked at, for those that say the same; and where too few are left of them."""
-FEWEST, MOST, TOKENS_EACH = 10, 50, 10
+FEWEST, MOST, TOKENS_EACH = 10, 45, 10
 """Memories that are looked for where nobody says how many: one for so many tokens of the budget, within bounds."""
 POOL = 4
 """So many times the limit are looked at where variety decides."""

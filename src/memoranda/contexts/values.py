@@ -31,7 +31,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     they are read from the log: the last `sessions.recent_messages` of the session, or of the channel's open one.
 
     The fields of a selection are about memories. With `scopes` or `hierarchy` these are searched; else the ids say
-    where the conversation is, and those scopes and global are. `limit` memories (None: as many as fit, 10 to 50),
+    where the conversation is, and those scopes and global are. `limit` memories (None: as many as fit, 10 to 45),
     `passages` chunks of `stores` and `sessions` summaries (None: `sessions.max_retrieved`) are looked for.
     `threshold` and `passage_threshold` are floors on the similarity. `diversity` 0 to 1 trades relevance for variety
     among memories (MMR). `neighbours` messages of its session are told on either side of a message, at most

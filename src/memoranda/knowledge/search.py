@@ -51,6 +51,11 @@ class Best:
     similarity: float | None
 
     @property
+    def first(self) -> bool:
+        """Whether it is among the first of its search, not found by a deeper look."""
+        return self.place < self.found.first
+
+    @property
     def key(self) -> tuple[str, int]:
         """Tenant and seq."""
         return self.found.tenant, int(self.found.ranked.seqs[self.place])
@@ -218,13 +223,11 @@ class Searching:
 
     def _passages(self, query: PassageQuery, found: Sequence[Found]) -> list[Passage]:
         ranked = self._ranked(query, found)
-        shown = _shown([one.similarity for one in ranked], [one.score for one in ranked])
+        shown = _shown(ranked)
         read = [(one, score) for one, score in zip(ranked, shown, strict=True) if one.at is not None]
         read = read[: query.limit]
         places = self._places([one for one, _ in read])
-        return [
-            self._passage(query, one, places[one.key], score) for one, score in read if one.key in places
-        ]
+        return [self._passage(query, one, places[one.key], score) for one, score in read if one.key in places]
 
     def _ranked(self, query: PassageQuery, found: Sequence[Found]) -> list[Best]:
         """The candidates of several searches, each with its best score; the first in a varied order if that is wanted.
@@ -237,7 +240,7 @@ class Searching:
                 best = Best(score, one, place, rows.get(place), similarities[place])
                 if best.key not in held or held[best.key].score < score:
                     held[best.key] = best
-        ranked = sorted(held.values(), key=lambda best: -best.score)
+        ranked = sorted(held.values(), key=lambda best: (not best.first, -best.score))
         if not query.diversity or len(ranked) <= 1:
             return ranked
         return [*self._varied(ranked[:POOL], query.diversity), *ranked[POOL:]]
@@ -262,9 +265,7 @@ class Searching:
             places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
         return places
 
-    def _passage(
-        self, query: PassageQuery, one: Best, place: Place, score: float
-    ) -> Passage:
+    def _passage(self, query: PassageQuery, one: Best, place: Place, score: float) -> Passage:
         at = one.at
         assert at is not None
         text, start, end = one.row.content, place.start, place.end
@@ -311,15 +312,16 @@ def _run(name: str, params: Sequence[object]) -> Callable[[Connection], int]:
     return lambda c: c.run(name, params)
 
 
-def _shown(similarities: Sequence[float | None], fused: Sequence[float]) -> list[float]:
+def _shown(ranked: Sequence[Best]) -> list[float]:
     """The scores as shown: from each rank on down the best similarity, so that they fall; without a dense side the
-    fused scores."""
-    if not similarities:
-        return []
-    if all(value is None for value in similarities):
-        return [round(min(1.0, value), 6) for value in fused]
-    known = np.array([0.0 if value is None else value for value in similarities])
-    return [round(float(value), 6) for value in falling(known)]
+    fused scores. What a deeper look found has none above the first hits, and raises none of theirs."""
+    if all(one.similarity is None for one in ranked):
+        return [round(min(1.0, one.score), 6) for one in ranked]
+    known = np.array([one.similarity or 0.0 for one in ranked])
+    count = sum(one.first for one in ranked)
+    first = falling(known[:count])
+    behind = np.minimum(falling(known[count:]), first[-1] if count else 1.0)
+    return [round(float(value), 6) for value in (*first, *behind)]
 
 
 def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:

@@ -16,7 +16,7 @@ from memoranda.mcp.tool import Tool
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import count
-from memoranda.types import ForgetFields, Kind, Memory, NewMemory
+from memoranda.types import ForgetFields, Kind, Memory, NewMemory, SelectionFields
 
 MOST = 50
 SHOWN = 20
@@ -179,7 +179,7 @@ class Forgettable(msgspec.Struct, kw_only=True):
 
 class ForgetResult(msgspec.Struct, kw_only=True):
     """`deleted` memories are gone for good, with what was made of them (`counts`, by kind). Else `matches` are memories
-    that would be, the first of `matching`, and `next` says what to do."""
+    that would be, the first of `matching` (by `text`: of at least so many), and `next` says what to do."""
 
     deleted: int
     counts: dict[str, int]
@@ -221,9 +221,12 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
             one for one in await _about(caller, asked.text) if asked.text.casefold() in one.content.casefold()
         ]
         return _listed(len(about), about, says)
-    listed = {name: value for name, value in selection.items() if name != "text"}
-    page = await caller.memories.list(limit=SHOWN, include_archived=True, **listed)  # type: ignore[arg-type]
-    matching = await caller.memories.count(include_archived=True, **listed)  # type: ignore[arg-type]
+    listed: SelectionFields = {"include_archived": True}
+    for name in ("tags", "since", "until", "scopes"):
+        if name in selection:
+            listed[name] = selection[name]
+    page = await caller.memories.list(limit=SHOWN, **listed)
+    matching = await caller.memories.count(**listed)
     return _listed(matching, page.data, says if matching else None)
 
 

@@ -36,6 +36,10 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.seqs)
 
+    def first(self, count: int) -> Ranking:
+        """The first candidates, at most so many."""
+        return self if len(self) <= count else self.where(np.arange(len(self)) < count)
+
     def where(self, keep: NDArray[np.bool_]) -> Ranking:
         """The candidates that `keep` (n,) marks, in the same order."""
         return Ranking(*(getattr(self, name)[keep] for name in self.__slots__))

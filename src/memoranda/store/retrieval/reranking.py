@@ -162,9 +162,7 @@ def _styled(
     return scores, added, Stage(style.name, FEATURES)
 
 
-def _merged(
-    question: str, now: datetime, plain: Floats, looked: _Rows
-) -> tuple[Floats, Floats, Floats]:
+def _merged(question: str, now: datetime, plain: Floats, looked: _Rows) -> tuple[Floats, Floats, Floats]:
     """Scores of messages and session summaries as one list, see `fusion.blended`."""
     texts = [row.content if row else "" for row in looked.rows]
     found = held(texts, query_terms(question))

@@ -132,8 +132,8 @@ class Recall:
         Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
         `second` is the second stage of ranking, if there is to be one. Errors as `search`.
 
-        Scores and order do not depend on the limit: the first `candidates` of each side are ranked among themselves.
-        Where these are too few, others follow, which are ranked among theirs."""
+        Scores and order do not depend on the limit: `candidates` of each side are ranked among themselves, and of
+        these as many are the first hits. Others follow them, which are ranked in a deeper look."""
         if self.store.derived.follows:
             self.store.derived.follow()
         live = self.store.derived.live
@@ -147,9 +147,9 @@ class Recall:
             now = query.as_of or moment(now_micros())
             ranked, stage = rescored(self.store.db, tenant, query.query, now, targets, ranked, second)
         floor = self._floor(threshold, query, candidates)
-        ranked = _above(ranked, floor)
+        ranked = _above(ranked, floor).first(depth)
         first = len(ranked)
-        if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
+        if query.limit > first and depth < MAX_LIMIT and (first == depth or candidates.goes_on(floor)):
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
             ranked = followed_by(ranked, _above(_fused(candidates, weights), floor))
         found = Found(tenant, ranked, candidates, weights, stage, first)
