@@ -20,6 +20,10 @@ COMMANDS = {
         "memoranda.cli.searching:search",
         "Find the best memories for a text, by meaning and by words.",
     ),
+    "ask": (
+        "memoranda.cli.asking:ask",
+        "Answer a question from memories and documents, and name the sources.",
+    ),
     "context": (
         "memoranda.cli.context:context",
         "Print the prompt that answers a question: documents, memories, earlier sessions, within a budget.",

@@ -7,9 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from memoranda.app.blocking.memoranda import BlockingMemoranda
 from memoranda.cli.keeping import followed
-from memoranda.cli.opening import configured, house
+from memoranda.cli.opening import configured, house, memories_of
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
 from memoranda.cli.show import emit, rows
 
@@ -91,7 +90,7 @@ def _run(
     as_json: bool,
 ) -> None:
     with house(configured(data, config, settings)) as held:
-        verbs = held.memories if isinstance(held, BlockingMemoranda) else held
+        verbs = memories_of(held)
         job = held.backfill(what, everything=everything, rows_per_second=pace)
         done = followed(verbs, job, f"backfill of {what.replace('_', ' ')}", quiet=as_json)
     if as_json:
