@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import typer
 from memoranda.types import Explanation, Highlight, Hit, Memory
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+UNSET: tuple[Any, ...] = (None, [], {}, "")
+"""Values of fields that are not shown."""
 SNIPPET = 240
 LINE = 100
 """Characters of a text that is shown on one line."""
@@ -56,6 +59,14 @@ def memory_line(memory: Memory) -> str:
     return plain(f"{memory.id}  {memory.kind}  {memory.occurred_at:%Y-%m-%d}  {beginning(memory.content)}")
 
 
+def memory_lines(memory: Memory) -> Iterator[str]:
+    """A memory with all its fields that are set, then its text."""
+    fields = msgspec.to_builtins(memory, builtin_types=(datetime,))
+    shown = {name: value for name, value in fields.items() if name != "content" and value not in UNSET}
+    yield from (plain(line) for line in rows(shown))
+    yield f"\n{plain(memory.content)}"
+
+
 def beginning(text: str, most: int = LINE) -> str:
     """The first characters of a text on one line, with an ellipsis where there are more."""
     words = " ".join(text.split())
@@ -81,6 +92,8 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
