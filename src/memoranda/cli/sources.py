@@ -10,7 +10,7 @@ from memoranda.cli.opening import Verbs
 from memoranda.cli.show import memory_line, plain, short_path
 from memoranda.errors import NotFound
 
-_NUMBER = re.compile(r"\d+")
+_MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
 
 
 class Sources(NamedTuple):
@@ -56,10 +56,8 @@ def _passage(annotation: dict[str, Any], results: list[dict[str, Any]]) -> dict[
     """The passage that an annotation means: by the number of its marker, or the first that has the quoted words."""
     of_file = [one for one in results if one["file_id"] == annotation["file_id"]]
     text = annotation["text"]
-    if (number := _NUMBER.search(text)) is not None:
-        numbered = [one for one in of_file if one["number"] == int(number[0])]
-        if numbered:
-            return numbered[0]
+    if (marker := _MARKER.fullmatch(text)) is not None:
+        return next((one for one in of_file if one["number"] == int(marker[1])), None)
     words = " ".join(text[1:-1].split())
     quoted = [one for one in of_file if words in " ".join(one["text"].split())]
     return next(iter([*quoted, *of_file]), None)
