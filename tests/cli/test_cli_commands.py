@@ -161,9 +161,31 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["search"], 2, "Missing argument 'query'"),
-        (["nonsense"], 2, "No such command 'nonsense'"),
-        (["serch", "x"], 2, "Did you mean 'search'?"),
+        (["search"], 2, "QUERY: is missing; add it after memoranda search"),
+        (["nonsense"], 2, "there is no command 'nonsense'; memoranda --help lists the commands"),
+        (["serch", "x"], 2, "did you mean 'search'?"),
+        (["histry", "x"], 2, "did you mean 'facts history'?"),
+        (["stores", "fils"], 2, "there is no command 'fils'; did you mean 'memoranda stores files'?"),
+        (["--bogus"], 2, "--bogus: there is no such option; memoranda --help"),
+        (["search", "x", "--limt", "5"], 2, "--limt: there is no such option; did you mean --limit?"),
+        (["search", "x", "--limit"], 2, "--limit: needs a value"),
+        (["search", "x", "--explain=3"], 2, "--explain: takes no value"),
+        (["search", "x", "--limit", "abc"], 2, "--limit: 'abc' is not a whole number; write --limit 5"),
+        (["search", "x", "--threshold", "q"], 2, "--threshold: 'q' is not a number; write --threshold 0.5"),
+        (["search", "x", "--mode", "odd"], 2, "--mode: 'odd' is not known; use one of hybrid, dense, words"),
+        (["add", "two", "words"], 2, "'words' is not expected; put quotes around"),
+        (["list", "--limit", "0"], 2, "--limit: must be a whole number between 1 and 1000"),
+        (["list", "--after", "nope"], 2, "--after: 'nope' is no memory"),
+        (["get", "nope"], 1, "no memory 'nope'"),
+        (["update", "nope"], 2, "name what to change"),
+        (["forget"], 2, "name what to forget"),
+        (["forget", "nope", "--text", "x"], 2, "ID: goes alone, without text"),
+        (["facts", "history", "nope"], 1, "no memory 'nope'"),
+        (["sessions", "show", "nope"], 1, "no session 'nope'"),
+        (["sessions", "list", "--status", "odd"], 2, "--status"),
+        (["files", "upload", "nope"], 2, "PATH: nope is not a file"),
+        (["files", "delete", "nope"], 1, "no file 'nope'"),
+        (["files", "download", "nope", "--output", "never"], 1, "no file 'nope'"),
         (["search", "x", "--scope", "session"], 2, "add --scope-id ID"),
         (["search", "x", "--scope", "planet"], 2, "'planet' is no scope"),
         (["search", "x", "--scope-id", "s"], 2, "needs --scope"),
@@ -207,6 +229,8 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
     assert result.exit_code == code, result.stderr
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("memoranda: ")
+    assert result.stderr.count("\n") == 1
     assert result.stdout == ""
 
 

@@ -323,3 +323,11 @@ def test_a_call_and_a_job_do_not_ask_the_model_twice(talk: Any) -> None:
     talk.settle()
     assert len(asked) == 1
     assert talk.live() == BOTH
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_session_of_which_nothing_may_be_read_gives_nothing(home: Any) -> None:
+    with home.open(embedder={"url": "hash:64"}) as rc:
+        rc.sessions.observe("I moved to Berlin.", session_id="talk", extraction=False)
+        assert rc.facts.extract("talk").kept == 0
+        assert rc.facts.extract("talk").kept == 0

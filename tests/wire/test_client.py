@@ -167,3 +167,23 @@ def test_what_is_said_is_said_both_ways(client: Client, local: Any) -> None:
             sessions.get("talk 1")
         with pytest.raises(errors.InvalidInput, match="channel_id"):
             sessions.observe("nowhere")
+
+
+def test_facts_and_responses_are_the_same_both_ways(client: Client, local: Any) -> None:
+    def told(opened: Any) -> list[Any]:
+        place = {"session_id": "tea", "user_id": "mara", "extraction": True}
+        opened.sessions.observe([{"content": "I prefer green tea.", "speaker": "Mara"}], **place)
+        asked = {"input": "What tea does Mara prefer?", "store": False, "memory": {"user_id": "mara"}}
+        events = list(opened.responses.stream(**asked))
+        made = opened.responses.create(asked["input"])
+        answer = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+        seen = [made.status, opened.responses.get(made.id).id == made.id]
+        opened.responses.delete(made.id)
+        with pytest.raises(errors.NotFound):
+            opened.responses.get(made.id)
+        with pytest.raises(errors.InvalidInput, match=r"memory\.min_score"):
+            next(iter(opened.responses.stream("x", memory={"min_score": 2.0})))
+        opened.facts.extract("tea")
+        return [answer, seen, opened.facts.extract("tea"), opened.facts.sweep()]
+
+    assert told(client) == told(local)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from memoranda.cli.usage_errors import UsageError, as_option, no_arguments, sentence, unknown_command
 from memoranda.errors import InvalidInput, MemorandaError
 
 COMMANDS = {
@@ -20,12 +20,43 @@ COMMANDS = {
         "memoranda.cli.searching:search",
         "Find the best memories for a text, by meaning and by words.",
     ),
+    "ask": (
+        "memoranda.cli.asking:ask",
+        "Answer a question from memories and documents, and name the sources.",
+    ),
     "context": (
         "memoranda.cli.context:context",
         "Print the prompt that answers a question: documents, memories, earlier sessions, within a budget.",
     ),
     "index": ("memoranda.cli.index:index", "Index files of every format into a vector store."),
-    "stores": ("memoranda.cli.stores:app", "List the vector stores."),
+    "stores": (
+        "memoranda.cli.stores:app",
+        "List the vector stores; make, show, fill and delete them.",
+    ),
+    "files": (
+        "memoranda.cli.files:app",
+        "List the uploaded files; upload, show, download and delete them.",
+    ),
+    "get": ("memoranda.cli.memories:get", "Show memories by id, with all their fields."),
+    "list": ("memoranda.cli.memories:list_", "List memories, newest first."),
+    "update": ("memoranda.cli.memories:update", "Change fields of a memory; the rest stays."),
+    "delete": ("memoranda.cli.memories:delete", "Delete memories by id."),
+    "forget": (
+        "memoranda.cli.forgetting:forget",
+        "Erase for good what ids, a scope, a text or other conditions name.",
+    ),
+    "duplicates": (
+        "memoranda.cli.memories:duplicates",
+        "List pairs of memories of one scope that say nearly the same, most alike first.",
+    ),
+    "facts": (
+        "memoranda.cli.facts:app",
+        "List facts, show where they come from, and undo changes of them.",
+    ),
+    "sessions": (
+        "memoranda.cli.sessions:app",
+        "List sessions; show, summarize, close and delete them.",
+    ),
     "stats": (
         "memoranda.cli.keeping:stats",
         "Count what is remembered: by kind, and whether every index has it.",
@@ -70,6 +101,8 @@ COMMANDS = {
 }
 """Where each command stands, and what the list of commands says of it. A module is read when its command is called,
 so that neither the list nor another command waits for its imports."""
+GROUPS = ("facts", "sessions", "files", "stores", "backfill")
+"""The commands that have commands of their own."""
 FAILED, WRONG = 1, 2
 
 
@@ -93,19 +126,39 @@ class Commands(TyperGroup):
         return command
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
-        if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(unknown_command(args[0], self._known(ctx)))
         return super().resolve_command(ctx, args)
+
+    def _known(self, ctx: typer.Context) -> dict[str, str]:
+        """What to write for a word: its command, or the command of a group that has its name."""
+        below = {
+            name: f"{group} {name}"
+            for group in GROUPS
+            for name in getattr(self.get_command(ctx, group), "commands", {})
+        }
+        return below | {name: name for name in COMMANDS}
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as exc:
+            if no_arguments(exc):
+                raise
+            _fail(sentence(exc), WRONG, exc)
+
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
             return super().invoke(ctx)
+        except UsageError as exc:
+            _fail(sentence(exc), WRONG, exc)
         except InvalidInput as exc:
-            _fail(str(exc), WRONG, exc)
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            _fail(as_option(str(exc), exc.field, command), WRONG, exc)
         except MemorandaError as exc:
             _fail(str(exc), FAILED, exc)
         except BrokenPipeError:
@@ -114,7 +167,7 @@ class Commands(TyperGroup):
             _fail(f"{exc.filename or 'the system'}: {(exc.strerror or str(exc)).lower()}", FAILED, exc)
 
 
-def _fail(message: str, code: int, cause: BaseException) -> None:
+def _fail(message: str, code: int, cause: BaseException) -> NoReturn:
     typer.echo(f"memoranda: {message}", err=True)
     raise typer.Exit(code) from cause
 

@@ -7,17 +7,17 @@ from typing import Annotated
 import msgspec
 import typer
 
-from memoranda.app.blocking.memoranda import BlockingMemoranda
+from memoranda.cli.groups import group
 from memoranda.cli.keeping import followed
-from memoranda.cli.opening import configured, house
+from memoranda.cli.opening import configured, house, memories_of
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
 from memoranda.cli.show import emit, rows
 
 Pace = Annotated[float | None, typer.Option("--rows-per-second", help="Go no faster than this.")]
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = group()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback()
 def backfill(
     context: typer.Context,
     data: Data = None,
@@ -30,8 +30,6 @@ def backfill(
     Alone, count what is missing.
     """
     if context.invoked_subcommand is not None:
-        if data or config or settings or as_json:
-            raise typer.BadParameter(f"options go after {context.invoked_subcommand!r}, not before it")
         return
     with house(configured(data, config, settings)) as held:
         told = held.missing()
@@ -91,7 +89,7 @@ def _run(
     as_json: bool,
 ) -> None:
     with house(configured(data, config, settings)) as held:
-        verbs = held.memories if isinstance(held, BlockingMemoranda) else held
+        verbs = memories_of(held)
         job = held.backfill(what, everything=everything, rows_per_second=pace)
         done = followed(verbs, job, f"backfill of {what.replace('_', ' ')}", quiet=as_json)
     if as_json:

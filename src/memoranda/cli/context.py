@@ -19,7 +19,7 @@ from memoranda.cli.options import (
     moment,
     scope_of,
 )
-from memoranda.cli.show import emit, plain, say, say_evidence
+from memoranda.cli.show import emit, plain, say, say_degraded, say_evidence
 from memoranda.cli.storing import existing
 
 
@@ -66,7 +66,4 @@ def context(
     typer.echo(plain(made.text))
     say(f"{made.tokens} tokens; left out: {len(made.left_out)}")
     say_evidence(made.evidence, made.evidence_probability)
-    if made.degraded:
-        say(
-            f"not the whole answer: {', '.join(made.degraded)} could not answer in full; see memoranda doctor"
-        )
+    say_degraded(made.degraded)

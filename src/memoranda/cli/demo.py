@@ -61,7 +61,7 @@ def demo(
         typer.echo(f"\n? {one.query}  ({one.scope})")
         typer.echo("\n".join(answer(hit)))
     if data is not None:
-        say(f'\nask on: memoranda search "your question" --data {data}')
+        say(f'\nask on: memoranda ask "your question" --scope session:sample --data {data}')
     else:
         say("\nthis folder is gone now; memoranda demo --data DIR keeps it, so that you can ask on")
 

@@ -25,6 +25,8 @@ Verbs: TypeAlias = "BlockingMemories | Client"
 """The verbs of memory: of a folder that this process opened, or of a server."""
 Shelves: TypeAlias = "BlockingKnowledge | ClientKnowledge"
 """Files and vector stores, in the same two ways."""
+House: TypeAlias = "BlockingMemoranda | Client"
+"""All that is in a folder, in the same two ways."""
 
 
 def configured(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
@@ -46,10 +48,15 @@ def memories(config: Config) -> Iterator[Verbs]:
     Raises:
         FolderInUse: another process has the folder and serves nothing.
     """
+    with house(config) as held:
+        yield memories_of(held)
+
+
+def memories_of(held: House) -> Verbs:
+    """The memories of an open folder, or of a server."""
     from memoranda.app.blocking.memoranda import BlockingMemoranda
 
-    with house(config) as held:
-        yield held.memories if isinstance(held, BlockingMemoranda) else held
+    return held.memories if isinstance(held, BlockingMemoranda) else held
 
 
 @contextmanager
@@ -60,7 +67,7 @@ def knowledge(config: Config) -> Iterator[Shelves]:
 
 
 @contextmanager
-def house(config: Config) -> Iterator[BlockingMemoranda | Client]:
+def house(config: Config) -> Iterator[House]:
     """All that is in the folder, as `memories` gives its memories."""
     from memoranda.app import blocking
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
 
 from memoranda.errors import InvalidInput
-from memoranda.types import KINDS, Kind
+from memoranda.types import KINDS, Kind, SelectionFields
 
 PLACES = ("session", "channel", "agent", "user")
 
@@ -53,6 +53,56 @@ Kinds = Annotated[
     typer.Option("--kind", metavar="KIND", callback=_known, help="Only this kind; repeat for more."),
 ]
 ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; repeated, with all.")]
+Filters = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="JSON", help="Conditions on metadata, as over HTTP."),
+]
+Source = Annotated[
+    str | None, typer.Option("--source", help="Only from this source; a file's path for documents.")
+]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="MOMENT", help="Only from this moment on, in ISO 8601.")
+]
+Until = Annotated[str | None, typer.Option("--until", metavar="MOMENT", help="Only before this moment.")]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", metavar="MOMENT", help="As it was at this moment, in ISO 8601.")
+]
+Archived = Annotated[bool, typer.Option("--archived", help="Archived ones, too.")]
+Limit = Annotated[int, typer.Option("--limit", help="How many at most.")]
+After = Annotated[str | None, typer.Option("--after", metavar="ID", help="Only what comes after this one.")]
+Order = Annotated[Literal["desc", "asc"], typer.Option("--order", help="Newest or oldest first.")]
+
+
+def selection_of(
+    *,
+    scope: str | None = None,
+    scope_id: str | None = None,
+    kinds: list[str] | None = None,
+    tags: list[str] | None = None,
+    filters: str | None = None,
+    source: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    as_of: str | None = None,
+    archived: bool = False,
+) -> SelectionFields:
+    """The fields of a selection that the options name; those that are not given are left out."""
+    one = scope_of(scope, scope_id)
+    fields: SelectionFields = {
+        "scopes": None if one is None else [one],
+        "kinds": kinds_of(kinds),
+        "tags": tags or None,
+        "filters": json_object(filters, "--filter"),
+        "source": source,
+        "since": moment(since, "--since"),
+        "until": moment(until, "--until"),
+        "as_of": moment(as_of, "--as-of"),
+        "include_archived": archived,
+    }
+    return cast(
+        SelectionFields, {name: value for name, value in fields.items() if value not in (None, False)}
+    )
 
 
 def scope_of(scope: str | None, scope_id: str | None, *, everything: bool = True) -> str | None:

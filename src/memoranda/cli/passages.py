@@ -8,7 +8,16 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from memoranda.cli.opening import knowledge
-from memoranda.cli.show import emit, explanation_lines, plain, say, say_evidence, short_path, snippet_lines
+from memoranda.cli.show import (
+    emit,
+    explanation_lines,
+    plain,
+    say,
+    say_degraded,
+    say_evidence,
+    short_path,
+    snippet_lines,
+)
 from memoranda.cli.storing import existing
 from memoranda.config.sections import Config
 from memoranda.knowledge.values import Passage, PassageQuery
@@ -33,10 +42,7 @@ def search_stores(config: Config, names: Sequence[str], query: PassageQuery, *, 
         say_evidence(found.evidence, found.evidence_probability)
     for one in working:
         say(f"{one.file_counts.in_progress} files of {plain(one.name or one.id)} are still being indexed")
-    if found.degraded:
-        say(
-            f"not the whole answer: {', '.join(found.degraded)} could not answer in full; see memoranda doctor"
-        )
+    say_degraded(found.degraded)
 
 
 def passage_lines(number: int, passage: Passage, query: str, *, colour: bool) -> Iterator[str]:

@@ -22,7 +22,7 @@ from memoranda.cli.options import (
     scope_of,
 )
 from memoranda.cli.passages import search_stores
-from memoranda.cli.show import emit, hit_lines, say, say_evidence
+from memoranda.cli.show import emit, hit_lines, say, say_degraded, say_evidence
 from memoranda.knowledge.values import PassageQuery
 from memoranda.types import SearchFields, SearchResult
 
@@ -113,7 +113,4 @@ def show(result: SearchResult, query: str) -> None:
         say("nothing found; documents in vector stores are searched with --store NAME")
     else:
         say_evidence(result.evidence, result.evidence_probability)
-    if result.degraded:
-        say(
-            f"not the whole answer: {', '.join(result.degraded)} could not answer in full; see memoranda doctor"
-        )
+    say_degraded(result.degraded)

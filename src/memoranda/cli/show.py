@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import typer
 
-from memoranda.types import Explanation, Highlight, Hit
+from memoranda.types import Explanation, Highlight, Hit, Memory
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+UNSET: tuple[Any, ...] = (None, [], {}, "")
+"""Values of fields that are not shown."""
 SNIPPET = 240
+LINE = 100
+"""Characters of a text that is shown on one line."""
 
 
 def emit(value: Any) -> None:
@@ -25,6 +30,12 @@ def emit(value: Any) -> None:
 def say_evidence(level: str, probability: float) -> None:
     """Tell people whether the results answer."""
     say(f"evidence: {level} (the answer is among these with a probability of {probability:.2f})")
+
+
+def say_degraded(sides: Sequence[str]) -> None:
+    """Tell people what could not answer in full; nothing where all did."""
+    if sides:
+        say(f"not the whole answer: {', '.join(sides)} could not answer in full; see memoranda doctor")
 
 
 def say(text: str) -> None:
@@ -41,6 +52,25 @@ def short_path(path: str) -> str:
     """A path as seen from the current folder, when it is inside it."""
     here = f"{Path.cwd()}{os.sep}"
     return path.removeprefix(here)
+
+
+def memory_line(memory: Memory) -> str:
+    """A memory in a line: its id, kind, day and the beginning of its text."""
+    return plain(f"{memory.id}  {memory.kind}  {memory.occurred_at:%Y-%m-%d}  {beginning(memory.content)}")
+
+
+def memory_lines(memory: Memory) -> Iterator[str]:
+    """A memory with all its fields that are set, then its text."""
+    fields = msgspec.to_builtins(memory, builtin_types=(datetime,))
+    shown = {name: value for name, value in fields.items() if name != "content" and value not in UNSET}
+    yield from (plain(line) for line in rows(shown))
+    yield f"\n{plain(memory.content)}"
+
+
+def beginning(text: str, most: int = LINE) -> str:
+    """The first characters of a text on one line, with an ellipsis where there are more."""
+    words = " ".join(text.split())
+    return plain(words if len(words) <= most else f"{words[:most]}…")
 
 
 def rows(value: Mapping[str, Any], indent: int = 0) -> Iterator[str]:
@@ -62,6 +92,8 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, cast, get_args
 
+import msgspec
 import typer
 
+from memoranda.cli.groups import group
 from memoranda.cli.opening import Shelves, configured, knowledge
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit, plain, say, short_path
+from memoranda.cli.show import emit, plain, rows, say, short_path
 from memoranda.cli.storing import existing
 from memoranda.cli.storing import stores as all_stores
+from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.values import FileState, StoreFile, VectorStore
 
 PAGE = 100
 Store = Annotated[str, typer.Argument(metavar="ID|NAME", help="The vector store.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="The id of a file in it.")]
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = group()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback()
 def stores(
     context: typer.Context,
     data: Data = None,
@@ -29,12 +34,21 @@ def stores(
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
+    """List the vector stores; make, show, fill and delete them."""
+    if context.invoked_subcommand is None:
+        _list(configured(data, config, settings), as_json=as_json)
+
+
+@app.command("list")
+def list_(
+    data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
+) -> None:
     """List the vector stores."""
-    if context.invoked_subcommand is not None:
-        if data or config or settings or as_json:
-            raise typer.BadParameter(f"options go after {context.invoked_subcommand!r}, not before it")
-        return
-    with knowledge(configured(data, config, settings)) as shelves:
+    _list(configured(data, config, settings), as_json=as_json)
+
+
+def _list(config: Config, *, as_json: bool) -> None:
+    with knowledge(config) as shelves:
         held = all_stores(shelves)
     if as_json:
         emit(held)
@@ -42,6 +56,96 @@ def stores(
     typer.echo("\n".join(map(store_line, held))) if held else say(
         "no vector stores; memoranda index makes one"
     )
+
+
+@app.command("create")
+def create(
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="What is in it.")] = None,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Make an empty vector store."""
+    with knowledge(configured(data, config, settings)) as shelves:
+        made = shelves.stores.create(name=name, description=description)
+    emit(made) if as_json else typer.echo(store_line(made))
+
+
+@app.command("show")
+def show(
+    store: Store,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Show a vector store, with all its fields."""
+    with knowledge(configured(data, config, settings)) as shelves:
+        held = existing(shelves, store)
+    if as_json:
+        emit(held)
+    else:
+        fields = msgspec.to_builtins(held, builtin_types=(datetime,))
+        typer.echo(plain("\n".join(rows(fields))))
+
+
+@app.command("text")
+def text(
+    store: Store,
+    file: File,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Print the text that was read out of a file in a vector store."""
+    with knowledge(configured(data, config, settings)) as shelves:
+        held = existing(shelves, store)
+        found = shelves.stores.text(held.id, file)
+    emit({"store_id": held.id, "file_id": file, "text": found}) if as_json else typer.echo(plain(found))
+
+
+@app.command("attach")
+def attach(
+    store: Store,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="The ids of uploaded files.")],
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Index uploaded files into a vector store, and wait until it is done."""
+    with knowledge(configured(data, config, settings)) as shelves:
+        held = existing(shelves, store)
+        begun = shelves.stores.attach(held.id, files)
+        done = [shelves.stores.wait_file(held.id, one.id) for one in begun]
+    if as_json:
+        emit({"data": done})
+    else:
+        typer.echo("\n".join(map(file_line, done)))
+    if any(one.status == "failed" for one in done):
+        raise typer.Exit(1)
+
+
+@app.command("detach")
+def detach(
+    store: Store,
+    file: File,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Take a file out of a vector store; the file itself stays."""
+    with knowledge(configured(data, config, settings)) as shelves:
+        held = existing(shelves, store)
+        shelves.stores.detach(held.id, file)
+    if as_json:
+        emit({"store_id": held.id, "file_id": file, "detached": True})
+    else:
+        typer.echo(f"{plain(file)} is out of {plain(held.name)}")
 
 
 @app.command("files")

@@ -82,7 +82,7 @@ def into_store(
     else:
         tell(done, store, seconds, pruned=how.prune)
         if there is None:
-            say(f'ask it: memoranda search "your question" --store {shlex.quote(plain(name))}')
+            say(f'ask it: memoranda ask "your question" --store {shlex.quote(plain(name))}')
     if done.failed or done.stopped:
         raise typer.Exit(1)
 

@@ -19,6 +19,7 @@ from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
+from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
@@ -85,6 +86,7 @@ class Client:
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
         self.facts = ClientFacts(self._wire)
+        self.responses = ClientResponses(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
 

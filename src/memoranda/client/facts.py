@@ -8,8 +8,9 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.client.wire import Wire
-from memoranda.facts.facts import Consolidated
+from memoranda.facts.facts import Consolidated, Extracted
 from memoranda.facts.history import FactHistory, Undone
+from memoranda.facts.maintenance import Swept
 from memoranda.types import SelectionFields
 
 AT = "/v1/memories"
@@ -20,6 +21,15 @@ class ClientFacts:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+
+    def extract(self, session_id: str) -> Extracted:
+        """See `Facts.extract`."""
+        path = f"/v1/sessions/{quote(session_id, safe='')}/extract"
+        return msgspec.json.decode(self._wire.call("POST", path), type=Extracted)
+
+    def sweep(self) -> Swept:
+        """See `Facts.sweep`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/sweep"), type=Swept)
 
     def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
         """See `Facts.consolidate`."""

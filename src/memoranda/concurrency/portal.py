@@ -81,16 +81,25 @@ def blocking(
 
 
 def following(pieces: AsyncIterator[T], portal: Portal) -> Iterator[T]:
-    """What an async iterator gives, one after the other; it is closed with this one."""
+    """What an async iterator gives, one after the other; it is closed with this one, also where Ctrl-C ends the wait
+    for a piece."""
+    waiting: list[asyncio.Task[Any]] = []
 
     async def more() -> list[T]:
+        waiting[:] = [task for task in (asyncio.current_task(),) if task is not None]
         async for piece in pieces:
             return [piece]
         return []
+
+    async def end(opened: AsyncGenerator[T, None]) -> None:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await opened.aclose()
 
     try:
         while taken := portal.call(more()):
             yield taken[0]
     finally:
         if isinstance(pieces, AsyncGenerator) and portal.alive:
-            portal.call(pieces.aclose())
+            portal.call(end(pieces))

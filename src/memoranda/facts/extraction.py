@@ -88,8 +88,9 @@ class Batch:
     session: SessionRow
     messages: list[MessageRow]
     before: list[str]
-    upto: int
-    """The session is read up to this message once the batch is done; 0: it is about single messages."""
+    upto: int | None
+    """The session is read up to this message once the batch is done (0: up to its beginning); None: it is about single
+    messages."""
 
 
 class Extraction:
@@ -215,7 +216,7 @@ class Extraction:
             _line(label_of(speaker, user, role), content, at)
             for speaker, user, role, content, at in reversed(earlier)
         ]
-        upto = 0 if single else max(row.seq for row in some)
+        upto = None if single else max(row.seq for row in some)
         talked = [row for row in some if row.personal or row.role == "assistant"]
         return Batch(session, sorted(talked, key=lambda row: (row.occurred_at, row.seq)), before, upto)
 
@@ -317,7 +318,7 @@ class Extraction:
             Moved: the session was read on by somebody else, or messages were moved in it.
         """
         session = batch.session
-        if batch.upto:
+        if batch.upto is not None:
             key = [batch.upto, session.rev, w.tenant, session.id, session.facts_seq]
             if not w.c.run("read_facts", key):
                 raise Moved

@@ -277,6 +277,8 @@ class Loop:
             numbered = self._numbered(result.sources)
             item["_told"] = result.told(numbered)
             item["_sources"] = msgspec.to_builtins(numbered)
+            for passage, source in zip(item.get("_results", ()), numbered, strict=False):
+                passage["number"] = source.number
         elif result.text:
             item["_told"] = result.text
         item["_call_id"] = call.id

@@ -1,4 +1,4 @@
-"""Facts among their versions: `/v1/memories/consolidate`, and the history of a memory and its undoing."""
+"""Facts: extraction from a session, consolidation, archiving, and the versions of a fact and their undoing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from memoranda.server.route import Call, Route
 async def consolidate(call: Call[wire.ConsolidateBody, None]) -> wire.Consolidation:
     done = await call.facts.consolidate(**selected(call.body))
     return wire.Consolidation(merged=[as_wire(one, wire.MergedFact) for one in done.merged], left=done.left)
+
+
+async def extract(call: Call[None, None]) -> wire.Extraction:
+    return as_wire(await call.facts.extract(call.id), wire.Extraction)
+
+
+async def sweep(call: Call[None, None]) -> wire.Sweep:
+    return as_wire(await call.facts.sweep(), wire.Sweep)
 
 
 async def history(call: Call[None, None]) -> wire.FactVersions:
@@ -26,6 +34,11 @@ ROUTES = (
     Route(
         "POST", f"{AT}/consolidate", "Make related facts one", consolidate, "write", wire.Consolidation,
         wire.ConsolidateBody, long=True,
+    ),
+    Route("POST", f"{AT}/sweep", "Archive unused facts now", sweep, "admin", wire.Sweep, long=True),
+    Route(
+        "POST", "/v1/sessions/{session_id}/extract", "Take facts out of a session now", extract, "write",
+        wire.Extraction, long=True,
     ),
     Route("GET", f"{AT}/{{id}}/history", "The versions of a fact", history, "read", wire.FactVersions),
     Route("POST", f"{AT}/{{id}}/undo", "Take the last change of a fact back", undo, "write", wire.UndoneFact),

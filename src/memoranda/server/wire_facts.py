@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memoranda.facts.facts import Merged
+from memoranda.facts.facts import Extracted, Merged
 from memoranda.facts.history import FactVersion, Undone
+from memoranda.facts.maintenance import Swept
 from memoranda.server.wire import SelectionBody
 
 
@@ -22,6 +23,14 @@ class Consolidation(msgspec.Struct, kw_only=True, tag_field="object", tag="memor
 
     merged: list[MergedFact]
     left: int
+
+
+class Extraction(Extracted, kw_only=True, tag_field="object", tag="session.extraction"):
+    """What was taken out of a session."""
+
+
+class Sweep(Swept, kw_only=True, tag_field="object", tag="memory.sweep"):
+    """Facts that were archived."""
 
 
 class VersionOfFact(FactVersion, kw_only=True, tag_field="object", tag="memory.version"):

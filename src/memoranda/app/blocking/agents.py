@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from typing_extensions import Unpack
 
@@ -31,7 +31,7 @@ class BlockingResponses:
 
     def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
-    ) -> Iterator[Event]:
+    ) -> Generator[Event, None, None]:
         """Answers, event by event, see `Responses.stream`."""
         yield from following(self.inner.stream(request, **fields), self.portal)
 

@@ -234,4 +234,6 @@ def _result(one: Passage) -> dict[str, Any]:
         "score": one.score,
         "text": one.text,
         "attributes": one.attributes,
+        "page": one.page,
+        "heading": one.heading,
     }

@@ -1,0 +1,88 @@
+"""What an answer rests on: the passages that it cites, and the memories that the model was shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from memoranda.cli.opening import Verbs
+from memoranda.cli.show import memory_line, plain, short_path
+from memoranda.errors import NotFound
+
+_MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
+
+
+class Sources(NamedTuple):
+    """The passages and memories of an answer, each ready for JSON. Passages have the number of their marker."""
+
+    citations: list[dict[str, Any]]
+    memories: list[dict[str, Any]]
+
+
+def sources_of(response: dict[str, Any], verbs: Verbs) -> Sources:
+    """The sources of a response whose search results are included; memories deleted since then are left out."""
+    results = [
+        result
+        for item in response["output"]
+        if item["type"] == "file_search_call"
+        for result in item["results"] or ()
+    ]
+    annotations = [
+        annotation
+        for item in response["output"]
+        if item["type"] == "message"
+        for part in item["content"]
+        for annotation in part.get("annotations", ())
+    ]
+    citations = {
+        passage["number"]: passage for one in annotations if (passage := _passage(one, results)) is not None
+    }
+    retrieved = response["extensions"].get("memory", {}).get("retrieved", ())
+    used = [one for one in retrieved if one["used"]]
+    return Sources(
+        [
+            {
+                **_origin(passage),
+                "annotations": [one for one in annotations if _passage(one, results) is passage],
+            }
+            for _, passage in sorted(citations.items())
+        ],
+        [memory for one in used if (memory := _memory(one, verbs)) is not None],
+    )
+
+
+def _passage(annotation: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The passage that an annotation means: by the number of its marker, or the first that has the quoted words."""
+    of_file = [one for one in results if one["file_id"] == annotation["file_id"]]
+    text = annotation["text"]
+    if (marker := _MARKER.fullmatch(text)) is not None:
+        return next((one for one in of_file if one["number"] == int(marker[1])), None)
+    words = " ".join(text[1:-1].split())
+    quoted = [one for one in of_file if words in " ".join(one["text"].split())]
+    return next(iter([*quoted, *of_file]), None)
+
+
+def _origin(passage: dict[str, Any]) -> dict[str, Any]:
+    names = ("number", "file_id", "filename", "page", "heading", "score", "attributes", "text")
+    return {name: passage[name] for name in names}
+
+
+def _memory(used: dict[str, Any], verbs: Verbs) -> dict[str, Any] | None:
+    try:
+        memory = verbs.get(used["id"])
+    except NotFound:
+        return None
+    return {"memory": memory, "score": used["score"], "similarity": used["similarity"]}
+
+
+def source_lines(sources: Sources) -> Iterator[str]:
+    """A line for each source: its marker, and where it is from. Memories have no marker in the text; they are numbered
+    with an `m`."""
+    for one in sources.citations:
+        path = one["attributes"].get("path")
+        name = short_path(path) if isinstance(path, str) else one["filename"]
+        parts = [name, "" if one["page"] is None else f"page {one['page']}", one["heading"] or ""]
+        yield plain(f"[{one['number']}]  {'  '.join(part for part in parts if part)}")
+    for number, one in enumerate(sources.memories, 1):
+        yield f"[m{number}]  {memory_line(one['memory'])}"

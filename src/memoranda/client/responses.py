@@ -1,0 +1,82 @@
+"""Responses of a server, blocking: what `memoranda.open` gives for a folder, for a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from typing_extensions import Unpack
+
+from memoranda.client.wire import Wire, error_of
+from memoranda.responses.events import Event
+from memoranda.responses.values import RequestFields, Response, ResponseRequest
+from memoranda.validation import merged
+
+AT = "/v1/responses"
+STATUS = 500
+"""Of an error in the middle of a stream, which has a code and no status."""
+
+
+class ClientResponses:
+    """The responses of a server; see `responses.Responses`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def create(
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
+    ) -> Response:
+        """See `Responses.create`."""
+        body = _body(request, fields)
+        return msgspec.json.decode(self._wire.call("POST", AT, body=body), type=Response)
+
+    def stream(
+        self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
+    ) -> Generator[Event, None, None]:
+        """See `Responses.stream`; whoever stops listening hangs up, which stops the model."""
+        body = {**_body(request, fields), "stream": True}
+        rest = b""
+        for piece in self._wire.pieces("POST", AT, body=body):
+            *frames, rest = (rest + piece).split(b"\n\n")
+            for frame in frames:
+                yield from _events(frame)
+
+    def get(self, id: str) -> Response:
+        """See `Responses.get`."""
+        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Response)
+
+    def delete(self, id: str) -> None:
+        """See `Responses.delete`."""
+        self._wire.call("DELETE", _path(id))
+
+
+def _body(request: ResponseRequest | str | None, fields: Any) -> dict[str, Any]:
+    """The fields that are set; a request may be given whole, or as its input."""
+    if isinstance(request, ResponseRequest):
+        if fields:
+            raise TypeError("give either a ResponseRequest or fields, not both")
+        fields = msgspec.structs.asdict(request)
+    elif request is not None:
+        fields = merged("input", request, fields)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _events(frame: bytes) -> Iterator[Event]:
+    """The event of one frame; comments, which keep the connection alive, are none.
+
+    Raises:
+        MemorandaError: the stream ended with an error.
+    """
+    for line in frame.splitlines():
+        if not line.startswith(b"data: "):
+            continue
+        event: Event = msgspec.json.decode(line.removeprefix(b"data: "))
+        if event["type"] == "error":
+            raise error_of(STATUS, msgspec.json.encode({"error": event}))
+        yield event
+
+
+def _path(id: str) -> str:
+    return f"{AT}/{quote(id, safe='')}"
