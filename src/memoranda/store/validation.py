@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memoranda.clock import micros
 from memoranda.errors import DimensionMismatch, InvalidInput
+from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.rows import ITEM, Record
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
@@ -55,6 +56,10 @@ class Part:
 
 MOST_REFS = 1_000
 """Sources of one memory. Each is a row of its own, written on the thread that all tenants write on."""
+
+
+MOST_TEXTS = 2_048
+"""Texts of one request to embed."""
 
 
 @dataclass(slots=True)
@@ -224,6 +229,22 @@ def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
     if not np.isfinite(vector).all():
         raise InvalidInput(where, "holds NaN or infinity; send finite numbers")
     return vector
+
+
+def check_texts(texts: Sequence[str], embedder: Embedder) -> None:
+    """Refuses texts that cannot be embedded as they are: cutting one quietly would answer another question.
+
+    Raises:
+        InvalidInput: there are none or too many, or one is empty or too long; the field is `texts` or `texts[3]`.
+    """
+    if not 1 <= len(texts) <= MOST_TEXTS:
+        raise InvalidInput("texts", f"holds {len(texts)} texts; send 1 to {MOST_TEXTS}")
+    for i, text in enumerate(texts):
+        where = f"texts[{i}]" if len(texts) > 1 else "texts"
+        if not isinstance(text, str) or not text:
+            raise InvalidInput(where, "must hold some text")
+        if len(embedder.split(text)) > 1:
+            raise InvalidInput(where, f"is longer than the model's {embedder.max_tokens} tokens; split it")
 
 
 def _check_text(text: Any, where: str, bounds: Bounds) -> None:
