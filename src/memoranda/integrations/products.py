@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.memoranda import Memoranda
 from memoranda.client import Client
+from memoranda.client.knowledge import ClientKnowledge
 from memoranda.concurrency.portal import LoopPortal
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -32,6 +34,22 @@ def memories_of(product: Product) -> BlockingMemories | Client:
     raise InvalidInput(
         "product",
         f"is {type(product).__name__}; use memoranda.open(...), await Memoranda.open(...) or Client(url)",
+    )
+
+
+def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
+    """The files and vector stores of a product, blocking, as `memories_of`.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    if isinstance(product, BlockingMemoranda | Client):
+        return product.knowledge
+    if isinstance(product, Memoranda):
+        return BlockingKnowledge(product.knowledge, _loop())
+    raise InvalidInput(
+        "product",
+        f"is {type(product).__name__}, which has no vector stores; use a whole product, or leave `stores` out",
     )
 
 

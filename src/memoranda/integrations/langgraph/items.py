@@ -13,26 +13,21 @@ from typing import Any
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 
 from memoranda.errors import InvalidInput
+from memoranda.integrations import entries
 from memoranda.store.rows import TEXT_SEPARATOR
 from memoranda.store.validation import MAX_ID_CHARS
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
 from memoranda.types import Memory
 
 OWN = "langgraph."
 """Begins the metadata keys that are not the value's."""
-NAMESPACE, KEY, TTL, SEARCHABLE, REST = (
-    f"{OWN}{name}" for name in ("namespace", "key", "ttl", "searchable", "rest")
-)
-RESERVED = "extracted_by"
-"""A metadata key that has a meaning of its own in facts."""
+NAMESPACE, KEY, TTL, SEARCHABLE = (f"{OWN}{name}" for name in ("namespace", "key", "ttl", "searchable"))
 UNSEARCHABLE = "An item without texts to search."
 """The text of an item that no query finds."""
 
 
 def id_of(store: str, namespace: Sequence[str], key: str) -> str:
     """The id of the memory for an item of the store of that name."""
-    return f"item_{digest(compact_json([store, list(namespace), key]))}"
+    return entries.id_of(store, list(namespace), key)
 
 
 def path(namespace: Sequence[str]) -> str:
@@ -51,17 +46,14 @@ def memory_of(op: PutOp, store: str, fields: Sequence[str], now: datetime) -> di
     if paths and len(paths[-1]) > MAX_ID_CHARS:
         raise InvalidInput("namespace", f"is longer than {MAX_ID_CHARS} characters, joined by periods")
     texts = _texts(value, fields)
-    metadata = {name: part for name, part in value.items() if _is_attribute(name)}
-    metadata |= {NAMESPACE: list(op.namespace), KEY: op.key, SEARCHABLE: bool(texts)}
-    if len(rest := {name: part for name, part in value.items() if not _is_attribute(name)}):
-        metadata[REST] = rest
+    own: dict[str, Any] = {"namespace": list(op.namespace), "key": op.key, "searchable": bool(texts)}
     if op.ttl is not None:
-        metadata[TTL] = op.ttl
+        own["ttl"] = op.ttl
     return {
         "id": id_of(store, op.namespace, op.key),
         "content": TEXT_SEPARATOR.join(texts) or UNSEARCHABLE,
         "tags": paths,
-        "metadata": metadata,
+        "metadata": entries.metadata_of(value, own, OWN),
         "occurred_at": now,
         "invalid_at": None if op.ttl is None else expiry(now, op.ttl),
     }
@@ -79,10 +71,7 @@ def search_item_of(memory: Memory, score: float | None) -> SearchItem:
 
 def value_of(memory: Memory) -> dict[str, Any]:
     """The value of the item that a memory stores."""
-    held = memory.metadata
-    value = {name: part for name, part in held.items() if not name.startswith(OWN)}
-    value.update(held.get(REST, {}))
-    return value
+    return entries.value_of(memory, OWN)
 
 
 def namespace_of(memory: Memory) -> tuple[str, ...]:
@@ -119,11 +108,6 @@ def _parts(memory: Memory) -> dict[str, Any]:
         "created_at": memory.created_at,
         "updated_at": memory.occurred_at,
     }
-
-
-def _is_attribute(name: str) -> bool:
-    """Whether a key of a value can be a metadata key as it is."""
-    return bool(name) and name != RESERVED and not name.startswith(("$", OWN))
 
 
 def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> list[str]:

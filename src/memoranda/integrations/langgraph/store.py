@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -24,18 +23,12 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from memoranda.errors import Conflict, InvalidInput, NotFound
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.integrations.entries import PAGE, Entries
 from memoranda.integrations.langgraph import conditions, items
 from memoranda.integrations.langgraph.sweeping import Sweeper
 from memoranda.integrations.products import Product, memories_of
-from memoranda.store.rows import ITEM
-from memoranda.types import Hit, Kind, Memory
-
-PAGE = 1_000
-"""Rows of one request."""
-KINDS: list[Kind] = ["item"]
-ATTEMPTS = 5
-"""Times that one item is written anew because another process wrote or deleted it at that moment."""
+from memoranda.types import Hit, Memory
 
 
 class Index(TypedDict, total=False):
@@ -70,12 +63,10 @@ class MemorandaStore(BaseStore):
         index: Index | Literal[False] | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        self._memories = memories_of(product)
+        self._entries = Entries(memories_of(product), name)
         self._name = name
-        self._scopes = [f"channel:{name}"]
         self.index_config = _index(index)
         self.ttl_config = ttl
-        self._writing = threading.Lock()
         self._sweeper = Sweeper(self.sweep_ttl)
 
     # --- batches -----------------------------------------------------------------------------------
@@ -114,67 +105,16 @@ class MemorandaStore(BaseStore):
         drafts = [
             items.memory_of(op, self._name, _fields(op, fields), now) for op in ops if op.value is not None
         ]
-        with self._writing:
-            for op in ops:
-                if op.value is None:
-                    self._delete(items.id_of(self._name, op.namespace, op.key))
-            try:
-                self._store(drafts)
-            except InvalidInput as exc:
-                if "metadata" not in exc.field:
-                    raise
-                says = str(exc).removeprefix(f"{exc.field}: ")
-                raise InvalidInput("value", f"{says} (its limit is limits.max_metadata_bytes)") from exc
-
-    def _store(self, drafts: Sequence[dict[str, Any]]) -> None:
-        missing = [draft for draft in drafts if self._row(draft["id"]) is None]
-        created: set[str] = set()
-        for start in range(0, len(missing), PAGE):
-            part = [self._new(draft) for draft in missing[start : start + PAGE]]
-            try:
-                created |= {one.memory.id for one in self._memories.add_many(part) if one.created}
-            except Conflict:  # another process has put one of them meanwhile
-                continue
-        for draft in drafts:
-            if draft["id"] not in created:
-                self._replace(draft)
-
-    def _replace(self, draft: dict[str, Any]) -> None:
-        changes = {name: value for name, value in draft.items() if name != "id"}
-        for _ in range(ATTEMPTS):
-            try:
-                self._memories.update(draft["id"], **changes)
-                return
-            except NotFound:
-                pass
-            try:
-                if self._memories.add_many([self._new(draft)])[0].created:
-                    return
-            except Conflict:
-                continue
-        raise Conflict(f"{draft['id']}: other processes keep writing this item; put it again")
-
-    def _new(self, draft: dict[str, Any]) -> dict[str, Any]:
-        return {**draft, "kind": ITEM, "user_id": None, "channel_id": self._name}
-
-    def _delete(self, id_: str) -> bool:
-        """Return False if it was not there."""
-        try:
-            self._memories.delete(id_)
-        except NotFound:
-            return False
-        return True
+        for op in ops:
+            if op.value is None:
+                self._entries.delete(items.id_of(self._name, op.namespace, op.key))
+        if drafts:
+            self._entries.put(drafts, "value")
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def _row(self, id_: str) -> Memory | None:
-        try:
-            return self._memories.get(id_)
-        except NotFound:
-            return None
-
     def _get(self, op: GetOp) -> Result:
-        memory, now = self._row(items.id_of(self._name, op.namespace, op.key)), items.utc_now()
+        memory, now = self._entries.get(items.id_of(self._name, op.namespace, op.key)), items.utc_now()
         if memory is None or items.expired(memory, now):
             return None
         if op.refresh_ttl:
@@ -188,7 +128,7 @@ class MemorandaStore(BaseStore):
         if op.query and op.query.strip() and self.index_config:
             page = [(hit.memory, _score(hit)) for hit in self._hits(op, wanted, stop)[op.offset :]]
         else:
-            listed = islice(self._listed(op.namespace_prefix, wanted), op.offset, stop)
+            listed = islice(self._listed(op.namespace_prefix, wanted, stop), op.offset, stop)
             page = [(memory, None) for memory in listed]
         if op.refresh_ttl:
             self._refresh([memory for memory, _ in page], items.utc_now())
@@ -202,7 +142,7 @@ class MemorandaStore(BaseStore):
         fields = self._selection(op.namespace_prefix, wanted, searchable)
         limit = min(max(stop, 1), PAGE)
         while True:
-            result = self._memories.search(
+            result = self._entries.memories.search(
                 op.query or "", limit=limit, mode=mode, threshold=0.0, explain=mode == "dense", **fields
             )
             passing = [hit for hit in result.results if conditions.passes(items.value_of(hit.memory), wanted)]
@@ -210,23 +150,17 @@ class MemorandaStore(BaseStore):
                 return passing[:stop]
             limit = min(2 * limit, PAGE)
 
-    def _listed(self, prefix: Sequence[str], wanted: dict[str, Any]) -> Iterator[Memory]:
-        """The items below a namespace that pass a filter, newest first."""
-        after: str | None = None
-        while True:
-            page = self._memories.list(limit=PAGE, after=after, **self._selection(prefix, wanted))
-            for memory in page.data:
-                if conditions.passes(items.value_of(memory), wanted):
-                    yield memory
-            if not page.has_more:
-                return
-            after = page.last_id
+    def _listed(self, prefix: Sequence[str], wanted: dict[str, Any], first: int = PAGE) -> Iterator[Memory]:
+        """The items below a namespace that pass a filter, newest first; `first` are read at first."""
+        for memory in self._entries.listed(first, **self._selection(prefix, wanted)):
+            if conditions.passes(items.value_of(memory), wanted):
+                yield memory
 
     def _selection(
         self, prefix: Sequence[str], wanted: dict[str, Any], *more: dict[str, Any]
     ) -> dict[str, Any]:
         filters = [*conditions.narrowing(wanted, items.OWN), *more]
-        chosen: dict[str, Any] = {"kinds": KINDS, "scopes": self._scopes}
+        chosen = {**self._entries.selection}
         if prefix:
             chosen["tags"] = [items.path(prefix)]
         if filters:
@@ -248,22 +182,22 @@ class MemorandaStore(BaseStore):
         for memory in memories:
             if (ttl := items.ttl_of(memory)) is not None:
                 try:
-                    self._memories.update(memory.id, invalid_at=items.expiry(now, ttl))
+                    self._entries.memories.update(memory.id, invalid_at=items.expiry(now, ttl))
                 except NotFound:
                     continue
 
     def sweep_ttl(self) -> int:
         """Deletes the expired items; returns how many there were."""
         limited = {"type": "ne", "key": items.TTL, "value": None}
-        lines = self._memories.export(kinds=KINDS, scopes=self._scopes, filters=limited)
+        lines = self._entries.memories.export(**self._entries.selection, filters=limited)
         now = items.utc_now()
         ids = [line["id"] for line in map(json.loads, lines) if _over(line.get("invalid_at"), now)]
         swept = 0
         for id_ in ids:
-            with self._writing:
-                memory = self._row(id_)
+            with self._entries.writing:
+                memory = self._entries.get(id_)
                 if memory is not None and items.expired(memory, items.utc_now()):
-                    swept += self._delete(id_)
+                    swept += self._entries.delete(id_)
         return swept
 
     def start_ttl_sweeper(self, interval_minutes: float | None = None) -> None:
