@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 import msgspec
 from msgspec import Meta
 
-Kind = Literal["message", "document", "note", "fact", "qa_turn", "summary", "session_summary", "rollup"]
+Kind = Literal[
+    "message", "document", "note", "fact", "qa_turn", "summary", "session_summary", "rollup", "item"
+]
 EvidenceLevel = Literal["strong", "weak", "none"]
 Role = Literal["admin", "service", "member", "reader"]
 Tags = Annotated[list[str], Meta(max_length=1_000)]
@@ -18,6 +20,8 @@ Kinds = Annotated[list[Kind], Meta(max_length=64)]
 Hierarchy = Annotated[dict[str, str], Meta(max_length=8)]
 Weights = Annotated[dict[str, float], Meta(max_length=16)]
 KINDS: tuple[str, ...] = get_args(Kind)
+DEFAULT_KINDS = tuple(kind for kind in KINDS if kind != "item")
+"""The kinds that a selection without `kinds` means: entries of key-value stores are found only by their kind."""
 ROLES: tuple[str, ...] = get_args(Role)
 MACHINES = frozenset({"agent", "ai", "assistant", "bot", "developer", "function", "model", "system", "tool"})
 """Roles of messages that no person wrote, in lower case, also where a message belongs to a user."""

@@ -58,6 +58,8 @@ def story(memories: Any) -> list[Any]:
     ):
         said += [[(hit.memory.content, hit.score, hit.similarity, hit.highlights) for hit in found.results]]
         said += [found.total_count, found.degraded]
+    embedded = memories.embed(["kettle", "fence"], "query")
+    said += [embedded.vectors.tolist(), embedded.tokens]
     said += [[pair.reason for pair in memories.near_duplicates()]]
     for job in (memories.reembed(everything=True), memories.compact()):
         ended = memories.wait(job.id)
@@ -83,6 +85,8 @@ FAILURES: list[tuple[type[Exception], Callable[[Any], Any]]] = [
     (errors.InvalidInput, lambda m: m.list(after="nope")),
     (errors.InvalidInput, lambda m: m.search("a", threshold=3.0)),
     (errors.InvalidInput, lambda m: m.import_from([b'{"content": "a"}\n', b'{"content": 5}\n'])),
+    (errors.InvalidInput, lambda m: m.embed([])),
+    (errors.InvalidInput, lambda m: m.embed(["a", ""])),
     (errors.DimensionMismatch, lambda m: m.add("a", embedding=[1.0])),
     (errors.Conflict, lambda m: (m.add("one", id="x"), m.add("two", id="x"))),
 ]

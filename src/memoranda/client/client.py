@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 from typing_extensions import Unpack
 
 from memoranda import errors
@@ -25,6 +26,7 @@ from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.memories.transfer import Imported, read_lines, write_file
+from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.types import (
     Added,
     ChangeFields,
@@ -66,6 +68,19 @@ class _Pairs(msgspec.Struct):
     """Near-duplicates as they are listed."""
 
     data: list[NearDuplicate]
+
+
+class _Vector(msgspec.Struct):
+    """One embedding: float32, little-endian, in base64."""
+
+    embedding: bytes
+
+
+class _Embeddings(msgspec.Struct):
+    """The answer to texts."""
+
+    data: list[_Vector]
+    usage: dict[str, int]
 
 
 class _Count(msgspec.Struct):
@@ -164,6 +179,18 @@ class Client:
         """See `Memories.search`."""
         body = query if isinstance(query, Query) else merged("query", query, fields)
         return msgspec.json.decode(self._wire.call("POST", f"{AT}/search", body=body), type=SearchResult)
+
+    def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        """See `Memories.embed`."""
+        body = {"input": list(texts), "input_type": task, "encoding_format": "base64"}
+        try:
+            answer = self._wire.call("POST", "/v1/embeddings", body=body)
+        except errors.InvalidInput as exc:
+            says = str(exc).removeprefix(f"{exc.field}: ")
+            raise type(exc)(exc.field.replace("input", "texts", 1), says) from exc
+        held = msgspec.json.decode(answer, type=_Embeddings)
+        vectors = np.stack([np.frombuffer(one.embedding, "<f4") for one in held.data])
+        return Embedded(vectors, held.usage["total_tokens"])
 
     def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """See `Contexts.context`."""

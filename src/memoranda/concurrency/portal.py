@@ -53,6 +53,39 @@ class Portal:
             self._loop.close()
 
 
+class LoopPortal(Portal):
+    """The event loop that the caller's coroutines run on, for threads beside it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, run on the loop while the calling thread waits.
+
+        Raises:
+            InvalidStateError: the loop itself is the caller, and would wait for itself.
+            StorageError: the loop ended before the work had.
+        """
+        try:
+            running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is self._loop:
+            work.close()
+            raise asyncio.InvalidStateError(
+                "a blocking call on the event loop; await the async method instead"
+            )
+        return super().call(work)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop still runs."""
+        return self._loop.is_running()
+
+    def close(self) -> None:
+        """Does nothing: the loop belongs to the caller."""
+
+
 async def _cancel_the_rest() -> None:
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:

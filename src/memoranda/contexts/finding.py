@@ -29,7 +29,7 @@ from memoranda.store.core import Core
 from memoranda.store.retrieval.search import ModelChanged
 from memoranda.text import tokens
 from memoranda.text.json import compact_json
-from memoranda.types import KINDS, Hit, Query, SearchResult, Subject
+from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
 
 T = TypeVar("T")
 SPARE, DEEP = 5, 60
@@ -303,7 +303,7 @@ def _kinds(asked: ContextQuery, together: bool) -> tuple[list[str] | None, list[
     """The kinds of memories to look for, and those of summaries; an empty list is none."""
     if together:
         return (None if asked.kinds is None else list(asked.kinds)), []
-    kinds = KINDS if asked.kinds is None else asked.kinds
+    kinds = DEFAULT_KINDS if asked.kinds is None else asked.kinds
     return [kind for kind in kinds if kind not in SUMMARIES], [kind for kind in kinds if kind in SUMMARIES]
 
 

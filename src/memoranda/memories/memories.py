@@ -18,7 +18,7 @@ from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.indexes.vector import INDEXES
 from memoranda.memories import duplicates, transfer
-from memoranda.providers.embeddings.base import Embedder
+from memoranda.providers.embeddings.base import Embedded, Embedder, Task
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODEL_JOB, Core
@@ -28,7 +28,7 @@ from memoranda.store.retrieval.query_expansion import Aid, headed, helped
 from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
 from memoranda.store.usage import SEARCH, Cost
-from memoranda.store.validation import check_vector
+from memoranda.store.validation import check_texts, check_vector
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
@@ -308,6 +308,21 @@ class Memories:
         return (
             None if asked.mode == "words" else check_vector(asked.embedding, embedder.dim, "embedding")
         ), ()
+
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        """The vectors of texts by the configured model, at the tenant's cost; `task` is `query` for questions.
+
+        Raises:
+            InvalidInput: there are none or too many, or one is empty or longer than the model's input.
+            EmbedderUnavailable: the model does not answer.
+            SpendingLimit: the tenant has spent its day.
+        """
+        core = self._core
+        await core.threads.run(check_texts, texts, core.embedder)
+        tenant = self.subject.tenant_id
+        return await core.ledger.embed(
+            core.embedder, texts, task, tenant=tenant, purpose="embeddings", operations=1
+        )
 
     async def count_access(self, ids: Sequence[str]) -> None:
         """Notes that these memories were used: access_count rises, last_accessed_at moves."""

@@ -277,7 +277,7 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
     )
     scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
     occurred = row.occurred_at if row.dated else None
-    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash)
+    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id)
     return Draft(row._replace(dedup_key=key), named=made.named)
 
 

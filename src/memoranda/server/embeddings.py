@@ -8,33 +8,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from memoranda.errors import DimensionMismatch, InvalidInput
-from memoranda.providers.embeddings.base import Embedder
 from memoranda.server import wire
 from memoranda.server.models import named
 from memoranda.server.route import Call, Route
 from memoranda.text import tokens
 
-MAX_INPUTS = 2_048
 TOKENS = "cl100k_base"
 """What the OpenAI clients count with when they send tokens for text."""
 
 
 async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
     body, embedder = call.body, call.house.memoranda.core.embedder
-    model = named(call.house.memoranda, body.model)
+    model = named(call.house.memoranda, body.model or embedder.model)
     if body.dimensions is not None and body.dimensions != embedder.dim:
         raise DimensionMismatch(
             "dimensions", f"is {body.dimensions}; {model.id} has {embedder.dim} and cannot be shortened"
         )
-    texts = await call.house.memoranda.core.threads.run(_texts, body.input, embedder)
-    made = await call.house.memoranda.core.ledger.embed(
-        embedder,
-        texts,
-        body.input_type,
-        tenant=call.memories.subject.tenant_id,
-        purpose="embeddings",
-        operations=1,
-    )
+    texts = await call.house.memoranda.core.threads.run(_texts, body.input)
+    try:
+        made = await call.memories.embed(texts, body.input_type)
+    except InvalidInput as exc:
+        says = str(exc).removeprefix(f"{exc.field}: ")
+        raise InvalidInput(exc.field.replace("texts", "input", 1), says) from exc
     vectors = np.ascontiguousarray(made.vectors, dtype="<f4")
     if body.encoding_format == "base64":
         shown: Sequence[list[float] | str] = [
@@ -49,21 +44,13 @@ async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
     )
 
 
-def _texts(given: str | list[str | int | list[int]], embedder: Embedder) -> list[str]:
-    """What to embed, as texts that fit the model: cutting one quietly would answer another question."""
+def _texts(given: str | list[str | int | list[int]]) -> list[str]:
+    """What to embed, as texts."""
     items = [given] if isinstance(given, str) or _tokens(given) else given
-    if not 1 <= len(items) <= MAX_INPUTS:
-        raise InvalidInput("input", f"holds {len(items)} texts; send 1 to {MAX_INPUTS}")
-    texts = []
-    for i, item in enumerate(items):
-        where = f"input[{i}]" if len(items) > 1 else "input"
-        text = item if isinstance(item, str) else _decoded(item, where)
-        if not text:
-            raise InvalidInput(where, "must hold some text")
-        if len(embedder.split(text)) > 1:
-            raise InvalidInput(where, f"is longer than the model's {embedder.max_tokens} tokens; split it")
-        texts.append(text)
-    return texts
+    return [
+        item if isinstance(item, str) else _decoded(item, f"input[{i}]" if len(items) > 1 else "input")
+        for i, item in enumerate(items)
+    ]
 
 
 def _tokens(given: object) -> bool:

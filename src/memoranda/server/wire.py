@@ -119,13 +119,14 @@ class JobsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class EmbeddingsBody(msgspec.Struct, kw_only=True):
-    """Texts, or texts as cl100k tokens, to embed. `input_type` is `query` for questions asked of documents."""
+    """Texts, or texts as cl100k tokens, to embed. Without `model` the configured one does.
+    `input_type` is `query` for questions asked of documents."""
 
     input: (
         str
         | Annotated[list[str | int | Annotated[list[int], Meta(max_length=8_192)]], Meta(max_length=8_192)]
     )
-    model: str
+    model: str | None = None
     dimensions: int | None = None
     encoding_format: Literal["float", "base64"] = "float"
     input_type: Literal["document", "query"] = "document"

@@ -8,7 +8,7 @@ from datetime import datetime
 from memoranda.clock import micros
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.filters import EVERYTHING, AllOf, Compare, Filter, all_of, any_of, check_unicode, parse
-from memoranda.store.rows import CHUNK
+from memoranda.store.rows import CHUNK, ITEM
 from memoranda.types import KINDS, Selection, Subject
 
 PLACES = {"session": "$session_id", "user": "$user_id", "agent": "$agent_id", "channel": "$channel_id"}
@@ -64,11 +64,12 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
     """Everything the selection asks for but its scopes, cut to what the subject may see.
 
     `now` (microseconds) decides what is still valid when the selection names no `as_of`; None lets rows
-    through whether they are valid, superseded or archived, as forgetting and export must.
+    through whether they are valid, superseded or archived, as forgetting and export must. Entries of key-value
+    stores (kind `item`) belong to a selection that names the kind, and to one with `now` None.
     """
     return all_of(
         visible_to(subject),
-        _kinds(selection.kinds),
+        _kinds(selection.kinds, None if now is None else Compare("$kind", "ne", ITEM)),
         *(Compare("$tags", "eq", tag) for tag in _names(selection.tags, "tags")),
         *(Compare("$source", "eq", source) for source in _names(_listed(selection.source), "source")),
         None if selection.since is None else Compare("$occurred_at", "gte", micros(selection.since)),
@@ -101,9 +102,9 @@ def hierarchy_scopes(context: Mapping[str, str]) -> list[str]:
     return [f"{place}:{ids[place]}" for place in PLACES if place in ids] + ["global"]
 
 
-def _kinds(kinds: Sequence[str] | None) -> Filter | None:
+def _kinds(kinds: Sequence[str] | None, default: Filter | None) -> Filter | None:
     if kinds is None:
-        return None
+        return default
     for kind in kinds:
         if kind not in KINDS:
             raise InvalidInput("kinds", f"{kind!r} is unknown; use {', '.join(KINDS)}")

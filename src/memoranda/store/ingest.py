@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from memoranda.clock import now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import EmbedderUnavailable, SpendingLimit
-from memoranda.providers.embeddings.base import Embedder
+from memoranda.providers.embeddings.base import Embedder, Span
 from memoranda.store.changes import Outcome, Settled, text_key
 from memoranda.store.retrieval.pending import Vectors
-from memoranda.store.rows import Record, header, searched_text
+from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Record, header, searched_text
 from memoranda.store.store import Along, Store
 from memoranda.store.usage import Cost, Ledger
 from memoranda.store.validation import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
@@ -292,5 +292,14 @@ def windows(row: Record, embedder: Embedder) -> list[Part]:
             text[span.start : span.end],
             digest(text[span.start : span.end]),
         )
-        for span in embedder.split(text)
+        for span in _spans(row, text, embedder)
     ]
+
+
+def _spans(row: Record, text: str, embedder: Embedder) -> Iterator[Span]:
+    """Where the windows of a text lie in it: those of each of its texts, for an item."""
+    start = 0
+    for piece in text.split(TEXT_SEPARATOR) if row.kind == ITEM else [text]:
+        for span in embedder.split(piece) if piece.strip() else ():
+            yield Span(start + span.start, start + span.end)
+        start += len(piece) + len(TEXT_SEPARATOR)

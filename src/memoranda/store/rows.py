@@ -17,6 +17,13 @@ from memoranda.types import Memory
 CHUNK = "chunk"
 """The kind of a row that is a piece of a document in a vector store: no memory, only searches in stores see it."""
 
+ITEM = "item"
+"""The kind of a memory that is an entry of a key-value store: its id is its identity, whatever it says, and only
+selections that name the kind see it."""
+
+TEXT_SEPARATOR = "\x1e"
+"""The ASCII record separator, between the texts of an item: each has a vector of its own."""
+
 
 class Record(NamedTuple):
     """One row of `memories`, in the order of `COLUMNS`. Times are microseconds since 1970."""

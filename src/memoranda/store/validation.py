@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from memoranda.clock import micros
 from memoranda.errors import DimensionMismatch, InvalidInput
-from memoranda.store.rows import Record
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.rows import ITEM, Record
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.types import KINDS, Change, NewMemory, Subject
@@ -57,6 +58,10 @@ MOST_REFS = 1_000
 """Sources of one memory. Each is a row of its own, written on the thread that all tenants write on."""
 
 
+MOST_TEXTS = 2_048
+"""Texts of one request to embed."""
+
+
 @dataclass(slots=True)
 class Draft:
     """A row without its place (seq and rev are 0 until it is written), and the vectors that `model` made for it."""
@@ -94,15 +99,16 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     dated = new.occurred_at is not None
     occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
     content_hash = digest(new.content)
+    id_ = new.id or f"mem_{now:013x}{secrets.token_hex(6)}"
     row = Record(
         tenant_id=subject.tenant_id,
         seq=0,
         rev=0,
-        id=new.id or f"mem_{now:013x}{secrets.token_hex(6)}",
+        id=id_,
         kind=new.kind,
         content=new.content,
         content_hash=content_hash,
-        dedup_key=dedup_key(new.kind, scope, new.role, occurred if dated else None, content_hash),
+        dedup_key=dedup_key(new.kind, scope, new.role, occurred if dated else None, content_hash, id_),
         user_id=user,
         agent_id=new.agent_id,
         channel_id=new.channel_id,
@@ -129,11 +135,20 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
 
 
 def dedup_key(
-    kind: str, scope: Sequence[str | None], role: str | None, occurred: int | None, content_hash: str
+    kind: str,
+    scope: Sequence[str | None],
+    role: str | None,
+    occurred: int | None,
+    content_hash: str,
+    id_: str | None,
 ) -> str:
     """What makes two writes the same write: kind, scope and text; for a message also who said it, and when
-    if the caller told the time (the same "ok" said on two days is two messages)."""
-    said = [role, occurred] if kind == "message" else []
+    if the caller told the time (the same "ok" said on two days is two messages); for an item also its id."""
+    said: list[Any] = []
+    if kind == "message":
+        said = [role, occurred]
+    elif kind == ITEM:
+        said = [id_]
     return digest(compact_json([kind, list(scope), said]), content_hash)
 
 
@@ -175,7 +190,8 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     after = row._replace(**put, updated_at=now)
     scope = (after.user_id, after.agent_id, after.channel_id, after.session_id)
     occurred = after.occurred_at if after.dated else None
-    return after._replace(dedup_key=dedup_key(after.kind, scope, after.role, occurred, after.content_hash))
+    key = dedup_key(after.kind, scope, after.role, occurred, after.content_hash, after.id)
+    return after._replace(dedup_key=key)
 
 
 def time_of(value: Any, where: str) -> int:
@@ -213,6 +229,22 @@ def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
     if not np.isfinite(vector).all():
         raise InvalidInput(where, "holds NaN or infinity; send finite numbers")
     return vector
+
+
+def check_texts(texts: Sequence[str], embedder: Embedder) -> None:
+    """Refuses texts that cannot be embedded as they are: cutting one quietly would answer another question.
+
+    Raises:
+        InvalidInput: there are none or too many, or one is empty or too long; the field is `texts` or `texts[3]`.
+    """
+    if not 1 <= len(texts) <= MOST_TEXTS:
+        raise InvalidInput("texts", f"holds {len(texts)} texts; send 1 to {MOST_TEXTS}")
+    for i, text in enumerate(texts):
+        where = f"texts[{i}]" if len(texts) > 1 else "texts"
+        if not isinstance(text, str) or not text:
+            raise InvalidInput(where, "must hold some text")
+        if len(embedder.split(text)) > 1:
+            raise InvalidInput(where, f"is longer than the model's {embedder.max_tokens} tokens; split it")
 
 
 def _check_text(text: Any, where: str, bounds: Bounds) -> None:

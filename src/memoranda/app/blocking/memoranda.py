@@ -43,6 +43,7 @@ class BlockingMemories:
     search = blocking(Memories.search)
     forget = blocking(Memories.forget)
     count = blocking(Memories.count)
+    embed = blocking(Memories.embed)
     count_access = blocking(Memories.count_access)
     stats = blocking(Memories.stats)
     near_duplicates = blocking(Memories.near_duplicates)

@@ -1,0 +1,133 @@
+"""Entries of a key-value store in a product: memories of kind `item` in a channel of their own, written by id."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memoranda.app.blocking import BlockingMemories
+from memoranda.client import Client
+from memoranda.errors import Conflict, InvalidInput, NotFound
+from memoranda.store.rows import ITEM
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.types import Memory
+
+PAGE = 1_000
+"""Rows of one request."""
+ATTEMPTS = 5
+"""Times that one entry is written anew because another process wrote or deleted it at that moment."""
+RESERVED = "extracted_by"
+"""A metadata key that has a meaning of its own in facts."""
+REST = "rest"
+
+
+def id_of(*parts: Any) -> str:
+    """The id of the memory for an entry that these parts name."""
+    return f"item_{digest(compact_json(parts))}"
+
+
+def metadata_of(value: Mapping[str, Any], own: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The metadata of an entry: the keys of its value, and those of `own` behind `prefix`. What cannot be a key of
+    metadata lies in one of them."""
+    metadata = {name: part for name, part in value.items() if is_attribute(name, prefix)}
+    rest = {name: part for name, part in value.items() if not is_attribute(name, prefix)}
+    own = {**own, REST: rest} if rest else own
+    return metadata | {f"{prefix}{name}": part for name, part in own.items()}
+
+
+def value_of(memory: Memory, prefix: str) -> dict[str, Any]:
+    """The value that `metadata_of` was given."""
+    value = {name: part for name, part in memory.metadata.items() if not name.startswith(prefix)}
+    value.update(memory.metadata.get(f"{prefix}{REST}", {}))
+    return value
+
+
+def is_attribute(name: str, prefix: str) -> bool:
+    """Whether a key of a value can be a key of metadata as it is."""
+    return bool(name) and name != RESERVED and not name.startswith(("$", prefix))
+
+
+class Entries:
+    """The entries of one store. They belong to the tenant, not to a user. Thread-safe."""
+
+    def __init__(self, memories: BlockingMemories | Client, channel: str) -> None:
+        self.memories = memories
+        self.channel = channel
+        self.selection: dict[str, Any] = {"kinds": [ITEM], "scopes": [f"channel:{channel}"]}
+        self.writing = threading.Lock()
+
+    def get(self, id_: str) -> Memory | None:
+        """The memory of that id; None if there is none."""
+        try:
+            return self.memories.get(id_)
+        except NotFound:
+            return None
+
+    def listed(self, first: int = PAGE, **fields: Any) -> Iterator[Memory]:
+        """The entries of a selection, newest first. `first` is how many are read at first."""
+        after: str | None = None
+        while True:
+            limit = PAGE if after else max(1, min(first, PAGE))
+            page = self.memories.list(limit=limit, after=after, **{**self.selection, **fields})
+            yield from page.data
+            if not page.has_more:
+                return
+            after = page.last_id
+
+    def put(self, drafts: Sequence[dict[str, Any]], value: str) -> None:
+        """Writes entries, each given as the fields of its memory with its id; one that is there is replaced. `value` is
+        what the caller calls the part that becomes metadata.
+
+        Raises:
+            InvalidInput: one is wrong; others may be written.
+            Conflict: other processes keep writing one of them.
+        """
+        with self.writing:
+            try:
+                self._put(drafts)
+            except InvalidInput as exc:
+                if "metadata" not in exc.field:
+                    raise
+                says = str(exc).removeprefix(f"{exc.field}: ")
+                raise InvalidInput(value, f"{says} (its limit is limits.max_metadata_bytes)") from exc
+
+    def _put(self, drafts: Sequence[dict[str, Any]]) -> None:
+        missing = [draft for draft in drafts if self.get(draft["id"]) is None]
+        created: set[str] = set()
+        for start in range(0, len(missing), PAGE):
+            part = [self._new(draft) for draft in missing[start : start + PAGE]]
+            try:
+                created |= {one.memory.id for one in self.memories.add_many(part) if one.created}
+            except Conflict:  # another process has put one of them meanwhile
+                continue
+        for draft in drafts:
+            if draft["id"] not in created:
+                self._replace(draft)
+
+    def _replace(self, draft: dict[str, Any]) -> None:
+        changes = {name: part for name, part in draft.items() if name != "id"}
+        for _ in range(ATTEMPTS):
+            try:
+                self.memories.update(draft["id"], **changes)
+                return
+            except NotFound:
+                pass
+            try:
+                if self.memories.add_many([self._new(draft)])[0].created:
+                    return
+            except Conflict:
+                continue
+        raise Conflict(f"{draft['id']}: other processes keep writing this entry; put it again")
+
+    def _new(self, draft: dict[str, Any]) -> dict[str, Any]:
+        return {**draft, "kind": ITEM, "user_id": None, "channel_id": self.channel}
+
+    def delete(self, id_: str) -> bool:
+        """Deletes an entry; returns False if it was not there."""
+        try:
+            self.memories.delete(id_)
+        except NotFound:
+            return False
+        return True

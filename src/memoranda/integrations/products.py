@@ -1,0 +1,62 @@
+"""The product as adapters call it: blocking verbs, whether it is a folder, a folder in an event loop, or a server."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.app.blocking.knowledge import BlockingKnowledge
+from memoranda.app.memoranda import Memoranda
+from memoranda.client import Client
+from memoranda.client.knowledge import ClientKnowledge
+from memoranda.concurrency.portal import LoopPortal
+from memoranda.errors import InvalidInput
+from memoranda.memories.memories import Memories
+
+Product: TypeAlias = BlockingMemoranda | BlockingMemories | Memoranda | Memories | Client
+"""What an adapter is given: `memoranda.open(...)`, `await Memoranda.open(...)`, `Client(url)`, or the memories of one
+subject (`acting_as`)."""
+
+
+def memories_of(product: Product) -> BlockingMemories | Client:
+    """The memory verbs of a product, blocking. Of a `Memoranda` in an event loop they are called from other threads.
+
+    Raises:
+        InvalidInput: it is none of these, or a `Memoranda` outside its event loop.
+    """
+    if isinstance(product, Client | BlockingMemories):
+        return product
+    if isinstance(product, BlockingMemoranda):
+        return product.memories
+    if isinstance(product, Memoranda | Memories):
+        memories = product.memories if isinstance(product, Memoranda) else product
+        return BlockingMemories(memories, _loop())
+    raise InvalidInput(
+        "product",
+        f"is {type(product).__name__}; use memoranda.open(...), await Memoranda.open(...) or Client(url)",
+    )
+
+
+def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
+    """The files and vector stores of a product, blocking, as `memories_of`.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    if isinstance(product, BlockingMemoranda | Client):
+        return product.knowledge
+    if isinstance(product, Memoranda):
+        return BlockingKnowledge(product.knowledge, _loop())
+    raise InvalidInput(
+        "product",
+        f"is {type(product).__name__}, which has no vector stores; use a whole product, or leave `stores` out",
+    )
+
+
+def _loop() -> LoopPortal:
+    try:
+        return LoopPortal()
+    except RuntimeError as exc:
+        raise InvalidInput(
+            "product", "belongs to an event loop; create the adapter in a coroutine, or use memoranda.open"
+        ) from exc

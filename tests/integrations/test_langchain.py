@@ -1,0 +1,206 @@
+"""The adapters for LangChain: its own tests of vector stores, retrievers and embeddings, on folder and server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings, FakeEmbeddings
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from langchain_tests.integration_tests import (
+    EmbeddingsIntegrationTests,
+    RetrieversIntegrationTests,
+    VectorStoreIntegrationTests,
+)
+
+import memoranda
+from memoranda.errors import InvalidInput
+from memoranda.integrations.langchain import MemorandaEmbeddings, MemorandaRetriever, MemorandaVectorStore
+
+from .conftest import QUICK
+
+TEXTS = ["the fence is red", "the kettle is green", "the kettle is old", "bees live in the garden"]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "langchain_documents.py"
+
+
+class TestVectorStore(VectorStoreIntegrationTests):
+    """LangChain's tests of a vector store."""
+
+    @pytest.fixture
+    def vectorstore(self, product: Any) -> VectorStore:
+        return MemorandaVectorStore(product)
+
+
+class TestRetriever(RetrieversIntegrationTests):
+    """LangChain's tests of a retriever."""
+
+    @pytest.fixture(autouse=True)
+    def filled(self, product: Any) -> None:
+        (product if hasattr(product, "add_many") else product.memories).add_many(TEXTS)
+        self.product = product
+
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return MemorandaRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"product": self.product}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "which kettle?"
+
+
+class TestEmbeddings(EmbeddingsIntegrationTests):
+    """LangChain's tests of embeddings."""
+
+    @pytest.fixture(autouse=True)
+    def opened(self, product: Any) -> None:
+        self.product = product
+
+    @property
+    def embeddings_class(self) -> type[Embeddings]:
+        return MemorandaEmbeddings
+
+    @property
+    def embedding_model_params(self) -> dict[str, Any]:
+        return {"product": self.product}
+
+
+@pytest.fixture
+def store(product: Any) -> MemorandaVectorStore:
+    """A vector store with the texts, whose ids are their places."""
+    made = MemorandaVectorStore(product)
+    made.add_texts(TEXTS, [{"n": n, "$odd": n % 2} for n in range(4)], ids=list("0123"))
+    return made
+
+
+def ids(documents: Any) -> list[str | None]:
+    return [document.id for document in documents]
+
+
+def test_documents_are_found_by_text_filter_and_vector(store: MemorandaVectorStore) -> None:
+    assert ids(store.similarity_search("red fence", k=1)) == ["0"]
+    later = {"type": "gt", "key": "n", "value": 1}
+    assert ids(store.similarity_search("which kettle?", k=1, filter=later)) == ["2"]
+    scored = store.similarity_search_with_score("the kettle is green", k=4)
+    assert scored[0][0] == Document(id="1", page_content=TEXTS[1], metadata={"n": 1, "$odd": 1})
+    assert [score for _, score in scored] == sorted((score for _, score in scored), reverse=True)
+    close = store.similarity_search_with_relevance_scores("the kettle is green", k=4, score_threshold=0.9)
+    assert ids(document for document, _ in close) == ["1"]
+    vector = store.embeddings.embed_documents([TEXTS[3]])[0]
+    assert ids(store.similarity_search_by_vector(vector, k=1)) == ["3"]
+    varied = store.max_marginal_relevance_search("the kettle is green", k=2, fetch_k=4, lambda_mult=0.0)
+    assert len(varied) == 2
+    assert varied[0].id == "1"
+    assert varied[1].id != "2"
+    retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 1})
+    assert ids(retriever.invoke("red fence")) == ["0"]
+
+
+def test_documents_are_deleted(store: MemorandaVectorStore) -> None:
+    store.delete(["0", "missing"])
+    assert ids(store.get_by_ids(["1", "0", "3"])) == ["1", "3"]
+    store.delete()
+    assert store.similarity_search("kettle") == []
+
+
+def test_a_store_is_made_of_texts(product: Any) -> None:
+    embeddings = MemorandaEmbeddings(product)
+    first = MemorandaVectorStore.from_texts(TEXTS, embeddings, ids=list("0123"))
+    second = MemorandaVectorStore.from_documents([Document("a kettle")], embeddings, name="second")
+    assert ids(first.similarity_search("green kettle", k=1)) == ["1"]
+    assert len(second.similarity_search("kettle")) == 1
+    with pytest.raises(InvalidInput, match="embedding: must be MemorandaEmbeddings"):
+        MemorandaVectorStore.from_texts(TEXTS, FakeEmbeddings(size=3))
+
+
+def test_what_would_be_ignored_is_refused(store: MemorandaVectorStore) -> None:
+    with pytest.raises(TypeError, match="'namespace' is no argument here"):
+        store.similarity_search("kettle", namespace="x")
+    with pytest.raises(InvalidInput, match="metadatas: has 1 entries for 2 texts"):
+        store.add_texts(["a", "b"], [{}])
+    with pytest.raises(InvalidInput, match="content: must hold some text"):
+        store.add_texts([" "])
+
+
+def test_texts_are_embedded_as_the_product_embeds(product: Any) -> None:
+    embeddings = MemorandaEmbeddings(product)
+    assert embeddings.embed_documents([]) == []
+    many = embeddings.embed_documents([f"text {n}" for n in range(300)])
+    assert len(many) == 300
+    assert many[7] == pytest.approx(embeddings.embed_query("text 7"), abs=1e-6)
+    with pytest.raises(InvalidInput, match=r"texts\[1\]: must hold some text"):
+        embeddings.embed_documents(["a", ""])
+
+
+def test_memories_are_retrieved_by_their_scope(folder: Any) -> None:
+    folder.memories.add("Ana likes tea", user_id="ana", tags=["taste"], metadata={"cup": "blue"})
+    folder.memories.add("Ben likes tea", user_id="ben")
+    MemorandaVectorStore(folder).add_texts(["All like tea"])
+    (document,) = MemorandaRetriever(product=folder, search={"scopes": ["user:ana"]}).invoke("tea")
+    assert document.page_content == "Ana likes tea"
+    known = {"cup": "blue", "user_id": "ana", "tags": ["taste"], "kind": "note"}
+    assert known.items() <= document.metadata.items()
+    assert 0.0 < document.metadata["score"] <= 1.0
+    assert len(MemorandaRetriever(product=folder).invoke("tea")) == 2
+    with pytest.raises(InvalidInput, match="has no vector stores"):
+        MemorandaRetriever(product=folder.memories, stores=["vs"])
+
+
+@pytest.mark.gate("folder")
+def test_passages_are_retrieved_from_vector_stores(product: Any, tmp_path: Path) -> None:
+    file = tmp_path / "kettle.md"
+    file.write_text("# Kettle\n\nThe kettle is descaled with vinegar.\n")
+    stores = product.knowledge.stores
+    made = stores.create(name="manuals")
+    stores.upload(made.id, file, attributes={"lang": "en"})
+    stores.wait(made.id)
+    retriever = MemorandaRetriever(product=product, stores=[made.id], search={"filters": {"lang": "en"}})
+    (document,) = retriever.invoke("How is it descaled?")
+    assert "descaled with vinegar" in document.page_content
+    assert document.metadata["filename"] == "kettle.md"
+    assert document.metadata["lang"] == "en"
+    stores.delete(made.id)
+
+
+def test_langchain_in_an_event_loop(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with await memoranda.Memoranda.open(tmp_path, embedder=QUICK) as opened:
+            store = MemorandaVectorStore(opened)
+            await store.aadd_texts(TEXTS)
+            assert len(await store.asimilarity_search("kettle", k=2)) == 2
+            await opened.memories.add("Ana likes tea")
+            assert len(await MemorandaRetriever(product=opened).ainvoke("tea")) == 1
+            assert len(await MemorandaEmbeddings(opened).aembed_query("tea")) == 64
+
+    asyncio.run(story())
+
+
+@pytest.mark.slow
+def test_the_example_finds_the_document_that_answers(tmp_path: Path) -> None:
+    words = [str(tmp_path / "data"), "What does the kettle need?"]
+    command = [sys.executable, str(EXAMPLE), *words]
+    for _ in range(2):  # the second time the documents are there already
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert told.splitlines()[0].endswith("The kettle is descaled with vinegar once a month. (kettle)"), (
+            told
+        )
+
+
+@pytest.mark.slow
+def test_the_page_says_what_happens(tmp_path: Path) -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "integrations.md").read_text("utf-8")
+    (code,) = re.findall(r"## LangChain\n.*?```python\n(.*?)```", page, flags=re.DOTALL)
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert told.stdout == "The kettle is descaled with vinegar.\nAna is allergic to peanuts.\n", told.stderr
