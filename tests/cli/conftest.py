@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from memoranda.cli import app
+from memoranda.cli.app import app
 from memoranda.client import Client
 from support.waiting import until
 

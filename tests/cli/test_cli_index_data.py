@@ -24,7 +24,7 @@ import json, os, sys, traceback
 from pathlib import Path
 
 import memoranda
-from memoranda.cli import app
+from memoranda.cli.app import app
 from typer.testing import CliRunner
 
 READERS = ("scan.py", "document_sync.py", "memory_sync.py", "sources.py", "paths.py", "detect.py")

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from memoranda.cli import app
+from memoranda.cli.app import app
 from memoranda.client import Client
 from memoranda.contexts import ContextQuery
 from memoranda.errors import InvalidInput

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from memoranda.cli import app
+from memoranda.cli.app import app
 from memoranda.evals.dataset import Question
 from memoranda.evals.fit import Example, fitted, left_out, ranked
 from memoranda.store.retrieval.rerank_weights import FEATURES, Weights, load

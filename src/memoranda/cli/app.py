@@ -85,6 +85,14 @@ COMMANDS = {
         "memoranda.cli.mcp:mcp",
         "Serve memory and documents to an MCP client at standard input and output.",
     ),
+    "connect": (
+        "memoranda.cli.connect.command:connect",
+        "Write the configuration of an MCP client: this server, and hooks that remember every session.",
+    ),
+    "hook": (
+        "memoranda.cli.hook:hook",
+        "Answer a hook of a client: JSON at standard input, context at standard output.",
+    ),
     "worker": (
         "memoranda.cli.serve:worker",
         "Do background work for the servers of a PostgreSQL database until stopped.",

@@ -11,7 +11,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from memoranda.errors import FolderInUse, InvalidInput, StorageError
 
@@ -157,12 +157,32 @@ class FolderLock:
                 file.close()
 
 
+def url_of_other(folder: str | Path) -> str | None:
+    """Return where another process serves a folder; None if none does. What a process that ended has left in the lock
+    is not believed: its port may be another server's now."""
+    try:
+        with open(os.path.join(folder, LOCK), encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
+    except BlockingIOError:
+        url = _written(Path(folder)).get("url")
+        return url if isinstance(url, str) else None
+    except OSError:
+        pass
+    return None
+
+
+def _written(folder: Path) -> dict[str, Any]:
+    """What the process that has a folder wrote into its lock."""
+    try:
+        found = json.loads((folder / LOCK).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def in_use(folder: Path) -> FolderInUse:
     """The error for a folder that another process holds."""
-    try:
-        held = json.loads((folder / LOCK).read_text("utf-8"))
-    except (OSError, ValueError):
-        held = {}
+    held = _written(folder)
     url, pid = held.get("url"), held.get("pid", "unknown")
     fix = f"its server answers at {url}" if url else "stop it, or use another folder"
     return FolderInUse(f"{folder} is open in another process (pid {pid}); {fix}", url)

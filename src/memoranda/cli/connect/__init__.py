@@ -1,0 +1,1 @@
+"""`memoranda connect`: writes the configuration of MCP clients, and takes it out again."""

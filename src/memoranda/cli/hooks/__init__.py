@@ -1,0 +1,1 @@
+"""`memoranda hook`: what the hooks of clients call. Its imports are few, because a prompt waits for them."""

@@ -1,0 +1,106 @@
+"""One call of a hook: JSON at standard input, and what the client is told at standard output.
+
+Whatever fails, the client goes on: the exit code is 0, standard output is empty, and the log says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from memoranda.cli.hooks.notes import Position, log
+from memoranda.cli.hooks.options import Options, read_options
+
+LIMITS = {"prompt": 0.28, "session-start": 5.0}
+"""Seconds from the start of the process until it is told; a prompt has 0.3 with the end of the process."""
+LEAST = 0.02
+"""Seconds that are left in any case."""
+
+
+def run_hook(words: list[str]) -> None:
+    """Run a hook with the words behind `memoranda hook`. Never raises, but for the end of the process."""
+    options = Options("hook")
+    try:
+        options = read_options(words)
+        told = answer(options, sys.stdin.buffer.read())
+        if told:
+            sys.stdout.write(told)
+            sys.stdout.flush()
+    except Exception as exc:
+        with suppress(Exception):  # nowhere to write it: the client goes on all the same
+            log(options.folder, options.event, f"{type(exc).__name__}: {exc}")
+        sys.exit(0)
+
+
+def answer(options: Options, given: bytes) -> str:
+    """Return what a client is told, in the form of its hooks; an empty text if there is nothing.
+
+    Raises:
+        Exception: whatever the reason why nothing is told.
+    """
+    asked: dict[str, Any] = json.loads(given)
+    if options.event in LIMITS:
+        _limit(LIMITS[options.event] - age())
+        told = _told(options, asked)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return _in_form(asked, told) if told else ""
+    from memoranda.cli.hooks.observing import observe_new
+
+    observe_new(options, asked)
+    return ""
+
+
+def _told(options: Options, asked: dict[str, Any]) -> str:
+    """What is known, and before a prompt also what is remembered for it. What a start of the session could not be told,
+    because the server was not there yet, its first prompt is."""
+    from memoranda.cli.hooks import telling
+    from memoranda.cli.hooks.server import server_of
+
+    server = server_of(options, LIMITS[options.event])
+    if server is None:
+        return ""
+    session_id = str(asked.get("session_id") or asked.get("conversation_id") or "")
+    position = Position(options.folder, session_id)
+    parts = []
+    introduces = options.event == "session-start" or not position.introduced
+    if introduces:
+        parts.append(telling.introduction(server, options, session_id))
+    if options.event == "prompt" and (prompt := str(asked.get("prompt") or "").strip()):
+        parts.append(telling.context(server, options, prompt, position))
+    if introduces:
+        position.introduced = True
+        position.save()
+    return "\n\n".join(part for part in parts if part)
+
+
+def _in_form(asked: dict[str, Any], told: str) -> str:
+    """The text as the client takes it: Cursor has a form of its own, whose events begin with a small letter."""
+    event = str(asked.get("hook_event_name", ""))
+    if event[:1].islower():
+        return json.dumps({"additional_context": told})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": told}})
+
+
+def _limit(seconds: float) -> None:
+    """Raise TimeoutError in the main thread after so many seconds."""
+
+    def late(*_: object) -> NoReturn:
+        raise TimeoutError("it took too long")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, max(LEAST, seconds))
+
+
+def age() -> float:
+    """Return the seconds since this process was started; where the system does not tell, those that it computed."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            started = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    except (OSError, AttributeError):
+        return time.process_time()

@@ -1,0 +1,73 @@
+"""What a client is told: at the start of a session, and before a prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoranda.cli.hooks.notes import Position
+from memoranda.cli.hooks.options import Options
+from memoranda.cli.hooks.server import Server
+
+FACTS, SESSIONS, LOOKED_AT = 50, 5, 50
+"""Facts and summaries that are told at most, and sessions that are looked at for those with a summary."""
+CHARS = 8_000
+"""Of facts and of summaries together; Claude Code takes 10 000 characters of a hook."""
+PROMPT_CHARS = 2_000
+"""Of a prompt that are searched for; logs and files may stand behind them."""
+BUDGET = 1_500
+"""Tokens of a context, those of the prompt included."""
+PARTS = ("system", "documents", "memories", "sessions")
+
+
+def introduction(server: Server, options: Options, session_id: str) -> str:
+    """Return what is known of the user, and the summaries of recent sessions; an empty text if there is nothing."""
+    query = [("kinds", "fact"), ("limit", str(FACTS))]
+    if options.user is not None:
+        query += [("scopes", f"user:{options.user}"), ("scopes", "global")]
+    facts = [
+        f"- {one['content']} ({one['occurred_at'][:10]})" for one in server.get("/v1/memories", query)["data"]
+    ]
+    sessions = server.get("/v1/sessions", [("limit", str(LOOKED_AT))])["data"]
+    own = [one for one in sessions if options.user is None or one["user_id"] == options.user]
+    summaries = [
+        f"- {one['ended_at'][:10]}: {one['summary']}"
+        for one in own
+        if one["summary"] and one["id"] != session_id
+    ][:SESSIONS]
+    parts = [
+        f"{heading}\n" + "\n".join(lines)
+        for heading, given in (
+            ("What is known from earlier sessions:", facts),
+            ("Recent sessions:", summaries),
+        )
+        if (lines := _fitting(given))
+    ]
+    return "\n\n".join(parts)
+
+
+def _fitting(lines: list[str]) -> list[str]:
+    """The first lines that have half of the characters."""
+    kept: list[str] = []
+    left = CHARS // 2
+    for line in lines:
+        left -= len(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def context(server: Server, options: Options, prompt: str, position: Position) -> str:
+    """Return what is remembered for a prompt, without what was said in the session itself; an empty text if there is
+    nothing."""
+    body: dict[str, Any] = {
+        "query": prompt[:PROMPT_CHARS],
+        "budget": BUDGET,
+        "exclude": position.ids,
+        "marks": False,
+        "count_access": True,
+    }
+    if options.user is not None:
+        body["hierarchy"] = {"user": options.user}
+    parts = server.post("/v1/context", body)["parts"]
+    return "\n\n".join(parts[name]["text"] for name in PARTS if name in parts)
