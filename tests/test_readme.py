@@ -23,7 +23,7 @@ PAPER = ROOT.parent / "shared" / "data" / "docs" / "pdf" / "pdf.js__bug1019475_1
 
 
 def test_every_block_is_of_a_kind_that_this_file_runs() -> None:
-    assert [kind for kind, _ in BLOCKS] == ["sh", "python", "text", "sh", "sh", "python", "text", "sh"]
+    assert [kind for kind, _ in BLOCKS] == ["sh", "python", "text", "sh", "sh", "python", "text"]
 
 
 def test_it_is_a_page() -> None:

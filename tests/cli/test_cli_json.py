@@ -10,7 +10,7 @@ import pytest
 
 from .test_cli_documented import TREE
 
-NO_DATA = {"serve", "worker"}
+NO_DATA = {"serve", "mcp", "connect", "hook", "worker"}
 ELSEWHERE = {"demo", "doctor", "stores attach"}
 """Commands whose JSON other tests read."""
 FACT = "Mara lives in Munich."

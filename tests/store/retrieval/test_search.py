@@ -240,7 +240,7 @@ def test_an_update_ends_a_row_in_every_index(memories: BlockingMemories) -> None
 def test_an_explanation_adds_up(memories: BlockingMemories) -> None:
     rng = np.random.default_rng(3)
     words = [f"w{n}" for n in range(40)]
-    memories.add_many([" ".join(rng.choice(words, 6)) for _ in range(120)])
+    memories.add_many([" ".join(rng.choice(words, 6)) for _ in range(45)])
     found = memories.search("w1 w2 w3", limit=50, explain=True)
     explained = [hit.explanation for hit in found.results]
     cosines = [one.cosine for one in explained if one is not None and one.cosine is not None]

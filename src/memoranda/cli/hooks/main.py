@@ -46,8 +46,10 @@ def answer(options: Options, given: bytes) -> str:
     asked: dict[str, Any] = json.loads(given)
     if options.event in LIMITS:
         _limit(LIMITS[options.event] - age())
-        told = _told(options, asked)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        try:
+            told = _told(options, asked)
+        finally:  # at the end of the process an alarm would kill it
+            signal.setitimer(signal.ITIMER_REAL, 0)
         return _in_form(asked, told) if told else ""
     from memoranda.cli.hooks.observing import observe_new
 
