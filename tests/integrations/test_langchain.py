@@ -30,6 +30,7 @@ TEXTS = ["the fence is red", "the kettle is green", "the kettle is old", "bees l
 EXAMPLE = Path(__file__).parents[2] / "examples" / "langchain_documents.py"
 
 
+@pytest.mark.slow
 class TestVectorStore(VectorStoreIntegrationTests):
     """LangChain's tests of a vector store."""
 
@@ -38,6 +39,7 @@ class TestVectorStore(VectorStoreIntegrationTests):
         return MemorandaVectorStore(product)
 
 
+@pytest.mark.slow
 class TestRetriever(RetrieversIntegrationTests):
     """LangChain's tests of a retriever."""
 
@@ -59,6 +61,7 @@ class TestRetriever(RetrieversIntegrationTests):
         return "which kettle?"
 
 
+@pytest.mark.slow
 class TestEmbeddings(EmbeddingsIntegrationTests):
     """LangChain's tests of embeddings."""
 

@@ -131,7 +131,7 @@ def test_a_file_search_gives_sources_results_and_a_text_to_cite_from(desk: Desk)
     assert result.item["queries"] == ["who signs an invoice", "the boss"]
     assert result.item["results"] is None
     best = result.item["_results"][0]
-    assert best.keys() == {"file_id", "filename", "score", "text", "attributes"}
+    assert best.keys() == {"file_id", "filename", "score", "text", "attributes", "page", "heading"}
     assert (best["filename"], best["text"], best["attributes"]) == ("file 0.txt", BOSS, {"topic": "house"})
     source = result.sources[0]
     assert (source.number, source.kind, source.text, source.title) == (0, "document", BOSS, "file 0.txt")
