@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.app.history_import import BATCH
+from memoranda.app.history_import import BATCH, ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import InvalidInput
 from memoranda.types import Memory
@@ -167,6 +169,68 @@ def test_for_coroutines(tmp_path: Path) -> None:
             assert (await opened.sessions.get("claude-0c1")).extraction == "off"
 
     asyncio.run(imported())
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.just("\x00\ud800"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def spoiled(value: Any, at: int, by: Any) -> Any:
+    """The value with its `at`th part replaced, counted in depth."""
+    count = -1
+
+    def walk(part: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == at:
+            return by
+        if isinstance(part, dict):
+            return {key: walk(each) for key, each in part.items()}
+        return [walk(each) for each in part] if isinstance(part, list) else part
+
+    return walk(value)
+
+
+@given(st.sampled_from(SAMPLES), st.integers(0, 120), JSON)
+def test_values_of_wrong_types_never_end_an_import(
+    tmp_path_factory: pytest.TempPathFactory, one: Sample, at: int, by: Any
+) -> None:
+    """Everything that is sent to the store, and the report, can be encoded."""
+    files: dict[str, str] = {}
+    for name, content in one.files.items():
+        try:
+            files[name] = json.dumps(spoiled(json.loads(content), at, by))
+        except ValueError:
+            try:
+                files[name] = jsonl(*spoiled([json.loads(line) for line in content.splitlines()], at + 1, by))
+            except ValueError:
+                files[name] = content.replace("coffee", str(by).encode("utf-8", "replace").decode())
+
+    def perform(write: Write) -> list[bool]:
+        sent = write.messages if isinstance(write, Observe) else write.memories
+        assert msgspec.json.encode(write)
+        assert all(each["content"] for each in sent)
+        return [True] * len(sent)
+
+    path = packed(files, "folder", tmp_path_factory.mktemp("spoiled"))
+    assert msgspec.json.encode(run(importing(path, ImportOptions(format=one.format)), perform))
+
+
+def test_file_names_that_are_not_text(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.md")
+    (tmp_path / name).write_text("Coffee")
+    (tmp_path / os.fsdecode(b"empty\xe9.md")).write_text("")
+    report = rc.import_history(tmp_path)
+    assert (report.imported["note"].created, report.skipped[0].places) == (1, ["empty\ufffd.md"])
+    assert rc.memories.list().data[0].metadata["path"] == "caf\ufffd.md"
 
 
 ROLES = st.sampled_from(["user", "assistant", "tool", "system"])

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.importers import json_stream
@@ -23,6 +23,7 @@ def read(raw: bytes, limit: int = 1 << 20) -> list[Record]:
     return list(elements(io.BytesIO(raw), limit))
 
 
+@settings(max_examples=50)
 @given(st.lists(OBJECTS, max_size=6), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
 def test_the_elements_of_an_array(values: list[Any], chunk: int, indent: int | None, ascii: bool) -> None:
     raw = json.dumps(values, indent=indent, ensure_ascii=ascii).encode()
@@ -34,6 +35,7 @@ def test_the_elements_of_an_array(values: list[Any], chunk: int, indent: int | N
     assert not any(each.problem for each in found)
 
 
+@settings(max_examples=50)
 @given(st.lists(OBJECTS, min_size=1, max_size=4), st.data())
 def test_an_array_that_is_cut_short_says_so(values: list[Any], data: st.DataObject) -> None:
     raw = json.dumps(values).encode()

@@ -254,7 +254,8 @@ def _gemini() -> Files:
 MEM0 = {
     "results": [
         {
-            "id": "m1", "memory": "Prefers tea", "user_id": "ada", "run_id": "r1", "metadata": {"category": "drinks"},
+            "id": "m1", "memory": "Prefers tea", "user_id": "ada", "run_id": "r1",
+            "metadata": {"$category": "drinks\x00"},
             "categories": ["food"], "created_at": "2024-07-01T12:00:00.000000-07:00", "updated_at": None, "hash": "x",
         },
         {"id": "m2", "memory": "Owns a boat", "agent_id": "bot", "metadata": None, "created_at": "2024-07-02"},

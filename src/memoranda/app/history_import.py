@@ -14,6 +14,7 @@ import msgspec
 
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
+from memoranda.importers.fields import storable
 from memoranda.importers.formats import FORMATS, OWN, detected, known
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Conversation, Entry, Message, Skipped
@@ -67,7 +68,9 @@ class Piece(NamedTuple):
     place: str
 
 
-def importing(path: str | Path, options: ImportOptions) -> Import:
+def importing(
+    path: str | Path, options: ImportOptions, on_progress: Callable[[HistoryImported], None] | None = None
+) -> Import:
     """The import of a file, folder or zip file, see `Memoranda.import_history`."""
     source_path = Path(path)
     refuse_live_database(source_path, "source")
@@ -90,6 +93,8 @@ def importing(path: str | Path, options: ImportOptions) -> Import:
                 yield from writer.conversation(item)
             else:
                 yield from writer.entry(item)
+            if on_progress is not None:
+                on_progress(report)
         yield from writer.flush()
     return report
 
@@ -166,8 +171,8 @@ class _Writer:
 
     def _id(self, readable: str, *parts: str) -> str:
         """The id of something imported: readable if it is short enough, and the same each time."""
-        whole = f"{self._name}-{readable}"
-        return whole if len(whole) <= MAX_ID_CHARS else f"{self._name}-{digest(*parts)}"
+        whole = storable(f"{self._name}-{readable}")
+        return whole if len(whole) <= MAX_ID_CHARS else f"{self._name}-{_digest(*parts)}"
 
     def _messages(self, item: Conversation) -> Sequence[Piece]:
         about: dict[str, Any] = {"imported_from": self._name, **item.metadata}
@@ -185,7 +190,7 @@ class _Writer:
                 else (self._name, item.id, message.id, str(times))
             )
             fields: dict[str, Any] = {
-                "id": f"msg_{digest(*parts)}",
+                "id": f"msg_{_digest(*parts)}",
                 "role": message.role,
                 "content": message.content,
                 "metadata": about,
@@ -224,7 +229,7 @@ class _Writer:
         if self._options.user_id is not None:
             ids["user_id"] = self._options.user_id
         fields: dict[str, Any] = {
-            "id": f"mem_{digest(self._name, item.id)}",
+            "id": f"mem_{_digest(self._name, item.id)}",
             "content": item.content,
             "kind": item.kind,
             "source": self._name,
@@ -255,6 +260,10 @@ class _Writer:
         half = len(pieces) // 2
         first = yield from self._stored(kind, pieces[:half], write)
         return first + (yield from self._stored(kind, pieces[half:], write))
+
+
+def _digest(*parts: str) -> str:
+    return digest(*map(storable, parts))
 
 
 def _where(item: Conversation, message: Message) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from memoranda.importers.fields import storable
 from memoranda.importers.values import Skipped
 
 PLACES = 20
@@ -46,6 +47,11 @@ class HistoryImported(msgspec.Struct, kw_only=True):
         """How much is damaged or could not be stored."""
         return sum(each.count for each in self.skipped if each.failed)
 
+    @property
+    def read(self) -> int:
+        """How much was read of all kinds."""
+        return sum(each.read for each in self.imported.values())
+
     def count(self, kind: str, created: list[bool]) -> None:
         """Counts what was stored: for each, whether it is new."""
         tally = self._tally(kind)
@@ -65,7 +71,7 @@ class HistoryImported(msgspec.Struct, kw_only=True):
         group = self._group(one.kind, one.reason, one.failed)
         group.count += 1
         if len(group.places) < PLACES:
-            group.places.append(one.place[:PLACE_CHARS])
+            group.places.append(storable(one.place[:PLACE_CHARS]))
 
     def _group(self, kind: str, reason: str, failed: bool) -> LeftOut:
         for each in self.skipped:

@@ -22,6 +22,7 @@ from memoranda.cli.options import (
     kinds_of,
     scope_of,
 )
+from memoranda.cli.progress import bar
 from memoranda.cli.show import emit, plain, say
 from memoranda.errors import InvalidInput
 from memoranda.importers.formats import OWN, detected, known
@@ -103,9 +104,18 @@ def import_(
             done = verbs.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
         _own_report(done, as_json)
         return
-    with house(configured(data, config, settings)) as opened:
+    with (
+        house(configured(data, config, settings)) as opened,
+        bar(f"Importing {name}", quiet=as_json) as moved,
+    ):
         report = opened.import_history(
-            source, format=name, scope=place, user_id=user, extraction=extraction, dry_run=dry_run
+            source,
+            format=name,
+            scope=place,
+            user_id=user,
+            extraction=extraction,
+            dry_run=dry_run,
+            on_progress=lambda so_far: moved(so_far.read, None, ""),
         )
     _history_report(report, as_json)
 

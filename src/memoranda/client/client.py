@@ -236,12 +236,13 @@ class Client:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """See `Memoranda.import_history`; the source is on this machine."""
         options = ImportOptions(
             format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
         )
-        return run(importing(source, options), self._perform)
+        return run(importing(source, options, on_progress), self._perform)
 
     def _perform(self, write: Write) -> Sequence[bool]:
         if isinstance(write, Observe):

@@ -52,10 +52,8 @@ def _files(source: Source) -> list[str]:
 
 
 def _is_record(value: dict[str, Any]) -> bool:
-    return (
-        ("sessionId" in value
-        and ("uuid" in value or value.get("type") == "queue-operation"))
-        or (value.get("type") == "summary" and "leafUuid" in value)
+    return ("sessionId" in value and ("uuid" in value or value.get("type") == "queue-operation")) or (
+        value.get("type") == "summary" and "leafUuid" in value
     )
 
 
@@ -125,5 +123,5 @@ def _note(source: Source, file: str) -> Iterator[Item]:
         return
     yield Entry(
         id=file, place=file, content=content, tags=["project-memory"],
-        occurred_at=source.modified(file), metadata={"path": file},
+        occurred_at=source.modified(file), metadata={"path": text(file)},
     )  # fmt: skip

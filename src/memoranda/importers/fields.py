@@ -13,10 +13,15 @@ MILLISECONDS = 100_000_000_000
 """Numbers from here on are milliseconds since 1970, not seconds: as seconds they would lie beyond the year 5000."""
 
 
+def storable(value: str) -> str:
+    """The text with U+FFFD for characters that cannot be stored: NUL, and half of a surrogate pair."""
+    return _UNSTORABLE.sub("\ufffd", value)
+
+
 def text(value: Any) -> str:
     """The text without surrounding white space; characters that cannot be stored become U+FFFD. Empty for any other
     type."""
-    return _UNSTORABLE.sub("\ufffd", value).strip() if isinstance(value, str) else ""
+    return storable(value).strip() if isinstance(value, str) else ""
 
 
 def name(value: Any) -> str | None:
@@ -51,6 +56,20 @@ def moment(value: Any) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def metadata(value: Any, depth: int = 8) -> Any:
+    """Metadata of another system as it can be stored: texts as by `storable`, names without a `$` at their beginning,
+    and nothing below `depth` levels."""
+    if isinstance(value, str):
+        return storable(value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return None
+    if isinstance(value, list):
+        return [metadata(each, depth - 1) for each in value]
+    return {storable(str(key)).lstrip("$") or "_": metadata(each, depth - 1) for key, each in value.items()}
 
 
 def named(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -73,6 +73,8 @@ def detected(path: Path) -> str:
         if any(_is_own(source, file) for file in source.only):
             return OWN
         found = next((name for name, each in FORMATS.items() if each.matches(source)), None)
+    if found is None and source.problem is not None:
+        raise InvalidInput("source", f"{path} cannot be read: {source.problem}")
     if found is None:
         raise InvalidInput("source", f"{path} shows no known format; name it as one of {', '.join(NAMES)}")
     return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, moment, name, named, objects, text
+from memoranda.importers.fields import items, mapping, metadata, moment, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Entry, Item, Skipped
 from memoranda.text.hashing import digest
@@ -80,7 +80,7 @@ def _memory(value: dict[str, Any], place: str) -> Item:
         occurred_at=moment(value.get("created_at")),
         invalid_at=moment(value.get("expiration_date")),
         tags=[tag for each in items(categories)[:64] if (tag := name(each))],
-        metadata=named({**mapping(value.get("metadata")), "actor": text(value.get("actor_id"))}),
+        metadata=named({**metadata(mapping(value.get("metadata"))), "actor": text(value.get("actor_id"))}),
         user_id=name(value.get("user_id")),
         agent_id=name(value.get("agent_id")) or name(value.get("app_id")),
         session_id=name(value.get("run_id")),

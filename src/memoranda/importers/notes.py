@@ -70,7 +70,7 @@ def _content(source: Source, file: str) -> str:
 def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
     content = _content(source, file)
     note = markdown.parsed(text(content))
-    title = text(note.properties.get("title")) or PurePosixPath(file).stem
+    title = text(note.properties.get("title")) or text(PurePosixPath(file).stem)
     if note.problem is not None:
         yield Skipped(kind="properties", reason=note.problem, place=file, failed=True)
     if not note.body:
@@ -81,7 +81,7 @@ def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
     about: dict[str, Any] = named(
         {
             "title": title,
-            "path": file,
+            "path": text(file),
             "type": text(note.properties.get("type")),
             "permalink": text(note.properties.get("permalink")),
             "aliases": aliases[: markdown.MOST],
@@ -101,6 +101,11 @@ def _graph(note: Note, title: str, file: str, like: Entry) -> Iterator[Entry]:
     for kind, label, value in found:
         said = f"{title}: {value}" if kind == "observation" else f"{title} {label.replace('_', ' ')} {value}"
         yield Entry(
-            id=digest(kind, file, label, value), place=file, content=said, kind="fact", occurred_at=like.occurred_at,
-            tags=like.tags, metadata={"title": title, "path": file, kind: label},
-        )  # fmt: skip
+            id=digest(kind, text(file), label, value),
+            place=file,
+            content=said,
+            kind="fact",
+            occurred_at=like.occurred_at,
+            tags=like.tags,
+            metadata={"title": title, "path": text(file), kind: label},
+        )

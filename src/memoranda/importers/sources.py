@@ -34,6 +34,8 @@ class Source:
         self.path = path
         self._archive: Archive | None = None
         self._heads: dict[str, list[dict[str, Any]]] = {}
+        self.problem: str | None = None
+        """What is wrong with the first file whose head cannot be read."""
         try:
             if path.is_dir():
                 self.names = list(_files_below(path))
@@ -111,7 +113,8 @@ class Source:
         if name not in self._heads:
             try:
                 found = [one.value for one in islice(self.records(name), HEAD)] if self._is_json(name) else []
-            except (Unreadable, OSError):
+            except (Unreadable, OSError) as exc:
+                self.problem = self.problem or f"{name} {exc}"
                 found = []
             self._heads[name] = [each for each in found if isinstance(each, dict)]
         return self._heads[name]

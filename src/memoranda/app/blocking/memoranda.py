@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -132,10 +132,17 @@ class BlockingMemoranda:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """Imports data of another system, see `Memoranda.import_history`."""
         work = self.inner.import_history(
-            source, format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+            source,
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            on_progress=on_progress,
         )
         return self.portal.call(work)
 
