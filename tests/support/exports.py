@@ -159,10 +159,13 @@ def _claude_code() -> Files:
 
     main = jsonl(
         {"type": "summary", "summary": "Config", "leafUuid": "42f8"},
+        {"type": "file-history-snapshot", "messageId": "1", "snapshot": {}},
+        {"type": "permission-mode", "permissionMode": "default", "sessionId": session},
         {"type": "queue-operation", "operation": "dequeue", "sessionId": session},
         line("1", "user", "Add a config file"),
         line("2", "user", "<command-name>/clear</command-name>"),
         line("3", "user", "Caveat: ...", isMeta=True),
+        line("10", "user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}]),
         line("4", "assistant", [{"type": "thinking", "thinking": "hm"}]),
         line("5", "assistant", [{"type": "text", "text": "I will add config.toml."}]),
         line("6", "assistant", [{"type": "tool_use", "name": "Write", "input": {}}]),
@@ -391,8 +394,10 @@ SAMPLES = [
         {"conversation": 1, "message": 3, "note": 1},
         {
             ("record", "is of the type summary, not a message"): 1,
+            ("record", "is of the type file-history-snapshot, not a message"): 1,
+            ("record", "is of the type permission-mode, not a message"): 1,
             ("record", "is of the type queue-operation, not a message"): 1,
-            ("message", "is written by the program"): 2,
+            ("message", "is written by the program"): 3,
             ("message", "is reasoning of the model"): 1,
             ("message", "is a call of a tool"): 1,
             ("message", "is the output of a tool"): 1,

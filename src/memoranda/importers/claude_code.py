@@ -25,7 +25,8 @@ NAME = "claude-code"
 MAX_NOTE = 1 << 20
 _NOTE = re.compile(r"(?:^|/)memory/[^/]+\.md$")
 _PROGRAM = re.compile(
-    r"^<(?:command-|local-command-|bash-|system-reminder|task-notification|user-memory-input)"
+    r"^(?:<(?:command-|local-command-|bash-|system-reminder|task-notification|user-memory-input)"
+    r"|\[Request interrupted by user)"
 )
 LEFT_OUT = {
     "thinking": "is reasoning of the model",
@@ -52,9 +53,10 @@ def _files(source: Source) -> list[str]:
 
 
 def _is_record(value: dict[str, Any]) -> bool:
-    return ("sessionId" in value and ("uuid" in value or value.get("type") == "queue-operation")) or (
-        value.get("type") == "summary" and "leafUuid" in value
-    )
+    type_ = value.get("type")
+    if type_ == "summary":
+        return "leafUuid" in value
+    return isinstance(type_, str) and ("sessionId" in value or type_ == "file-history-snapshot")
 
 
 def _transcript(source: Source, file: str) -> Iterator[Item]:

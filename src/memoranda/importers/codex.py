@@ -22,8 +22,8 @@ from memoranda.importers.values import Conversation, Item, Message, Skipped
 
 NAME = "codex"
 _PROGRAM = re.compile(
-    r"^(?:<(?:environment_context|user_instructions|turn_aborted|permissions|INSTRUCTIONS|skill|subagent_notification)"
-    r"|# AGENTS\.md instructions)"
+    r"^(?:<(?:environment_context|user_instructions|user_shell_command|turn_aborted|permissions|INSTRUCTIONS|skill"
+    r"|subagent_notification)|# AGENTS\.md instructions)"
 )
 TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 

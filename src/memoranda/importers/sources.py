@@ -19,7 +19,7 @@ from memoranda.readers.base import Limits, Unreadable
 
 LIMITS = Limits(parts=500_000, unpacked_bytes=64 << 30)
 """Exports have a file for each image, and gigabytes of conversations."""
-HEAD = 3
+HEAD = 10
 """Records by which a format is recognised."""
 
 
