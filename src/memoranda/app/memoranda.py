@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,8 @@ from memoranda.app.backfills import Backfills, Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
 from memoranda.app.costs import Costs, UsageReport
+from memoranda.app.history_import import ImportOptions, Observe, Write, advance, importing
+from memoranda.app.history_report import HistoryImported
 from memoranda.app.maintenance import Upkeep
 from memoranda.app.migration import Moves
 from memoranda.concurrency.threads import Threads
@@ -25,6 +27,7 @@ from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.beginning import begin as begin_asking
 from memoranda.document_qa.erasing import erase_asked
+from memoranda.errors import MemorandaError
 from memoranda.facts import begin as begin_facts
 from memoranda.facts.facts import Facts
 from memoranda.facts.maintenance import Clock as FactsClock
@@ -170,6 +173,47 @@ class Memoranda:
     ) -> list[Observed]:
         """Keeps what was said, see `Sessions.observe`."""
         return await self.sessions.observe(messages, **place)
+
+    async def import_history(
+        self,
+        source: str | Path,
+        *,
+        format: str | None = None,
+        scope: str | None = None,
+        user_id: str | None = None,
+        extraction: bool | None = None,
+        dry_run: bool = False,
+        on_progress: Callable[[HistoryImported], None] | None = None,
+    ) -> HistoryImported:
+        """Imports data of another system from a file, folder or zip file: conversations as sessions, memories and notes
+        as memories, each with its original date. Importing it again changes nothing.
+
+        `format` is one of `importers.formats.FORMATS`; without it, the content decides. `scope` (`user:X`, `agent:X`,
+        `channel:X`, `global`) and `user_id` hold for all of it instead of what the data says. With `dry_run` nothing is
+        stored. `on_progress` is called with the report as it stands, on another thread. What is damaged is in the
+        report, and the rest is imported.
+
+        Raises:
+            InvalidInput: the source cannot be read or shows no known format, or an option is wrong.
+        """
+        options = ImportOptions(
+            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+        )
+        work = importing(source, options, on_progress)
+        step = await self.core.threads.run(advance, work, None)
+        while not isinstance(step, HistoryImported):
+            reply: list[bool] | MemorandaError
+            try:
+                reply = await self._perform(step)
+            except MemorandaError as exc:
+                reply = exc
+            step = await self.core.threads.run(advance, work, reply)
+        return step
+
+    async def _perform(self, write: Write) -> list[bool]:
+        if isinstance(write, Observe):
+            return [one.created for one in await self.sessions.observe(write.messages, **write.place)]
+        return [one.created for one in await self.memories.add_many(write.memories)]
 
     def agents_as(self, subject: Subject) -> Agents:
         """The agent profiles as another subject sees them."""

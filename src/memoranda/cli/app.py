@@ -62,7 +62,7 @@ COMMANDS = {
         "Count what is remembered: by kind, and whether every index has it.",
     ),
     "export": ("memoranda.cli.carrying:export", "Write memories as JSONL: a header, then one memory a line."),
-    "import": ("memoranda.cli.carrying:import_", "Take an export in."),
+    "import": ("memoranda.cli.carrying:import_", "Import an export of Memoranda or of another system."),
     "reindex": ("memoranda.cli.keeping:reindex", "Make the vectors that are missing."),
     "backfill": (
         "memoranda.cli.backfill:app",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memoranda.cli.opening import configured, memories
+from memoranda.cli.opening import configured, house, memories
 from memoranda.cli.options import (
     AnyScope,
     ConfigFile,
@@ -22,7 +22,14 @@ from memoranda.cli.options import (
     kinds_of,
     scope_of,
 )
-from memoranda.cli.show import emit, say
+from memoranda.cli.progress import bar
+from memoranda.cli.show import emit, plain, say
+from memoranda.errors import InvalidInput
+from memoranda.importers.formats import OWN, detected, known
+
+if TYPE_CHECKING:
+    from memoranda.app.history_report import HistoryImported
+    from memoranda.memories.transfer import Imported
 
 
 def export(
@@ -58,18 +65,78 @@ def export(
 
 
 def import_(
-    file: Annotated[str, typer.Argument(help="An export (JSONL, or a JSON array); - reads standard input.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="An export: of Memoranda, or a file, folder or zip file of another system; - reads standard input."
+        ),
+    ],
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="The format [default: as the content shows]."),
+    ] = None,
     scope: Scope = None,
     scope_id: ScopeId = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="ID", help="The user to whom all of it belongs.")
+    ] = None,
+    extraction: Annotated[
+        bool | None,
+        typer.Option(
+            "--extraction/--no-extraction", help="Extract facts from conversations [default: as configured]."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; store nothing.")] = False,
     data: Data = None,
     config: ConfigFile = None,
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Take an export in. What is there already is left alone, so importing twice changes nothing."""
-    source: str | Iterable[bytes] = sys.stdin.buffer if file == "-" else file
-    with memories(configured(data, config, settings)) as verbs:
-        done = verbs.import_from(source, scope=scope_of(scope, scope_id, everything=False))
+    """Import an export of Memoranda or of another system.
+
+    What is there already is left alone, so importing twice changes nothing.
+    """
+    place = scope_of(scope, scope_id, everything=False)
+    name = OWN if source == "-" and from_ is None else _format(source, from_)
+    if name == OWN:
+        _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None)
+        with memories(configured(data, config, settings)) as verbs:
+            done = verbs.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
+        _own_report(done, as_json)
+        return
+    with (
+        house(configured(data, config, settings)) as opened,
+        bar(f"Importing {name}", quiet=as_json) as moved,
+    ):
+        report = opened.import_history(
+            source,
+            format=name,
+            scope=place,
+            user_id=user,
+            extraction=extraction,
+            dry_run=dry_run,
+            on_progress=lambda so_far: moved(so_far.read, None, ""),
+        )
+    _history_report(report, as_json)
+
+
+def _format(source: str, name: str | None) -> str:
+    if source == "-" and name != OWN:
+        raise InvalidInput(
+            "source", "only an export of Memoranda can be read from standard input; give a path"
+        )
+    return known(name) if name is not None else detected(Path(source))
+
+
+def _only_for_others(**options: object) -> None:
+    """Refuses the options that an export of Memoranda does not take."""
+    for name, value in options.items():
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise typer.BadParameter("is for exports of other systems; leave it out", param_hint=flag)
+
+
+def _own_report(done: Imported, as_json: bool) -> None:
     if as_json:
         emit(done)
     else:
@@ -78,3 +145,24 @@ def import_(
         first = ", ".join(done.conflicts[:3])
         say(f"{len(done.conflicts)} ids name another text here and were left alone: {first}")
         raise typer.Exit(1)
+
+
+def _history_report(report: HistoryImported, as_json: bool) -> None:
+    if as_json:
+        emit(report)
+    else:
+        typer.echo("\n".join(_lines(report)))
+    if report.failed:
+        say(f"{report.failed} parts are damaged or could not be stored")
+        raise typer.Exit(1)
+
+
+def _lines(report: HistoryImported) -> Iterator[str]:
+    yield f"{report.format}{', nothing was stored' if report.dry_run else ''}"
+    for kind, tally in report.imported.items():
+        state = "" if report.dry_run else f": {tally.created:,} new, {tally.present:,} were there already"
+        yield f"  {kind:<12} {tally.read:>9,}{state}"
+    for group in report.skipped:
+        yield f"  not imported {group.count:>9,}  {plain(group.kind)}: {plain(group.reason)}"
+        if group.failed:
+            yield from (f"    {plain(place)}" for place in group.places)

@@ -18,6 +18,8 @@ from typing_extensions import Unpack
 from memoranda import errors
 from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
+from memoranda.app.history_import import ImportOptions, Observe, Write, importing, run
+from memoranda.app.history_report import HistoryImported
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
@@ -253,6 +255,28 @@ class Client:
                 raise
             says = str(exc).removeprefix(f"{exc.field}: ")
             raise errors.InvalidInput(f"line {int(number) + shift}", says) from exc
+
+    def import_history(
+        self,
+        source: str | Path,
+        *,
+        format: str | None = None,
+        scope: str | None = None,
+        user_id: str | None = None,
+        extraction: bool | None = None,
+        dry_run: bool = False,
+        on_progress: Callable[[HistoryImported], None] | None = None,
+    ) -> HistoryImported:
+        """See `Memoranda.import_history`; the source is on this machine."""
+        options = ImportOptions(
+            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+        )
+        return run(importing(source, options, on_progress), self._perform)
+
+    def _perform(self, write: Write) -> Sequence[bool]:
+        if isinstance(write, Observe):
+            return [one.created for one in self.sessions.observe(write.messages, **write.place)]
+        return [one.created for one in self.add_many(write.memories)]
 
     # --- long work ---------------------------------------------------------------------------------
 

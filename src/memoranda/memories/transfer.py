@@ -179,7 +179,7 @@ async def take(
     before: int | None = None
     header = Header(memoranda_export=FORMAT)
     batch: list[Draft] = []
-    place = _place(scope)
+    place = place_of(scope)
     decoder = msgspec.json.Decoder(Line)
     pages = _pages(read_lines(source))
     number = 0
@@ -224,7 +224,12 @@ def _header(raw: bytes) -> Header:
     return header
 
 
-def _place(scope: str | None) -> dict[str, str | None] | None:
+def place_of(scope: str | None) -> dict[str, str | None] | None:
+    """The four ids of what is written to a scope such as `user:ada`; None for no scope.
+
+    Raises:
+        InvalidInput: it is no scope.
+    """
     if scope is None:
         return None
     place: dict[str, str | None] = dict.fromkeys(("user_id", "agent_id", "channel_id", "session_id"))

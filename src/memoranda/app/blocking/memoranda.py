@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from memoranda.app.blocking.facts import BlockingFacts
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.costs import UsageReport
+from memoranda.app.history_report import HistoryImported
 from memoranda.app.memoranda import Memoranda
 from memoranda.concurrency.portal import Portal, blocking, following
 from memoranda.config.sections import Config, Spending
@@ -122,6 +123,29 @@ class BlockingMemoranda:
     ) -> list[Observed]:
         """Keeps what was said, see `Sessions.observe`."""
         return self.sessions.observe(messages, **place)
+
+    def import_history(
+        self,
+        source: str | Path,
+        *,
+        format: str | None = None,
+        scope: str | None = None,
+        user_id: str | None = None,
+        extraction: bool | None = None,
+        dry_run: bool = False,
+        on_progress: Callable[[HistoryImported], None] | None = None,
+    ) -> HistoryImported:
+        """Imports data of another system, see `Memoranda.import_history`."""
+        work = self.inner.import_history(
+            source,
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            on_progress=on_progress,
+        )
+        return self.portal.call(work)
 
     def agents_as(self, subject: Subject) -> BlockingAgents:
         """The agent profiles as another subject sees them."""

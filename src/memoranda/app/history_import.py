@@ -1,0 +1,284 @@
+"""The import of another system's data: its conversations become sessions, its memories and notes become memories.
+
+`importing` is a generator without access to the store. It yields the writes and receives their results, so that the
+library and the client run the same import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from memoranda.app.history_report import HistoryImported
+from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
+from memoranda.importers.fields import storable
+from memoranda.importers.formats import FORMATS, OWN, detected, known
+from memoranda.importers.sources import Source
+from memoranda.importers.values import Conversation, Entry, Message, Skipped
+from memoranda.memories.transfer import place_of
+from memoranda.sessions.values import Around
+from memoranda.storage.data_lock import refuse_live_database
+from memoranda.store.validation import MAX_ID_CHARS, check_name
+from memoranda.text.hashing import digest
+
+BATCH = 200
+"""Messages or memories in one write."""
+BATCH_CHARS = 1 << 20
+TAKEN = "is stored already, with another text or in another scope"
+REFUSED = "is refused"
+
+
+class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How data is imported: its format (None: as its content shows), the scope and user for all of it (None: as the
+    data says), whether facts are extracted (None: as configured), and whether nothing is stored."""
+
+    format: str | None = None
+    scope: str | None = None
+    user_id: str | None = None
+    extraction: bool | None = None
+    dry_run: bool = False
+
+
+class Observe(NamedTuple):
+    """Messages to be observed."""
+
+    messages: list[dict[str, Any]]
+    place: Around
+
+
+class Add(NamedTuple):
+    """Memories to be added."""
+
+    memories: list[dict[str, Any]]
+
+
+Write: TypeAlias = Observe | Add
+Import: TypeAlias = Generator[Write, list[bool] | None, HistoryImported]
+"""An import: it yields a write, and is sent whether each part of it is new, or thrown the error of it."""
+Storing: TypeAlias = Generator[Write, list[bool] | None, list[bool]]
+
+
+class Piece(NamedTuple):
+    """A message or memory to be stored: as it is sent, and its place in the source."""
+
+    fields: dict[str, Any]
+    place: str
+
+
+def importing(
+    path: str | Path, options: ImportOptions, on_progress: Callable[[HistoryImported], None] | None = None
+) -> Import:
+    """The import of a file, folder or zip file, see `Memoranda.import_history`."""
+    source_path = Path(path)
+    refuse_live_database(source_path, "source")
+    place = place_of(options.scope)
+    check_name(options.user_id, "user_id")
+    name = known(options.format) if options.format is not None else detected(source_path)
+    if name == OWN:
+        raise InvalidInput("source", f"{path} is an export of Memoranda; use import_from")
+    if place is not None and place["session_id"] is not None and FORMATS[name].conversations:
+        raise InvalidInput(
+            "scope", "conversations become sessions of their own; use user, agent, channel or global"
+        )
+    report = HistoryImported(format=name, dry_run=options.dry_run)
+    writer = _Writer(name, options, place, report)
+    with Source(source_path) as source:
+        for item in FORMATS[name].read(source):
+            if isinstance(item, Skipped):
+                report.skip(item)
+            elif isinstance(item, Conversation):
+                yield from writer.conversation(item)
+            else:
+                yield from writer.entry(item)
+            if on_progress is not None:
+                on_progress(report)
+        yield from writer.flush()
+    return report
+
+
+def advance(work: Import, reply: list[bool] | MemorandaError | None) -> Write | HistoryImported:
+    """The next write of an import, or its report, after the reply to the last write."""
+    try:
+        return work.throw(reply) if isinstance(reply, MemorandaError) else work.send(reply)
+    except StopIteration as end:
+        report: HistoryImported = end.value
+        return report
+
+
+def run(work: Import, perform: Callable[[Write], Sequence[bool]]) -> HistoryImported:
+    """The report of an import whose writes `perform` carries out."""
+    step = advance(work, None)
+    while not isinstance(step, HistoryImported):
+        reply: list[bool] | MemorandaError
+        try:
+            reply = [*perform(step)]
+        except MemorandaError as exc:
+            reply = exc
+        step = advance(work, reply)
+    return step
+
+
+class _Writer:
+    """Turns items into writes and counts their results."""
+
+    def __init__(
+        self, name: str, options: ImportOptions, place: dict[str, str | None] | None, report: HistoryImported
+    ) -> None:
+        self._name = name
+        self._options = options
+        self._place = place
+        self._report = report
+        self._entries: dict[str, list[Piece]] = {}
+        self._waiting = 0
+
+    def conversation(self, item: Conversation) -> Generator[Write, list[bool] | None, None]:
+        """Stores the messages of a conversation."""
+        if not item.messages:
+            self._report.skip(
+                Skipped(kind="conversation", reason="has no messages to import", place=item.place)
+            )
+            return
+        if self._options.dry_run:
+            self._report.count_read("conversation", 1)
+            self._report.count_read("message", len(item.messages))
+            return
+        around = self._around(item)
+        created: list[bool] = []
+
+        def write(pieces: Sequence[Piece]) -> Write:
+            return Observe([piece.fields for piece in pieces], around)
+
+        for batch in _batches(self._messages(item)):
+            created += yield from self._stored("message", batch, write)
+        self._report.count("message", created)
+        if created:
+            self._report.count("conversation", [all(created)])
+
+    def _around(self, item: Conversation) -> Around:
+        place = self._place or {}
+        around = Around(
+            session_id=self._id(item.id, item.id),
+            channel_id=place.get("channel_id"),
+            agent_id=place.get("agent_id"),
+            extraction=self._options.extraction,
+        )
+        if self._place is not None or self._options.user_id is not None:
+            around["user_id"] = self._options.user_id or place.get("user_id")
+        return around
+
+    def _id(self, readable: str, *parts: str) -> str:
+        """The id of something imported: readable if it is short enough, and the same each time."""
+        whole = storable(f"{self._name}-{readable}")
+        return whole if len(whole) <= MAX_ID_CHARS else f"{self._name}-{_digest(*parts)}"
+
+    def _messages(self, item: Conversation) -> Sequence[Piece]:
+        about: dict[str, Any] = {"imported_from": self._name, **item.metadata}
+        if item.title is not None:
+            about["title"] = item.title
+        when = item.started_at
+        seen: dict[str, int] = {}
+        pieces = []
+        for message in item.messages:
+            when = message.occurred_at or when
+            seen[message.id] = times = seen.get(message.id, 0) + 1
+            parts = (
+                (self._name, item.id, message.id)
+                if times == 1
+                else (self._name, item.id, message.id, str(times))
+            )
+            fields: dict[str, Any] = {
+                "id": f"msg_{_digest(*parts)}",
+                "role": message.role,
+                "content": message.content,
+                "metadata": about,
+            }
+            if when is not None:
+                fields["occurred_at"] = when
+            if message.speaker is not None:
+                fields["speaker"] = message.speaker
+            pieces.append(Piece(fields, _where(item, message)))
+        return pieces
+
+    def entry(self, item: Entry) -> Generator[Write, list[bool] | None, None]:
+        """Stores a memory, together with others of its kind."""
+        if self._options.dry_run:
+            self._report.count_read(item.kind, 1)
+            return
+        pieces = self._entries.setdefault(item.kind, [])
+        pieces.append(Piece(self._memory(item), item.place))
+        self._waiting += len(item.content)
+        if len(pieces) >= BATCH or self._waiting > BATCH_CHARS:
+            yield from self.flush()
+
+    def flush(self) -> Generator[Write, list[bool] | None, None]:
+        """Stores the memories that wait for others of their kind."""
+        waiting, self._entries, self._waiting = self._entries, {}, 0
+        for kind, pieces in waiting.items():
+            for batch in _batches(pieces):
+                created = yield from self._stored(kind, batch, lambda some: Add([one.fields for one in some]))
+                self._report.count(kind, created)
+
+    def _memory(self, item: Entry) -> dict[str, Any]:
+        own = {"user_id": item.user_id, "agent_id": item.agent_id, "session_id": item.session_id}
+        ids: dict[str, str | None] = {key: value for key, value in own.items() if value is not None}
+        if self._place is not None:
+            ids = dict(self._place)
+        if self._options.user_id is not None:
+            ids["user_id"] = self._options.user_id
+        fields: dict[str, Any] = {
+            "id": f"mem_{_digest(self._name, item.id)}",
+            "content": item.content,
+            "kind": item.kind,
+            "source": self._name,
+            "tags": item.tags,
+            "metadata": {"imported_from": self._name, **item.metadata},
+            **ids,
+        }
+        if item.occurred_at is not None:
+            fields["occurred_at"] = item.occurred_at
+        if item.invalid_at is not None:
+            fields["invalid_at"] = item.invalid_at
+        return fields
+
+    def _stored(
+        self, kind: str, pieces: Sequence[Piece], write: Callable[[Sequence[Piece]], Write]
+    ) -> Storing:
+        """Whether each piece that could be stored is new. What is refused is found by halving, and reported."""
+        try:
+            return (yield write(pieces)) or []
+        except QuotaExceeded:
+            raise
+        except (InvalidInput, Conflict) as exc:
+            if len(pieces) == 1:
+                reason = TAKEN if isinstance(exc, Conflict) else REFUSED
+                place = pieces[0].place if isinstance(exc, Conflict) else f"{pieces[0].place}: {exc}"
+                self._report.skip(Skipped(kind=kind, reason=reason, place=place, failed=True))
+                return []
+        half = len(pieces) // 2
+        first = yield from self._stored(kind, pieces[:half], write)
+        return first + (yield from self._stored(kind, pieces[half:], write))
+
+
+def _digest(*parts: str) -> str:
+    return digest(*map(storable, parts))
+
+
+def _where(item: Conversation, message: Message) -> str:
+    return f"{item.place}, message {message.id}"
+
+
+def _batches(pieces: Sequence[Piece]) -> Generator[list[Piece], None, None]:
+    batch: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        length = len(piece.fields["content"])
+        if batch and (len(batch) == BATCH or size + length > BATCH_CHARS):
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += length
+    if batch:
+        yield batch

@@ -1,0 +1,83 @@
+"""What an import of another system's data came to: what was read, what is new, what was left out and why."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memoranda.importers.fields import storable
+from memoranda.importers.values import Skipped
+
+PLACES = 20
+"""Places that are named of what was left out for one reason."""
+PLACE_CHARS = 400
+MOST_REASONS = 200
+OTHER = "is left out for another reason"
+
+
+class Tally(msgspec.Struct, kw_only=True):
+    """What was read of one kind. `read` = `created` + `present`; after a dry run, `read` alone is counted."""
+
+    read: int = 0
+    created: int = 0
+    present: int = 0
+
+
+class LeftOut(msgspec.Struct, kw_only=True):
+    """What was left out of one kind for one reason, and where the first of it stands. `failed` says that it is damaged
+    or could not be stored, not that it is of no interest."""
+
+    kind: str
+    reason: str
+    failed: bool
+    count: int = 0
+    places: list[str] = []
+
+
+class HistoryImported(msgspec.Struct, kw_only=True):
+    """The report of an import. `imported` has a tally for each kind: `conversation`, `message`, `note`, `fact`,
+    `document`."""
+
+    format: str
+    dry_run: bool
+    imported: dict[str, Tally] = {}
+    skipped: list[LeftOut] = []
+
+    @property
+    def failed(self) -> int:
+        """How much is damaged or could not be stored."""
+        return sum(each.count for each in self.skipped if each.failed)
+
+    @property
+    def read(self) -> int:
+        """How much was read of all kinds."""
+        return sum(each.read for each in self.imported.values())
+
+    def count(self, kind: str, created: list[bool]) -> None:
+        """Counts what was stored: for each, whether it is new."""
+        tally = self._tally(kind)
+        tally.read += len(created)
+        tally.created += sum(created)
+        tally.present += len(created) - sum(created)
+
+    def count_read(self, kind: str, number: int) -> None:
+        """Counts what a dry run read."""
+        self._tally(kind).read += number
+
+    def _tally(self, kind: str) -> Tally:
+        return self.imported.setdefault(kind, Tally())
+
+    def skip(self, one: Skipped) -> None:
+        """Counts something that was left out."""
+        group = self._group(one.kind, one.reason, one.failed)
+        group.count += 1
+        if len(group.places) < PLACES:
+            group.places.append(storable(one.place[:PLACE_CHARS]))
+
+    def _group(self, kind: str, reason: str, failed: bool) -> LeftOut:
+        for each in self.skipped:
+            if (each.kind, each.reason, each.failed) == (kind, reason, failed):
+                return each
+        if len(self.skipped) >= MOST_REASONS and reason != OTHER:
+            return self._group(kind, OTHER, failed)
+        self.skipped.append(LeftOut(kind=kind, reason=reason, failed=failed))
+        return self.skipped[-1]

@@ -1,0 +1,1 @@
+"""Data of other systems, read: conversations, memories and notes as plain values. Nothing is stored here."""

@@ -1,0 +1,88 @@
+"""The formats that can be imported, and which of them a source has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memoranda.errors import InvalidInput
+from memoranda.importers import (
+    chatgpt,
+    claude,
+    claude_code,
+    codex,
+    gemini_cli,
+    letta,
+    mcp_memory,
+    mem0,
+    notes,
+    open_webui,
+)
+from memoranda.importers.sources import Source
+from memoranda.importers.values import Item
+
+
+class Format(NamedTuple):
+    """A format: whether a source has it, what it yields, and whether that is conversations."""
+
+    matches: Callable[[Source], bool]
+    read: Callable[[Source], Iterator[Item]]
+    conversations: bool = True
+
+
+FORMATS = {
+    chatgpt.NAME: Format(chatgpt.matches, chatgpt.read),
+    claude.NAME: Format(claude.matches, claude.read),
+    claude_code.NAME: Format(claude_code.matches, claude_code.read),
+    codex.NAME: Format(codex.matches, codex.read),
+    gemini_cli.NAME: Format(gemini_cli.matches, gemini_cli.read),
+    mem0.NAME: Format(mem0.matches, mem0.read, conversations=False),
+    mcp_memory.NAME: Format(mcp_memory.matches, mcp_memory.read, conversations=False),
+    letta.NAME: Format(letta.matches, letta.read),
+    open_webui.NAME: Format(open_webui.matches, open_webui.read),
+    notes.BASIC_MEMORY: Format(notes.is_basic_memory, notes.read_basic_memory, conversations=False),
+    notes.OBSIDIAN: Format(notes.is_vault, notes.read_vault, conversations=False),
+}
+"""By name, in the order in which they are tried: a folder of notes may hold anything else, so it comes last."""
+OWN = "memoranda"
+"""The name of this program's own format, see `memories.transfer`."""
+
+
+NAMES = (OWN, *FORMATS)
+
+
+def known(name: str) -> str:
+    """The name itself, if it is that of a format.
+
+    Raises:
+        InvalidInput: it is not; the message lists the names.
+    """
+    if name not in NAMES:
+        raise InvalidInput("from", f"{name!r} is no format; use one of {', '.join(NAMES)}")
+    return name
+
+
+def detected(path: Path) -> str:
+    """The name of the format that the content of a file, folder or zip file shows.
+
+    Raises:
+        InvalidInput: it cannot be read, or shows none; the message lists the names.
+    """
+    with Source(path) as source:
+        if any(_is_own(source, file) for file in source.only):
+            return OWN
+        found = next((name for name, each in FORMATS.items() if each.matches(source)), None)
+    if found is None and source.problem is not None:
+        raise InvalidInput("source", f"{path} cannot be read: {source.problem}")
+    if found is None:
+        raise InvalidInput("source", f"{path} shows no known format; name it as one of {', '.join(NAMES)}")
+    return found
+
+
+def _is_own(source: Source, file: str) -> bool:
+    """Whether the file is an export of this program, or of lines such as it has; an empty one has none."""
+    head = source.head(file)
+    if not head:
+        return source.is_empty(file)
+    return "memoranda_export" in head[0] or isinstance(head[0].get("content"), str)

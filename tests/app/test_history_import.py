@@ -1,0 +1,276 @@
+"""Data of other systems in the store: complete, once, with its dates, and with an exact report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memoranda
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.app.history_import import BATCH, ImportOptions, Observe, Write, importing, run
+from memoranda.app.history_report import HistoryImported
+from memoranda.errors import InvalidInput
+from memoranda.types import Memory
+from support.exports import SAMPLES, Sample, chatgpt_conversation, chatgpt_node, jsonl, packed, write
+
+pytestmark = pytest.mark.rows_in("sqlite")
+BY_FORMAT = {each.format: each for each in SAMPLES}
+
+
+def stored(rc: BlockingMemoranda) -> list[tuple[str, str, datetime]]:
+    """Every message and memory: id, text, date."""
+    found = []
+    for session in rc.sessions.list(limit=100).data:
+        messages = rc.sessions.messages(session.id, limit=1000).data
+        found += [(each.id, each.content, each.occurred_at) for each in messages]
+    kinds: list[Any] = ["note", "fact", "document"]
+    memories = rc.memories.list(limit=1000, kinds=kinds, include_archived=True).data
+    return sorted([*found, *((each.id, each.content, each.occurred_at) for each in memories)])
+
+
+def counts(report: HistoryImported) -> dict[str, int]:
+    return {kind: tally.read for kind, tally in report.imported.items()}
+
+
+def by_text(rc: BlockingMemoranda) -> dict[str, Memory]:
+    return {each.content: each for each in rc.memories.list(limit=1000).data}
+
+
+@pytest.mark.parametrize("one", SAMPLES, ids=lambda one: f"{one.format}-{one.form}")
+def test_twice_changes_nothing_and_the_report_is_exact(
+    one: Sample, rc: BlockingMemoranda, tmp_path: Path
+) -> None:
+    path = write(one, tmp_path / "export")
+    dry = rc.import_history(path, dry_run=True)
+    assert stored(rc) == []
+    first = rc.import_history(path)
+    before = stored(rc)
+    again = rc.import_history(path)
+    assert stored(rc) == before
+    assert len(before) == sum(one.imported.values()) - one.imported.get("conversation", 0)
+    for report in (dry, first, again):
+        assert (report.format, counts(report)) == (one.format, one.imported)
+        assert Counter({(each.kind, each.reason): each.count for each in report.skipped}) == one.skipped
+    assert dry.dry_run
+    assert {kind: tally.created for kind, tally in first.imported.items()} == one.imported
+    assert {kind: tally.present for kind, tally in again.imported.items()} == one.imported
+
+
+def test_conversations_become_sessions_with_their_ids_and_dates(
+    rc: BlockingMemoranda, tmp_path: Path
+) -> None:
+    rc.import_history(write(BY_FORMAT["chatgpt"], tmp_path), user_id="ada")
+    session = rc.sessions.get("chatgpt-c1")
+    assert (session.user_id, session.message_count) == ("ada", 4)
+    assert session.started_at == datetime.fromtimestamp(1736209420.25, UTC)
+    message = rc.sessions.messages("chatgpt-c1").data[1]
+    assert (message.role, message.content) == ("assistant", "In colonies, in trees.")
+    assert message.metadata == {"imported_from": "chatgpt", "project": "g-p-birds", "title": "Title of c1"}
+    undated = rc.sessions.messages("chatgpt-c2").data[1]
+    assert undated.occurred_at == datetime.fromtimestamp(1736300000, UTC)
+    hit = rc.memories.search("Where do herons nest?", scopes=["user:ada"]).results[0].memory
+    assert hit.content == "Where do herons nest?"
+
+
+def test_scopes(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    mem0 = write(BY_FORMAT["mem0"], tmp_path / "a")
+    rc.import_history(mem0)
+    assert (by_text(rc)["Prefers tea"].user_id, by_text(rc)["Prefers tea"].session_id) == ("ada", "r1")
+    assert by_text(rc)["Owns a boat"].agent_id == "bot"
+    rc.memories.forget(scopes=["all"])
+    rc.import_history(mem0, scope="channel:c", user_id="eve")
+    assert {each.scope for each in by_text(rc).values()} == {by_text(rc)["Owns a boat"].scope}
+    assert by_text(rc)["Prefers tea"].user_id == "eve"
+    assert by_text(rc)["Prefers tea"].channel_id == "c"
+    other = rc.import_history(mem0, scope="session:s")
+    assert [(each.reason, each.count) for each in other.skipped if each.failed][-1] == (
+        "is stored already, with another text or in another scope", 3,
+    )  # fmt: skip
+    chats = write(BY_FORMAT["open-webui"], tmp_path / "b")
+    with pytest.raises(InvalidInput, match="sessions of their own"):
+        rc.import_history(chats, scope="session:s")
+    rc.import_history(chats, scope="agent:bot")
+    session = rc.sessions.get("open-webui-w1")
+    assert (session.agent_id, session.user_id) == ("bot", None)
+
+
+def test_a_newer_export_adds_what_is_new(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    nodes = [
+        chatgpt_node(f"m{n}", f"m{n - 1}" if n else None, "user", f"Text {n}", 1.7e9 + n)
+        for n in range(BATCH + 5)
+    ]
+    for last, new in ((3, 4), (BATCH + 4, BATCH + 1)):
+        chosen = [{**node, "children": []} for node in nodes[: last + 1]]
+        files = {"conversations.json": json.dumps([chatgpt_conversation("c", chosen, f"m{last}")])}
+        report = rc.import_history(packed(files, "zip", tmp_path / f"export{last}"))
+        assert report.imported["message"].created == new
+        assert report.imported["conversation"].present == (last > 3)
+    messages = rc.sessions.messages("chatgpt-c", limit=1000).data
+    assert [each.content for each in messages] == [f"Text {n}" for n in range(BATCH + 5)]
+
+
+def test_what_is_refused_is_named_and_the_rest_is_stored(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    nodes = [chatgpt_node("a", None, "user", "First"), chatgpt_node("b", "a", "user", "x" * (1 << 20) + "y")]
+    nodes.append(chatgpt_node("c", "b", "user", "Last"))
+    files = {"conversations.json": json.dumps([chatgpt_conversation("c", nodes, "c")])}
+    report = rc.import_history(packed(files, "folder", tmp_path / "export"))
+    assert [each.content for each in rc.sessions.messages("chatgpt-c").data] == ["First", "Last"]
+    assert (report.failed, counts(report)) == (1, {"message": 2, "conversation": 1})
+    assert report.skipped[-1].reason == "is refused"
+    assert (
+        report.skipped[-1]
+        .places[0]
+        .startswith("conversations.json, conversation 1, message b: content: is longer")
+    )
+
+
+def test_a_changed_text_is_left_alone(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    vault = packed({"a.md": "one", "b.md": "two"}, "folder", tmp_path / "vault")
+    rc.import_history(vault)
+    (vault / "a.md").write_text("three")
+    report = rc.import_history(vault)
+    assert [(each.reason, each.places) for each in report.skipped] == [
+        ("is stored already, with another text or in another scope", ["a.md"])
+    ]
+    assert report.imported["note"].present == 1
+
+
+def test_options_are_checked(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    own = packed({"own.jsonl": jsonl({"memoranda_export": 1})}, "file", tmp_path)
+    with pytest.raises(InvalidInput, match="use import_from"):
+        rc.import_history(own)
+    with pytest.raises(InvalidInput, match="is no format; use one of memoranda, chatgpt"):
+        rc.import_history(own, format="word")
+    with pytest.raises(InvalidInput, match="scope"):
+        rc.import_history(own, scope="planet:x")
+    with pytest.raises(InvalidInput, match="user_id"):
+        rc.import_history(own, user_id="")
+    with pytest.raises(InvalidInput, match="it is not there"):
+        rc.import_history(tmp_path / "nowhere")
+
+
+def test_for_coroutines(tmp_path: Path) -> None:
+    path = write(BY_FORMAT["claude"], tmp_path)
+
+    async def imported() -> None:
+        async with await memoranda.Memoranda.open(":memory:", embedder={"url": "hash:16"}) as opened:
+            report = await opened.import_history(path, extraction=False)
+            assert counts(report) == BY_FORMAT["claude"].imported
+            assert (await opened.sessions.get("claude-0c1")).extraction == "off"
+
+    asyncio.run(imported())
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.just("\x00\ud800"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def spoiled(value: Any, at: int, by: Any) -> Any:
+    """The value with its `at`th part replaced, counted in depth."""
+    count = -1
+
+    def walk(part: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == at:
+            return by
+        if isinstance(part, dict):
+            return {key: walk(each) for key, each in part.items()}
+        return [walk(each) for each in part] if isinstance(part, list) else part
+
+    return walk(value)
+
+
+@given(st.sampled_from(SAMPLES), st.integers(0, 120), JSON)
+def test_values_of_wrong_types_never_end_an_import(
+    tmp_path_factory: pytest.TempPathFactory, one: Sample, at: int, by: Any
+) -> None:
+    """Everything that is sent to the store, and the report, can be encoded."""
+    files: dict[str, str] = {}
+    for name, content in one.files.items():
+        try:
+            files[name] = json.dumps(spoiled(json.loads(content), at, by))
+        except ValueError:
+            try:
+                files[name] = jsonl(*spoiled([json.loads(line) for line in content.splitlines()], at + 1, by))
+            except ValueError:
+                files[name] = content.replace("coffee", str(by).encode("utf-8", "replace").decode())
+
+    def perform(write: Write) -> list[bool]:
+        sent = write.messages if isinstance(write, Observe) else write.memories
+        assert msgspec.json.encode(write)
+        assert all(each["content"] for each in sent)
+        return [True] * len(sent)
+
+    path = packed(files, "folder", tmp_path_factory.mktemp("spoiled"))
+    assert msgspec.json.encode(run(importing(path, ImportOptions(format=one.format)), perform))
+
+
+def test_file_names_that_are_not_text(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.md")
+    (tmp_path / name).write_text("Coffee")
+    (tmp_path / os.fsdecode(b"empty\xe9.md")).write_text("")
+    report = rc.import_history(tmp_path)
+    assert (report.imported["note"].created, report.skipped[0].places) == (1, ["empty\ufffd.md"])
+    assert rc.memories.list().data[0].metadata["path"] == "caf\ufffd.md"
+
+
+ROLES = st.sampled_from(["user", "assistant", "tool", "system"])
+NODES = st.lists(
+    st.tuples(st.integers(0, 9), ROLES, st.text(st.sampled_from("ab \x00\ud800"), max_size=3)),
+    min_size=1,
+    max_size=10,
+)
+
+
+@settings(max_examples=25)
+@given(conversations=st.lists(NODES, min_size=1, max_size=3), current=st.integers(0, 12))
+def test_no_message_is_lost(
+    anew_product: BlockingMemoranda,
+    tmp_path_factory: pytest.TempPathFactory,
+    conversations: list[Any],
+    current: int,
+) -> None:
+    """Whatever the tree: each message is stored or counted as not imported, and stored ones are there once."""
+    number = sum(session.message_count for session in anew_product.sessions.list(limit=1000).data)
+    values = []
+    mark = tmp_path_factory.mktemp("tree")
+    for place, nodes in enumerate(conversations):
+        made = [
+            chatgpt_node(f"n{n}", f"n{parent % n}" if n else None, role, said, 1.7e9 + n)
+            for n, (parent, role, said) in enumerate(nodes)
+        ]
+        values.append(chatgpt_conversation(f"{mark.name}-{place}", made, f"n{current}"))
+    report = anew_product.import_history(
+        packed({"conversations.json": json.dumps(values)}, "zip", mark / "export")
+    )
+    skipped = sum(each.count for each in report.skipped if each.kind == "message")
+    read = report.imported["message"].read if "message" in report.imported else 0
+    assert read + skipped == sum(map(len, conversations))
+    now = sum(session.message_count for session in anew_product.sessions.list(limit=1000).data)
+    assert now - number == read
+    assert report.failed == 0
+
+
+@pytest.fixture(scope="module")
+def anew_product(lasting_home: Any) -> Any:
+    with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
+        yield opened
