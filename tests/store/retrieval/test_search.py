@@ -81,7 +81,7 @@ def test_none_takes_the_configured_floor_and_zero_is_no_floor(home: Any) -> None
         assert len(opened.memories.search(Query(query="alpha beta", threshold=0.0, limit=5)).results) == 5
 
 
-SPEAKERS, WORDS = ("Ada", "Ben", "Cy"), "tea rain boat kite lamp moss fern dune wolf pear".split()
+SPEAKERS, WORDS = ("Ada", "Ben", "Cy"), ["tea", "rain", "boat", "kite", "lamp", "moss", "fern", "dune", "wolf", "pear"]
 LIMITS = (1, 3, 10, 13, 50, 60, 140, 1_000)
 
 
