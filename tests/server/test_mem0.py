@@ -199,6 +199,16 @@ def test_several_are_changed_or_none(keyed: Any) -> None:
     assert listed(keyed, {"user_id": "batch"}) == []
 
 
+def test_names_hold_slashes(keyed: Any) -> None:
+    body = {"content": "an id of ours", "id": "car/1", "user_id": "org/alice"}
+    assert keyed.request("POST", "/v1/memories", key="key-admin", json=body).status_code == 200
+    for path in ("/v1/memories/car%2F1/", "/memories/car%2F1"):
+        assert ask(keyed, "GET", path)["user_id"] == "org/alice"
+    assert ask(keyed, "GET", "/v1/memories/car%2F1/history/")[0]["memory_id"] == "car/1"
+    ask(keyed, "DELETE", "/v2/entities/user/org%2Falice/")
+    ask(keyed, "GET", "/v1/memories/car%2F1/", status=404)
+
+
 # --- filters ---------------------------------------------------------------------------------------
 
 ROWS = {
@@ -309,6 +319,9 @@ def test_facts_are_learned_superseded_and_erased(keyed: Any) -> None:
     assert again == [
         ("ADD", "The user's favourite colour is blue"), ("DELETE", "The user's favourite colour is green"),
     ]  # fmt: skip
+    assert learn(keyed, "My favourite colour is blue.", user_id="nora") == [
+        ("NONE", "The user's favourite colour is blue")
+    ]
     assert listed(keyed, {"user_id": "nora"}) == ["The user's favourite colour is blue"]
     steps = ask(keyed, "GET", f"/v1/memories/{fact['id']}/history/")
     assert [(one["event"], one["old_memory"]) for one in steps] == [
@@ -335,6 +348,15 @@ def test_users_of_one_application_do_not_share_a_conversation(keyed: Any) -> Non
 
 def test_what_teaches_nothing_has_no_events(keyed: Any) -> None:
     assert learn(keyed, "What time is it?", user_id="nothing") == []
+
+
+def test_messages_are_kept_when_the_model_does_not_answer(houses: Any) -> None:
+    house = houses(keys=KEYS, model={"url": "http://127.0.0.1:9/v1", "name": "away", "retries": 0})
+    body = {"messages": [{"content": "I live in Munich."}], "user_id": "mara", "run_id": "r"}
+    failure = ask(house, "POST", "/v3/memories/add/", status=503, json=body)
+    assert failure["error"]["code"] == "model_unavailable"
+    said = house.request("GET", "/v1/sessions/r/messages", key="key-admin").json()["data"]
+    assert [one["content"] for one in said] == ["I live in Munich."]
 
 
 # --- the self-hosted server ------------------------------------------------------------------------

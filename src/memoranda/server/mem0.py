@@ -263,7 +263,8 @@ async def _delete_entity(call: Call[None, None], entity: str) -> wire.Mem0Said:
 
 
 async def ping(call: Call[None, None]) -> wire.Mem0Pong:
-    return wire.Mem0Pong()
+    tenant = call.memories.subject.tenant_id
+    return wire.Mem0Pong(org_id=tenant, project_id=tenant)
 
 
 # --- routes ----------------------------------------------------------------------------------------

@@ -91,10 +91,11 @@ def event(memory: Memory, what: Any) -> wire.Mem0Event:
 
 
 def learned(found: LearnedFacts, new: Iterable[str]) -> list[wire.Mem0Event]:
-    """The events of facts that rest on some messages, of which those with the ids in `new` were made of them alone."""
+    """The events of facts that rest on some messages; those with the ids in `new` were not there before."""
     made = set(new)
     events = [event(one, "ADD" if one.id in made else "NONE") for one in found.facts]
-    return [*events, *(event(one, "DELETE") for one in found.superseded)]
+    gone = [one for one in found.superseded if one.superseded_by in made]
+    return [*events, *(event(one, "DELETE") for one in gone)]
 
 
 def steps(versions: Sequence[FactVersion]) -> list[wire.Mem0Version]:

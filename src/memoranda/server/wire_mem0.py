@@ -246,9 +246,9 @@ class Mem0Said(msgspec.Struct, kw_only=True):
 
 
 class Mem0Pong(msgspec.Struct, kw_only=True):
-    """The key is good. There are no organizations and projects here: the key names its tenant."""
+    """The key is good. There are no organizations and projects here: clients that want their ids get the tenant's."""
 
-    status: Literal["ok"] = "ok"
-    org_id: str | None = None
-    project_id: str | None = None
+    org_id: str
+    project_id: str
     user_email: str | None = None
+    status: Literal["ok"] = "ok"
