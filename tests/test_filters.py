@@ -11,6 +11,7 @@ from memoranda.filters import (
     EVERYTHING,
     NOTHING,
     OPS,
+    OWN_KEYS,
     AllOf,
     AnyOf,
     Compare,
@@ -149,3 +150,13 @@ def test_what_no_row_has_is_decided_once() -> None:
     assert fold(live, lambda key: False) == EVERYTHING
     assert fold(Compare("x", "eq", 1), lambda key: False) == NOTHING
     assert fold(all_of(Compare("x", "eq", 1), Compare("y", "eq", 2)), lambda key: key == "x") == NOTHING
+
+
+def test_own_fields_are_allowed_by_name() -> None:
+    raw = {"type": "or", "filters": [{"$user_id": "mara"}, {"type": "ne", "key": "$tags", "value": "clay"}]}
+    assert parse(raw, own=OWN_KEYS) == AnyOf(
+        (AllOf((Compare("$user_id", "eq", "mara"),)), Compare("$tags", "ne", "clay"))
+    )
+    for wrong in ({"$kind": "note"}, {"type": "and", "filters": [{"$seq": 1}]}):
+        with pytest.raises(InvalidInput, match=r"or \$agent_id, "):
+            parse(wrong, own=OWN_KEYS)

@@ -9,6 +9,7 @@ MemorandaError
 ├── Conflict              the write contradicts what is stored
 ├── Forbidden             the subject's role does not allow it
 ├── Unauthorized          no key, or an unknown one
+│   └── MissingKey        no key was sent, or not in the header's form
 ├── FolderInUse           another process writes this folder
 ├── StorageError          rows could not be read or written; nothing was half done
 ├── IndexUnavailable      a derived index did not answer; rows are safe
@@ -66,6 +67,10 @@ class Forbidden(MemorandaError):
 
 class Unauthorized(MemorandaError):
     """No bearer key was sent, or it is not a known one."""
+
+
+class MissingKey(Unauthorized):
+    """No key was sent, or the Authorization header does not have the form that the route takes."""
 
 
 class FolderInUse(MemorandaError):

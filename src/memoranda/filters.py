@@ -18,7 +18,7 @@ The meaning, for every backend:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -29,6 +29,8 @@ Scalar: TypeAlias = str | int | float | bool | None
 Attributes: TypeAlias = Mapping[str, Any]
 Op = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
 
+OWN_KEYS = frozenset({"$user_id", "$agent_id", "$channel_id", "$session_id", "$tags", "$occurred_at"})
+"""Fields of a memory that filters of callers may name; `$occurred_at` is compared in microseconds since 1970."""
 OPS: tuple[str, ...] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 MAX_DEPTH = 16
 MAX_NODES = 1_000
@@ -78,21 +80,21 @@ def any_of(*parts: Filter) -> Filter:
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-def parse(raw: Any, path: str = "filters") -> Filter:
+def parse(raw: Any, path: str = "filters", *, own: Collection[str] = ()) -> Filter:
     """A filter from its JSON form.
 
     Two forms are read: OpenAI's (`{"type": "eq", "key": "lang", "value": "en"}`, with `and`/`or` over
     `filters`), and a plain mapping (`{"lang": "en", "year": [2024, 2025]}`), in which every key must
-    equal its value, or one of its values when a list is given.
+    equal its value, or one of its values when a list is given. `own` are the keys with a `$` that are allowed.
 
     Raises:
         InvalidInput: names the offending node by its path.
     """
     budget = [MAX_NODES]
-    return _parse(raw, path, 0, budget)
+    return _parse(raw, path, 0, budget, own)
 
 
-def _parse(raw: Any, path: str, depth: int, budget: list[int]) -> Filter:
+def _parse(raw: Any, path: str, depth: int, budget: list[int], own: Collection[str]) -> Filter:
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
         raise InvalidInput(path, f"filters may nest {MAX_DEPTH} deep and hold {MAX_NODES} conditions")
@@ -101,11 +103,12 @@ def _parse(raw: Any, path: str, depth: int, budget: list[int]) -> Filter:
     kind = raw.get("type")
     if kind in ("and", "or") and isinstance(raw.get("filters"), Sequence):
         parts = tuple(
-            _parse(part, f"{path}.filters[{i}]", depth + 1, budget) for i, part in enumerate(raw["filters"])
+            _parse(part, f"{path}.filters[{i}]", depth + 1, budget, own)
+            for i, part in enumerate(raw["filters"])
         )
         return AllOf(parts) if kind == "and" else AnyOf(parts)
     if "key" in raw and "value" in raw and "type" in raw:
-        return _parse_compare(raw, path)
+        return _parse_compare(raw, path, own)
     if (isinstance(kind, str) and kind in OPS and len(raw) > 1) or raw.keys() == {"key", "value"}:
         missing = next(name for name in ("type", "key", "value") if name not in raw)
         raise InvalidInput(
@@ -115,31 +118,34 @@ def _parse(raw: Any, path: str, depth: int, budget: list[int]) -> Filter:
         )
     if kind in ("and", "or"):
         raise InvalidInput(f"{path}.filters", f"an `{kind}` filter needs a list of filters")
-    return AllOf(tuple(_shorthand(key, value, f"{path}.{key}") for key, value in raw.items()))
+    return AllOf(tuple(_shorthand(key, value, f"{path}.{key}", own) for key, value in raw.items()))
 
 
-def _parse_compare(raw: Mapping[str, Any], path: str) -> Compare:
+def _parse_compare(raw: Mapping[str, Any], path: str, own: Collection[str]) -> Compare:
     op, key, value = raw["type"], raw["key"], raw["value"]
     if op not in OPS:
         raise InvalidInput(f"{path}.type", f"{op!r} is unknown; use one of {', '.join(OPS)}, and, or")
-    _check_key(key, f"{path}.key")
+    _check_key(key, f"{path}.key", own)
     if op in ("in", "nin"):
         return Compare(key, op, _scalars(value, f"{path}.value"))
     return Compare(key, op, _scalar(value, f"{path}.value"))
 
 
-def _shorthand(key: Any, value: Any, path: str) -> Compare:
-    _check_key(key, path)
+def _shorthand(key: Any, value: Any, path: str, own: Collection[str]) -> Compare:
+    _check_key(key, path, own)
     if isinstance(value, list | tuple):
         return Compare(key, "in", _scalars(value, path))
     return Compare(key, "eq", _scalar(value, path))
 
 
-def _check_key(key: Any, path: str) -> None:
+def _check_key(key: Any, path: str, own: Collection[str]) -> None:
     if not isinstance(key, str) or not key:
         raise InvalidInput(path, "a filter key is a metadata key: a string that is not empty")
-    if key.startswith("$"):
-        raise InvalidInput(path, "keys that begin with $ are reserved; use the request's own fields instead")
+    if key.startswith("$") and key not in own:
+        allowed = f", or {', '.join(sorted(own))}" if own else ""
+        raise InvalidInput(
+            path, f"keys that begin with $ are reserved; use the request's own fields instead{allowed}"
+        )
 
 
 def _scalars(value: Any, path: str) -> tuple[Scalar, ...]:

@@ -52,6 +52,8 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
     attach = {"file_id": ids["file_id"]}
     upload = {"filename": "a.txt", "bytes": 5, "purpose": "assistants", "mime_type": "text/plain"}
     store = "/v1/vector_stores/{store_id}"
+    learn = {"json": {"messages": [{"content": "I like green kettles."}], "user_id": ids["user_id"]}}
+    find = {"json": {"query": "kettle", "filters": {"user_id": ids["user_id"]}}}
     return {
         "POST /v1/memories": {"json": {"content": "more", "embedding": [0.25] * 64}},
         "POST /v1/memories/batch": {"json": {"memories": [{"content": "most", "embedding": [0.25] * 64}]}},
@@ -100,6 +102,15 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
             "json": {"query": "kettle?", "sessionId": ids["ask_session_id"]}
         },
         "POST /api/v1/upload-ask/memories": {"json": {"content": "The kettle is loud."}},
+        "POST /v3/memories/add/": learn,
+        "POST /memories": learn,
+        "POST /v3/memories/search/": find,
+        "POST /search": find,
+        "PUT /v1/memories/{memory_id}/": {"json": {"metadata": {"a": 1}}},
+        "PUT /memories/{memory_id}": {"json": {"metadata": {"a": 1}}},
+        "PUT /v1/batch/": {"json": {"memories": [{"memory_id": ids["memory_id"], "metadata": {"a": 2}}]}},
+        "DELETE /v1/batch/": {"json": {"memories": [{"memory_id": "nope"}]}},
+        "POST /retrieval": {"json": {"knowledge_id": ids["store_id"], "query": "kettle"}},
         f"POST {store}/search": {"json": {"query": "kettle", "explain": True, "expand": {"neighbours": 1}}},
         f"POST {store}/files": {"json": attach},
         f"POST {store}/files/{{file_id}}": {"json": {"attributes": {"a": 1}}},

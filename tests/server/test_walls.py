@@ -218,6 +218,34 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {ASK}/memories": lambda ids: [{}, {"params": {"before": ids["memory_id"]}}],
     f"DELETE {ASK}/memories/{{memory_id}}": lambda ids: [{}],
     f"POST {ASK}/backfill": lambda ids: [],
+    **{f"{method} {path}{end}": case for path, end in (("/v1/memories/{memory_id}", "/"), ("/memories/{memory_id}", ""))
+       for method, case in {
+           "GET": lambda ids: [{}],
+           "PUT": lambda ids: [{"json": {"text": "mine"}}, {"json": {"metadata": {"mine": True}}}],
+           "DELETE": lambda ids: [{}],
+       }.items()},
+    "GET /v1/memories/{memory_id}/history/": lambda ids: [{}],
+    "GET /memories/{memory_id}/history": lambda ids: [{}],
+    **dict.fromkeys(("POST /v3/memories/add/", "POST /memories"), lambda ids: []),
+    **dict.fromkeys(("POST /v3/memories/search/", "POST /search"), lambda ids: [
+        {"json": {"query": "green kettle", "threshold": 0, "filters": some}} for some in chosen(ids)
+    ]),
+    "POST /v3/memories/": lambda ids: [{"json": {"filters": some}} for some in chosen(ids)],
+    "GET /memories": lambda ids: [{}, {"params": {"run_id": ids["session_id"]}}, {"params": {"user_id": "*"}}],
+    **dict.fromkeys(("DELETE /v1/memories/", "DELETE /memories"), lambda ids: [
+        {"params": {"run_id": ids["session_id"]}}, {"params": {"agent_id": ids["agent_id"]}}, {},
+    ]),
+    "PUT /v1/batch/": lambda ids: [{"json": {"memories": [{"memory_id": ids["memory_id"], "text": "mine"}]}}],
+    "DELETE /v1/batch/": lambda ids: [{"json": {"memories": [{"memory_id": ids["memory_id"]}]}}],
+    "GET /v1/entities/": lambda ids: [{}],
+    "DELETE /v2/entities/user/{user_id}/": lambda ids: [{}],
+    "DELETE /v2/entities/agent/{agent_name}/": lambda ids: [{}],
+    "DELETE /v2/entities/app/{app_id}/": lambda ids: [{}],
+    "DELETE /v2/entities/run/{run_id}/": lambda ids: [{}],
+    "GET /v1/ping/": lambda ids: [{}],
+    "POST /retrieval": lambda ids: [
+        {"json": {"knowledge_id": ids["store_id"], "query": "green kettle"}},
+    ],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [
         {"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}},
@@ -244,6 +272,15 @@ def told(ids: dict[str, str]) -> list[dict[str, Any]]:
         {"agent_id": ids["agent_id"]},
         {"tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]},
         {"input": file},
+    ]
+
+
+def chosen(ids: dict[str, str]) -> list[dict[str, Any]]:
+    """Filters of mem0 that would find another tenant's memories, if any could."""
+    return [
+        {"run_id": ids["session_id"]},
+        {"OR": [{"user_id": "*"}, {"NOT": {"user_id": "*"}}]},
+        {"NOT": {"metadata": {"mine": ids["memory_id"]}}},
     ]
 
 

@@ -20,12 +20,14 @@ from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import FACT, PURPOSE
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import session_seen
+from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, attributes, fetch_ids
+from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
 from memoranda.store.transaction import Writing
-from memoranda.types import Selection, SelectionFields, Subject
+from memoranda.text.json import compact_json
+from memoranda.types import Memory, Selection, SelectionFields, Subject
 from memoranda.validation import convert
 
 BY_MODEL = 20
@@ -38,6 +40,14 @@ class Extracted(msgspec.Struct, kw_only=True):
     kept: int
     joined: int
     superseded: int
+
+
+class LearnedFacts(msgspec.Struct, kw_only=True):
+    """What was learned from some messages: the facts that rest on them, and those whose place these took, each in the
+    order of writing."""
+
+    facts: builtins.list[Memory]
+    superseded: builtins.list[Memory]
 
 
 class Merged(msgspec.Struct, kw_only=True):
@@ -76,6 +86,22 @@ class Facts:
         )
         done = await Extraction(self._core, background=False).extract(tenant, session_id)
         return Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
+
+    async def learned_from(self, message_ids: Sequence[str]) -> LearnedFacts:
+        """What was learned from these messages so far, as far as this subject sees it."""
+        tenant, mine = self.subject.tenant_id, visible_to(self.subject)
+
+        def rows(c: Connection, query: str, ids: Sequence[str]) -> builtins.list[Memory]:
+            seqs = [int(seq) for (seq,) in c.all(query, [tenant, compact_json(ids)])]
+            found = sorted(fetch(c, tenant, seqs).values(), key=lambda row: row.seq)
+            return [to_memory(row) for row in found if row.kind == "fact" and matches(mine, attributes(row))]
+
+        def read(c: Connection) -> LearnedFacts:
+            facts = rows(c, "made_of", message_ids)
+            superseded = rows(c, "facts_ended_by", [one.id for one in facts])
+            return LearnedFacts(facts=facts, superseded=superseded)
+
+        return await self._core.threads.run(self._core.store.db.read, read, tenant)
 
     async def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
         """Make equivalent facts of one scope one fact each: by the model, where one is configured, else by joining what

@@ -35,7 +35,7 @@ from memoranda.server.state import House
 from memoranda.server.telemetry import Telemetry
 
 log = logging.getLogger("memoranda.http")
-OWN_NAMES = ("{id}", "{model}")
+OWN_NAMES = ("{id}", "{model}", "{memory_id}", "{user_id}", "{agent_name}", "{app_id}", "{run_id}")
 """The parameters of paths that are not made here."""
 _encoder = msgspec.json.Encoder()
 
@@ -56,7 +56,7 @@ class Answers:
         state = request.scope["memoranda"]
         state.route = route.path
         try:
-            subject = self.guard.subject(request, route.needs)
+            subject = self.guard.subject(request, route.needs, route.api.schemes)
             state.tenant = subject.tenant_id if route.needs != "open" else None
             began = time.perf_counter()
             call = await self._read(route, request, self.memoranda.acting_as(subject))
@@ -68,7 +68,7 @@ class Answers:
         except ClientGone:
             return Response(status_code=499)
         except Exception as exc:  # whatever it is, the caller gets an envelope and the log the rest
-            return error_response(exc)
+            return error_response(exc, route.api.failure)
         return response
 
     async def _read(self, route: Route, request: Request, memories: Any) -> Call[Any, Any]:

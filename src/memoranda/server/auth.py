@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
@@ -11,9 +12,9 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 
 from memoranda.config.sections import Config, ServerKey
-from memoranda.errors import ConfigError, Forbidden, InvalidInput, Unauthorized
+from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.errors import Refused
-from memoranda.server.route import Need
+from memoranda.server.route import BEARER, Need
 from memoranda.store.core import HOUSE
 from memoranda.types import Subject
 
@@ -37,8 +38,8 @@ class Guard:
             )
         self._keys = [(_digest(key.key), key) for key in config.keys]
 
-    def subject(self, request: HTTPConnection, needs: Need) -> Subject:
-        """Who asks.
+    def subject(self, request: HTTPConnection, needs: Need, schemes: Sequence[str] = BEARER) -> Subject:
+        """Who asks. `schemes` are the words that may stand before the key in the Authorization header.
 
         Raises:
             Unauthorized: no key, or an unknown one.
@@ -47,7 +48,7 @@ class Guard:
         """
         if needs == "open":
             return Subject(role="reader")
-        subject = self._known(request)
+        subject = self._known(request, schemes)
         if needs in ("admin", "operator") and subject.role != "admin":
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
@@ -56,20 +57,21 @@ class Guard:
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
         return subject
 
-    def _known(self, request: HTTPConnection) -> Subject:
+    def _known(self, request: HTTPConnection, schemes: Sequence[str]) -> Subject:
         if not self._keys:
             _check_local(request)
             subject = Subject()
         else:
-            key = self._key(request.headers.get("authorization", ""))
+            key = self._key(request.headers.get("authorization", ""), schemes)
             subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role)
         asked = request.headers.get(ACT_FOR)
         return subject if asked is None else _acting(subject, asked)
 
-    def _key(self, header: str) -> ServerKey:
+    def _key(self, header: str, schemes: Sequence[str]) -> ServerKey:
         scheme, _, secret = header.partition(" ")
-        if scheme.lower() != "bearer" or not secret.strip():
-            raise Unauthorized("send a key: `Authorization: Bearer KEY`")
+        if scheme.lower() not in {one.lower() for one in schemes} or not secret.strip():
+            forms = " or ".join(f"`Authorization: {one} KEY`" for one in schemes)
+            raise MissingKey(f"send a key: {forms}")
         offered = _digest(secret.strip())
         found = [key for digest, key in self._keys if hmac.compare_digest(digest, offered)]
         if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Callable
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -48,6 +49,15 @@ class ErrorEnvelope(msgspec.Struct):
     """How every error of this server looks."""
 
     error: Problem
+
+
+Failure = Callable[[int, Problem, Exception], ErrorEnvelope]
+"""The body of an error, from its status, what went wrong and the exception."""
+
+
+def plain(status: int, found: Problem, exc: Exception) -> ErrorEnvelope:
+    """The envelope that every route answers with whose clients know no other."""
+    return ErrorEnvelope(found)
 
 
 class Refused(MemorandaError):
@@ -147,15 +157,15 @@ def disk_full(exc: BaseException) -> bool:
     return False
 
 
-def error_response(exc: Exception) -> Response:
-    """The answer to a request that failed."""
+def error_response(exc: Exception, failure: Failure = plain) -> Response:
+    """The answer to a request that failed; `failure` makes its body."""
     status, found = problem(exc)
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
     if isinstance(exc, SpendingLimit):  # clients that would try again at once need not
         headers = {"retry-after": f"{exc.seconds:.0f}", "x-should-retry": "false"}
     if isinstance(exc, HTTPException) and exc.headers:
         headers.update(exc.headers)
-    return Response(msgspec.json.encode(ErrorEnvelope(found)), status, headers, JSON)
+    return Response(msgspec.json.encode(failure(status, found, exc)), status, headers, JSON)
 
 
 async def unknown_route(request: Request, exc: Exception) -> Response:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.server.errors import JSON, ErrorEnvelope
+from memoranda.server.errors import JSON
 from memoranda.server.route import MULTIPART, Call, Form, Route
 from memoranda.server.sse import EVENTS
 
@@ -28,7 +28,8 @@ def document(routes: Sequence[Route], server: str | None) -> Schema:
     bodies = [route.body for route in routes if route.body not in (None, bytes)]
     bodies += [route.form.fields for route in routes if route.form is not None]
     answers = [route.answer for route in routes if route.answer is not None]
-    used = list(dict.fromkeys([*bodies, *answers, ErrorEnvelope]))
+    envelopes = [route.api.envelope for route in routes]
+    used = list(dict.fromkeys([*bodies, *answers, *envelopes]))
     schemas, components = msgspec.json.schema_components(used, ref_template=REF)
     shown = dict(zip(used, schemas, strict=True))
     paths: dict[str, Schema] = {}
@@ -45,7 +46,7 @@ def document(routes: Sequence[Route], server: str | None) -> Schema:
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}, **_other_schemes(routes)},
         },
     }
 
@@ -54,15 +55,17 @@ def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:
     operation: Schema = {
         "operationId": _operation_id(route),
         "summary": route.summary,
-        "security": [] if route.needs == "open" else [{"key": []}, {}],
+        "security": [] if route.needs == "open" else _security(route),
         "responses": {
             "200": {"description": "The answer.", "content": _answer(route, shown)},
             "default": {
                 "description": "What went wrong.",
-                "content": {JSON: {"schema": shown[ErrorEnvelope]}},
+                "content": {JSON: {"schema": shown[route.api.envelope]}},
             },
         },
     }
+    if route.api.name:
+        operation["tags"] = [route.api.name]
     parameters = [*_path_parameters(route), *_query_parameters(route)]
     if parameters:
         operation["parameters"] = parameters
@@ -70,6 +73,23 @@ def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:
     if body is not None:
         operation["requestBody"] = body
     return operation
+
+
+def _other_schemes(routes: Sequence[Route]) -> Schema:
+    """The schemes of keys beside `Bearer`, by the name of their scheme in lower case."""
+    names = {name for route in routes for name in route.api.schemes if name != "Bearer"}
+    says = "The header's value is `{} KEY`."
+    return {
+        name.lower(): {
+            "type": "apiKey", "in": "header", "name": "Authorization", "description": says.format(name),
+        }
+        for name in sorted(names)
+    }  # fmt: skip
+
+
+def _security(route: Route) -> list[Schema]:
+    others = [name.lower() for name in route.api.schemes if name != "Bearer"]
+    return [{"key": []}, *({name: []} for name in others), {}]
 
 
 def _body(route: Route, shown: dict[Any, Schema]) -> Schema | None:
@@ -99,10 +119,11 @@ def _form(form: Form) -> Schema:
 
 
 def _operation_id(route: Route) -> str:
-    pieces = [
-        piece.strip("{}").replace(".", "_") for piece in route.path.split("/") if piece and piece != "v1"
-    ]
-    return "_".join([route.method.lower(), *pieces])
+    """`get_memories_id`; a route of another system's API has its name before and keeps the version."""
+    own = not route.api.name
+    steps = [step.strip("{}").replace(".", "_") for step in route.path.split("/") if step]
+    named = [step for step in steps if not (own and step == "v1")]
+    return "_".join([*([] if own else [route.api.name]), route.method.lower(), *named])
 
 
 def _answer(route: Route, shown: dict[Any, Schema]) -> Schema:

@@ -18,7 +18,7 @@ from memoranda.memories.memories import Memories
 from memoranda.responses.conversations import Conversations
 from memoranda.responses.profiles import Agents
 from memoranda.responses.responses import Responses
-from memoranda.server.errors import JSON
+from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
 from memoranda.server.state import House
 from memoranda.sessions.sessions import Sessions
 
@@ -28,6 +28,7 @@ Need = Literal["open", "read", "write", "admin", "operator"]
 JSONL = "application/x-ndjson"
 TEXT = "text/plain"
 BINARY = "application/octet-stream"
+BEARER = ("Bearer",)
 MULTIPART = "multipart/form-data"
 _PARAMETER = re.compile(r"{(\w+)}")
 
@@ -103,6 +104,19 @@ class Form:
     fields: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How the clients of a group of routes talk: `name` (empty: this server's own API) is the tag of its routes in the
+    OpenAPI document, `schemes` may stand before the key in the Authorization header, `failure` makes the body of an
+    error, which is an `envelope`."""
+
+    name: str = ""
+    schemes: tuple[str, ...] = BEARER
+    envelope: type[ErrorEnvelope] = ErrorEnvelope
+    failure: Failure = plain
+
+
+OWN = Api()
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
 
 
@@ -115,7 +129,7 @@ class Route:
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
     `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with
     what was sent or selected: it has no total time limit, its body only has to keep arriving. `streams` says that
-    it answers with events, too.
+    it answers with events, too. `api` is the API of another system that the route belongs to.
     """
 
     method: str
@@ -130,6 +144,7 @@ class Route:
     long: bool = False
     form: Form | None = None
     streams: bool = False
+    api: Api = OWN
 
     @property
     def name(self) -> str:

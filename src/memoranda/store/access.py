@@ -7,7 +7,17 @@ from datetime import datetime
 
 from memoranda.clock import micros
 from memoranda.errors import Forbidden, InvalidInput
-from memoranda.filters import EVERYTHING, AllOf, Compare, Filter, all_of, any_of, check_unicode, parse
+from memoranda.filters import (
+    EVERYTHING,
+    OWN_KEYS,
+    AllOf,
+    Compare,
+    Filter,
+    all_of,
+    any_of,
+    check_unicode,
+    parse,
+)
 from memoranda.store.rows import CHUNK, ITEM
 from memoranda.types import KINDS, Selection, Subject
 
@@ -76,7 +86,7 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
         None if selection.until is None else Compare("$occurred_at", "lt", micros(selection.until)),
         _valid(selection.as_of, now),
         None if selection.include_archived or now is None else Compare("$archived_at", "eq", None),
-        None if selection.filters is None else parse(selection.filters),
+        None if selection.filters is None else parse(selection.filters, own=OWN_KEYS),
     )
 
 

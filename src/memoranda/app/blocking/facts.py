@@ -14,6 +14,7 @@ class BlockingFacts:
         self.portal = portal
 
     extract = blocking(Facts.extract)
+    learned_from = blocking(Facts.learned_from)
     consolidate = blocking(Facts.consolidate)
     history = blocking(Facts.history)
     undo = blocking(Facts.undo)

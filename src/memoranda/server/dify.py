@@ -1,0 +1,188 @@
+"""`/retrieval`: vector stores as external knowledge of Dify."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from memoranda.errors import Forbidden, InvalidInput, MissingKey, NotFound, Unauthorized
+from memoranda.knowledge import Knowledge
+from memoranda.knowledge.values import Passage, PassageQuery
+from memoranda.server.errors import ErrorEnvelope, Problem
+from memoranda.server.route import Api, Call, Route
+
+Operator = Literal[
+    "contains", "not contains", "start with", "end with", "is", "is not", "in", "not in", "empty", "not empty", "=",
+    "≠", ">", "<", "≥", "≤", "before", "after",
+]  # fmt: skip
+Value = str | int | float | None | Annotated[list[str], Meta(max_length=1_000)]
+COMPARISONS = {
+    "is": "eq", "is not": "ne", "in": "in", "not in": "nin", "empty": "eq", "not empty": "ne", "=": "eq", "≠": "ne",
+    ">": "gt", "<": "lt", "≥": "gte", "≤": "lte", "before": "lt", "after": "gt",
+}  # fmt: skip
+"""Dify's operators as ours; others look inside a text, which filters do not."""
+NUMERIC = frozenset({"=", "≠", ">", "<", "≥", "≤"})
+BAD_HEADER, BAD_KEY, NO_KNOWLEDGE = 1001, 1002, 2001
+PAGE = 100
+
+
+class DifyFailure(ErrorEnvelope):
+    """An error: what went wrong, and Dify's code with the message. 1001 is a missing key, 1002 one that is not allowed,
+    2001 unknown knowledge; any other error has its HTTP status."""
+
+    error_code: int
+    error_msg: str
+
+
+def failure(status: int, found: Problem, exc: Exception) -> DifyFailure:
+    codes: dict[type[Exception], int] = {
+        MissingKey: BAD_HEADER, Unauthorized: BAD_KEY, Forbidden: BAD_KEY, NotFound: NO_KNOWLEDGE,
+    }  # fmt: skip
+    code = next((code for kind, code in codes.items() if isinstance(exc, kind)), status)
+    return DifyFailure(found, code, found.message)
+
+
+class RetrievalSetting(msgspec.Struct, kw_only=True):
+    """How many records at most, and the least similarity, 0 to 1 (0: no floor)."""
+
+    top_k: Annotated[int, Meta(ge=1, le=1_000)] = 10
+    score_threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
+
+
+class DifyCondition(msgspec.Struct, kw_only=True):
+    """A comparison of a file's attribute. `name` is the attribute, or a list with one."""
+
+    name: str | Annotated[list[str], Meta(min_length=1, max_length=1)]
+    comparison_operator: Operator
+    value: Value = None
+
+
+class MetadataCondition(msgspec.Struct, kw_only=True):
+    """Comparisons that must all hold, or with `or` at least one of them."""
+
+    conditions: Annotated[list[DifyCondition], Meta(max_length=500)] = []
+    logical_operator: Literal["and", "or"] = "and"
+
+
+class RetrievalBody(msgspec.Struct, kw_only=True):
+    """A search in one vector store: `knowledge_id` is its id or its name. Other fields are ignored: versions of Dify
+    send different ones."""
+
+    knowledge_id: Annotated[str, Meta(min_length=1)]
+    query: str
+    retrieval_setting: RetrievalSetting = msgspec.field(default_factory=RetrievalSetting)
+    metadata_condition: MetadataCondition | None = None
+
+
+class DifyRecord(msgspec.Struct, kw_only=True):
+    """A chunk that was found: its text, its score (0 to 1), the file's title or name, and where it is from."""
+
+    content: str
+    score: float
+    title: str
+    metadata: dict[str, Any]
+
+
+class Retrieval(msgspec.Struct, kw_only=True):
+    """The chunks, best first."""
+
+    records: list[DifyRecord]
+
+
+async def retrieve(call: Call[RetrievalBody, None]) -> Retrieval:
+    body = call.body
+    store = await store_named(call.knowledge, body.knowledge_id)
+    setting = body.retrieval_setting
+    query = PassageQuery(
+        queries=[body.query],
+        limit=setting.top_k,
+        threshold=setting.score_threshold,
+        filters=None if body.metadata_condition is None else filters_of(body.metadata_condition),
+    )
+    found = await call.knowledge.stores.search([store], query)
+    call.house.telemetry.searched(len(found.data), found.query_time, found.degraded)
+    return Retrieval(records=[_record(one) for one in found.data])
+
+
+async def store_named(knowledge: Knowledge, name: str) -> str:
+    """The id of the vector store with this id, else with this name.
+
+    Raises:
+        NotFound: there is none for this subject.
+        InvalidInput: several have the name.
+    """
+    named: list[str] = []
+    after: str | None = None
+    try:
+        return (await knowledge.stores.get(name)).id
+    except NotFound:
+        pass
+    while True:
+        held = await knowledge.stores.list(limit=PAGE, after=after)
+        named += [one.id for one in held.data if one.name == name]
+        if not held.has_more:
+            break
+        after = held.last_id
+    if len(named) > 1:
+        raise InvalidInput("knowledge_id", f"is the name of {len(named)} vector stores; send an id")
+    if not named:
+        raise NotFound(f"no vector store {name!r}")
+    return named[0]
+
+
+def filters_of(asked: MetadataCondition) -> dict[str, Any] | None:
+    """Conditions as a filter of ours; None where there are none.
+
+    Raises:
+        InvalidInput: names the condition that is wrong or not supported.
+    """
+    parts = [_condition(one, f"metadata_condition.conditions[{i}]") for i, one in enumerate(asked.conditions)]
+    return {"type": asked.logical_operator, "filters": parts} if parts else None
+
+
+def _condition(asked: DifyCondition, path: str) -> dict[str, Any]:
+    key = asked.name if isinstance(asked.name, str) else asked.name[0]
+    if not key or key.startswith("$"):
+        raise InvalidInput(f"{path}.name", "must be the name of an attribute")
+    operator, value = asked.comparison_operator, asked.value
+    if operator in ("empty", "not empty"):
+        return {"type": COMPARISONS[operator], "key": key, "value": None}
+    if operator not in COMPARISONS:
+        known = ", ".join(COMPARISONS)
+        raise InvalidInput(f"{path}.comparison_operator", f"{operator!r} is not supported; use {known}")
+    if isinstance(value, list) != (operator in ("in", "not in")) or value is None:
+        what = "a list of texts" if operator in ("in", "not in") else "a text or a number"
+        raise InvalidInput(f"{path}.value", f"must be {what} with {operator!r}")
+    if operator in NUMERIC and isinstance(value, str):
+        value = _number(value, f"{path}.value", operator)
+    return {"type": COMPARISONS[operator], "key": key, "value": value}
+
+
+def _number(text: str, path: str, operator: str) -> float:
+    try:
+        return float(text)
+    except ValueError as exc:
+        raise InvalidInput(path, f"must be a number with {operator!r}") from exc
+
+
+def _record(one: Passage) -> DifyRecord:
+    place = {
+        "vector_store_id": one.vector_store_id,
+        "file_id": one.file_id,
+        "filename": one.filename,
+        "chunk_id": one.chunk_id,
+        "page": one.page,
+        "heading": one.heading,
+    }
+    metadata = {**one.attributes, **{name: value for name, value in place.items() if value is not None}}
+    return DifyRecord(content=one.text, score=one.score, title=one.title or one.filename, metadata=metadata)
+
+
+DIFY = Api("dify", envelope=DifyFailure, failure=failure)
+ROUTES = (
+    Route(
+        "POST", "/retrieval", "Search a vector store, for Dify", retrieve, "read", Retrieval, RetrievalBody, api=DIFY
+    ),
+)  # fmt: skip
