@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, moment, name, named, objects, text
+from memoranda.importers.fields import items, mapping, moment, name, named, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
 from memoranda.text.hashing import digest
@@ -84,9 +84,9 @@ def _conversation(value: dict[str, Any], id_: str, place: str, seen: set[str]) -
             yield Skipped(kind="message", reason=reason, place=where)
             continue
         role = text(mapping(message.get("author")).get("role"))
-        made = moment(message.get("create_time"))
+        created = moment(message.get("create_time"))
         messages.append(
-            Message(id=name(message.get("id")) or node_id, role=role, content=content, occurred_at=made)
+            Message(id=name(message.get("id")) or node_id, role=role, content=content, occurred_at=created)
         )
     shown = {*path}
     for node_id, node in nodes.items():
@@ -155,26 +155,33 @@ def _text(content: dict[str, Any]) -> str:
 
 
 def _memories(message: dict[str, Any], place: str) -> Iterator[Entry]:
+    """What ChatGPT remembers, as far as a message shows it: calls of `bio`, the list of memories, instructions."""
     content = mapping(message.get("content"))
-    made = moment(message.get("create_time"))
-    if message.get("recipient") == "bio" and (told := _text(content)):
-        yield Entry(id=digest("memory", told), place=place, content=told, kind="fact", occurred_at=made)
+    created = moment(message.get("create_time"))
+    saved = _text(content) if message.get("recipient") == "bio" else ""
+    if saved:
+        yield Entry(id=digest("memory", saved), place=place, content=saved, kind="fact", occurred_at=created)
     context = text(content.get("model_set_context"))
-    found = _REMEMBERED.findall(context)
-    for day, line in found:
-        told = text(line)
+    listed = _REMEMBERED.findall(context)
+    for day, line in listed:
+        memory = text(line)
         yield Entry(
-            id=digest("memory", told), place=place, content=told, kind="fact", occurred_at=moment(day)
+            id=digest("memory", memory), place=place, content=memory, kind="fact", occurred_at=moment(day)
         )
-    if context and not found:
-        yield Entry(id=digest("memory", context), place=place, content=context, occurred_at=made)
+    if context and not listed:
+        yield Entry(id=digest("memory", context), place=place, content=context, occurred_at=created)
+    tags = ["custom-instructions"]
+    for key, instructions in _instructions(message, content):
+        yield Entry(
+            id=digest(key, instructions), place=place, content=instructions, tags=tags, occurred_at=created
+        )
+
+
+def _instructions(message: dict[str, Any], content: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Custom instructions with what they are about: in a message of their own, else beside an empty one."""
     if content.get("content_type") == "user_editable_context":
-        for key in ("user_profile", "user_instructions"):
-            if told := text(content.get(key)):
-                tags = ["custom-instructions"]
-                yield Entry(id=digest(key, told), place=place, content=told, tags=tags, occurred_at=made)
-    for data in objects([mapping(message.get("metadata")).get("user_context_message_data")]):
-        for key in ("about_user_message", "about_model_message"):
-            if content.get("content_type") != "user_editable_context" and (told := text(data.get(key))):
-                tags = ["custom-instructions"]
-                yield Entry(id=digest(key, told), place=place, content=told, tags=tags, occurred_at=made)
+        found = [(key, text(content.get(key))) for key in ("user_profile", "user_instructions")]
+    else:
+        data = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
+        found = [(key, text(data.get(key))) for key in ("about_user_message", "about_model_message")]
+    return ((key, instructions) for key, instructions in found if instructions)

@@ -11,8 +11,8 @@ A conversation has `chat_messages` in order. `memories.json` has what Claude rem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 from memoranda.importers.fields import items, mapping, moment, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
@@ -23,6 +23,8 @@ NAME = "claude"
 _CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:[-_]\d+)?\.json$")
 _MEMORIES = re.compile(r"(?:^|/)memories(?:/[^/]+)?\.json$")
 _PROJECTS = re.compile(r"(?:^|/)projects(?:/[^/]+)?\.json$")
+Reader: TypeAlias = Callable[[dict[str, Any], str], Iterator[Item]]
+"""Reads one object that stands at a place."""
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 LEFT_OUT = {
     "thinking": "is reasoning of the model",
@@ -56,14 +58,14 @@ def _named(source: Source, pattern: re.Pattern[str]) -> list[str]:
     return [each for each in source.names if pattern.search(each)]
 
 
-def _each(source: Source, file: str, kind: str, made: Any) -> Iterator[Item]:
+def _each(source: Source, file: str, kind: str, read_one: Reader) -> Iterator[Item]:
     for record in source.records(file):
         place = f"{file}, {kind} {record.number}"
         if record.problem is not None or not isinstance(record.value, dict):
             why = record.problem or "is not an object"
             yield Skipped(kind=kind, reason="is damaged", place=f"{place} {why}", failed=True)
         else:
-            yield from made(record.value, place)
+            yield from read_one(record.value, place)
 
 
 def _conversation(value: dict[str, Any], place: str) -> Iterator[Item]:
@@ -76,7 +78,7 @@ def _conversation(value: dict[str, Any], place: str) -> Iterator[Item]:
     for number, each in enumerate(value["chat_messages"], 1):
         where = f"{place}, message {number}"
         message = mapping(each)
-        made = moment(message.get("created_at"))
+        created = moment(message.get("created_at"))
         yield from _attachments(message, id_, where)
         role, content, reason = ROLES.get(text(message.get("sender"))), *_said(message)
         if role is None:
@@ -85,7 +87,7 @@ def _conversation(value: dict[str, Any], place: str) -> Iterator[Item]:
             yield Skipped(kind="message", reason=reason, place=where)
         else:
             own = name(message.get("uuid")) or str(number)
-            messages.append(Message(id=own, role=role, content=content, occurred_at=made))
+            messages.append(Message(id=own, role=role, content=content, occurred_at=created))
     yield Conversation(
         id=id_,
         place=place,
@@ -149,10 +151,10 @@ def _project(value: dict[str, Any], place: str) -> Iterator[Item]:
     about = named({"project": id_, "title": title})
     if any(parts):
         content = "\n\n".join(filter(None, parts))
-        made = moment(value.get("created_at"))
+        created = moment(value.get("created_at"))
         entry = digest("project", id_)
         yield Entry(
-            id=entry, place=place, content=content, tags=["project"], metadata=about, occurred_at=made
+            id=entry, place=place, content=content, tags=["project"], metadata=about, occurred_at=created
         )
     for number, document in enumerate(objects(value.get("docs")), 1):
         content, file = text(document.get("content")), text(document.get("filename"))

@@ -85,8 +85,8 @@ def _transcript(source: Source, file: str) -> Iterator[Item]:
                 yield Skipped(kind="message", reason=reason, place=place)
                 continue
             own = name(value.get("uuid")) or str(record.number)
-            made = moment(value.get("timestamp"))
-            messages.append(Message(id=own, role=value["type"], content=content, occurred_at=made))
+            created = moment(value.get("timestamp"))
+            messages.append(Message(id=own, role=value["type"], content=content, occurred_at=created))
     stem = PurePosixPath(file).stem
     id_ = stem if session in ("", stem) else f"{session}/{stem}"
     if messages:

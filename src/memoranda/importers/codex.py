@@ -75,9 +75,9 @@ def _session(source: Source, file: str) -> Iterator[Item]:
             if reason:
                 yield Skipped(kind="message", reason=reason, place=place)
                 continue
-            made = moment(value.get("timestamp"))
+            created = moment(value.get("timestamp"))
             role = text(payload.get("role"))
-            messages.append(Message(id=str(record.number), role=role, content=content, occurred_at=made))
+            messages.append(Message(id=str(record.number), role=role, content=content, occurred_at=created))
     if messages:
         id_ = name(session) or PurePosixPath(file).stem
         yield Conversation(id=id_, place=file, messages=messages, started_at=started, metadata=about)

@@ -69,8 +69,8 @@ def _chat(source: Source, file: str) -> Iterator[Item]:
         if reason:
             yield Skipped(kind="message", reason=reason, place=where)
             continue
-        role, made = ROLES[value["type"]], moment(value.get("timestamp"))
-        messages.append(Message(id=own[:256], role=role, content=content, occurred_at=made))
+        role, created = ROLES[value["type"]], moment(value.get("timestamp"))
+        messages.append(Message(id=own[:256], role=role, content=content, occurred_at=created))
     id_ = name(session.get("sessionId"))
     if id_ is None:
         yield Skipped(kind="conversation", reason="has no sessionId", place=file, failed=True)

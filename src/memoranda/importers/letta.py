@@ -87,8 +87,8 @@ def _agent(agent: dict[str, Any], number: int, file: str) -> Iterator[Item]:
             yield Skipped(kind="message", reason=reason, place=place)
             continue
         own = name(message.get("id")) or str(position)
-        made = moment(message.get("created_at"))
-        messages.append(Message(id=own, role=message["role"], content=content, occurred_at=made))
+        created = moment(message.get("created_at"))
+        messages.append(Message(id=own, role=message["role"], content=content, occurred_at=created))
     if messages:
         # Ids of an agent file are numbered anew in every file: what tells agents apart is what they began with.
         first = messages[0]

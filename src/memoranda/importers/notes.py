@@ -76,7 +76,7 @@ def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
     if not note.body:
         yield Skipped(kind="note", reason="has no text", place=file)
         return
-    made = markdown.created(note) or source.modified(file)
+    created = markdown.created(note) or source.modified(file)
     aliases = [text(each) for each in items(note.properties.get("aliases")) if isinstance(each, str)]
     about: dict[str, Any] = named(
         {
@@ -90,9 +90,11 @@ def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
     )
     body = note.body if title in note.body[:1_000] else f"{title}\n\n{note.body}"
     own = markdown.tags(note)
-    yield Entry(id=file, place=file, content=body, occurred_at=made, tags=own, metadata=about)
+    yield Entry(id=file, place=file, content=body, occurred_at=created, tags=own, metadata=about)
     if graph:
-        yield from _graph(note, title, file, Entry(id="", place=file, content="", occurred_at=made, tags=own))
+        yield from _graph(
+            note, title, file, Entry(id="", place=file, content="", occurred_at=created, tags=own)
+        )
 
 
 def _graph(note: Note, title: str, file: str, like: Entry) -> Iterator[Entry]:

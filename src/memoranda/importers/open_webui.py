@@ -70,8 +70,8 @@ def _chat(value: dict[str, Any], id_: str, place: str) -> Iterator[Item]:
         elif not content:
             yield Skipped(kind="message", reason="has no text", place=where)
         else:
-            made = moment(each.get("timestamp"))
-            messages.append(Message(id=own, role=each["role"], content=content, occurred_at=made))
+            created = moment(each.get("timestamp"))
+            messages.append(Message(id=own, role=each["role"], content=content, occurred_at=created))
     path = {each.get("id") for each in shown if isinstance(each.get("id"), str)}
     for other in tree.keys() - path:
         yield Skipped(
