@@ -76,6 +76,7 @@ def test_the_setting_bounds_the_records(stocked: Any) -> None:
         ("lang", "not in", ["en", "de"], "loud"),
         ("note", "empty", None, "green red"),
         ("note", "not empty", None, "loud"),
+        ("note", "not null", None, "loud"),
         ("year", "=", "2020", "green"),
         ("year", "≠", 2020, "red loud"),
         ("year", ">", 2020, "red loud"),
@@ -111,6 +112,8 @@ def test_error_codes(stocked: Any) -> None:
     assert retrieve(stocked, 404, key="key-other", knowledge_id=stocked.store)["error_code"] == 2001
     failure = retrieve(stocked, 400, knowledge_id="twice")
     assert (failure["error_code"], failure["error"]["param"]) == (400, "knowledge_id")
+    failure = retrieve(stocked, 400, retrieval_setting={"top_k": 5, "rerank": True})
+    assert failure["error"]["param"] == "retrieval_setting.rerank"
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,16 @@ from memoranda.server.errors import ErrorEnvelope, Problem
 from memoranda.server.route import Api, Call, Route
 
 Operator = Literal[
-    "contains", "not contains", "start with", "end with", "is", "is not", "in", "not in", "empty", "not empty", "=",
-    "≠", ">", "<", "≥", "≤", "before", "after",
+    "contains", "not contains", "start with", "end with", "is", "is not", "in", "not in", "empty", "not empty", "null",
+    "not null", "=", "≠", ">", "<", "≥", "≤", "before", "after",
 ]  # fmt: skip
 Value = str | int | float | None | Annotated[list[str], Meta(max_length=1_000)]
 COMPARISONS = {
-    "is": "eq", "is not": "ne", "in": "in", "not in": "nin", "empty": "eq", "not empty": "ne", "=": "eq", "≠": "ne",
-    ">": "gt", "<": "lt", "≥": "gte", "≤": "lte", "before": "lt", "after": "gt",
+    "is": "eq", "is not": "ne", "in": "in", "not in": "nin", "empty": "eq", "not empty": "ne", "null": "eq",
+    "not null": "ne", "=": "eq", "≠": "ne", ">": "gt", "<": "lt", "≥": "gte", "≤": "lte", "before": "lt", "after": "gt",
 }  # fmt: skip
 """Dify's operators as ours; others look inside a text, which filters do not."""
+VALUELESS = frozenset({"empty", "not empty", "null", "not null"})
 NUMERIC = frozenset({"=", "≠", ">", "<", "≥", "≤"})
 BAD_HEADER, BAD_KEY, NO_KNOWLEDGE = 1001, 1002, 2001
 PAGE = 100
@@ -44,14 +45,14 @@ def failure(status: int, found: Problem, exc: Exception) -> DifyFailure:
     return DifyFailure(found, code, found.message)
 
 
-class RetrievalSetting(msgspec.Struct, kw_only=True):
+class RetrievalSetting(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How many records at most, and the least similarity, 0 to 1 (0: no floor)."""
 
     top_k: Annotated[int, Meta(ge=1, le=1_000)] = 10
     score_threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
-class DifyCondition(msgspec.Struct, kw_only=True):
+class DifyCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A comparison of a file's attribute. `name` is the attribute, or a list with one."""
 
     name: str | Annotated[list[str], Meta(min_length=1, max_length=1)]
@@ -59,16 +60,15 @@ class DifyCondition(msgspec.Struct, kw_only=True):
     value: Value = None
 
 
-class MetadataCondition(msgspec.Struct, kw_only=True):
+class MetadataCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Comparisons that must all hold, or with `or` at least one of them."""
 
     conditions: Annotated[list[DifyCondition], Meta(max_length=500)] = []
     logical_operator: Literal["and", "or"] = "and"
 
 
-class RetrievalBody(msgspec.Struct, kw_only=True):
-    """A search in one vector store: `knowledge_id` is its id or its name. Other fields are ignored: versions of Dify
-    send different ones."""
+class RetrievalBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A search in one vector store: `knowledge_id` is its id or its name."""
 
     knowledge_id: Annotated[str, Meta(min_length=1)]
     query: str
@@ -147,7 +147,7 @@ def _condition(asked: DifyCondition, path: str) -> dict[str, Any]:
     if not key or key.startswith("$"):
         raise InvalidInput(f"{path}.name", "must be the name of an attribute")
     operator, value = asked.comparison_operator, asked.value
-    if operator in ("empty", "not empty"):
+    if operator in VALUELESS:
         return {"type": COMPARISONS[operator], "key": key, "value": None}
     if operator not in COMPARISONS:
         known = ", ".join(COMPARISONS)
