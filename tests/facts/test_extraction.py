@@ -121,15 +121,22 @@ def test_facts_are_asked_for_as_json_and_after_a_failure_in_words_alone(talk: An
     assert first["json_schema"]["schema"]["required"] == ["facts"]
     assert second is None
     assert all(ask.background for ask in asked)
-    asked = talk.script({"text": LIST, "repeat": True})
-    talk.rc.sessions_as(talk.admin).observe([{"content": SAID}], session_id="asked for", extraction="lazy")
-    talk.rc.facts_as(talk.admin).extract("asked for")
-    assert asked
-    assert not any(ask.background for ask in asked)
     verdicts = '{"pairs": [{"line": 1, "is": "unrelated"}]}'
     asked = talk.script({"text": verdicts, "when": "earlier: "}, {"text": LIST, "repeat": True})
     talk.say(SAID, who="noor")
     assert {ask.response_format["json_schema"]["name"] for ask in asked} <= {"facts", "pairs"}
+
+
+@pytest.mark.rows_in("sqlite")
+def test_what_a_caller_waits_for_is_not_in_the_background(home: Any, tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"turns": [{"text": LIST, "repeat": True}]}))
+    with home.open(jobs={"workers": 0}, model={"url": f"scripted:{script}"}) as rc:
+        rc.sessions.observe([{"content": SAID}], session_id="one", extraction="lazy")
+        rc.facts.extract("one")
+        asked = rc.inner.core.model.asked
+        assert asked
+        assert not any(ask.background for ask in asked)
 
 
 @pytest.mark.rows_in("sqlite")
