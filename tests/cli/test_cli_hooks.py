@@ -225,7 +225,7 @@ def test_whatever_fails_the_prompt_passes(server: Process, tmp_path: Path) -> No
     folder = server.folder
     for words, given, says in (
         (["prompt", "--data", str(folder)], b"no json", "JSONDecodeError"),
-        (["prompt", "--data", str(folder)], b"[]", "AttributeError"),
+        (["stop", "--data", str(folder)], b"[]", "AttributeError"),
         (
             ["stop", "--data", str(folder)],
             b'{"session_id": "a", "transcript_path": "/none"}',

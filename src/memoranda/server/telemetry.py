@@ -170,6 +170,7 @@ class _State(Collector):
             ("responses", "Responses made, by how they ended.", "status", STATUSES),
             ("response_tokens", "Tokens of language models.", "direction", ("input", "output")),
             ("tool_calls", "Calls of tools that run here.", "outcome", ("completed", "failed")),
+            ("mcp_calls", "Calls of tools by MCP clients.", "outcome", ("completed", "refused", "failed")),
             ("summaries", "Summaries of conversations.", "outcome", ("made", "failed")),
             ("context_tokens", "Tokens of contexts, by part.", "part", PARTS),
         ):

@@ -32,7 +32,7 @@ def run_hook(words: list[str]) -> None:
             sys.stdout.write(told)
             sys.stdout.flush()
     except Exception as exc:
-        with suppress(Exception):  # nowhere to write it: the client goes on all the same
+        with suppress(OSError):  # no place to write the log: the client goes on all the same
             log(options.folder, options.event, f"{type(exc).__name__}: {exc}")
         sys.exit(0)
 
