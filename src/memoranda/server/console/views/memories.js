@@ -85,13 +85,13 @@ export function View() {
       </div>
       ${filtering && html`<${Filters} query=${query} rows=${source.rows} />`}
       <${Content} source=${source} searching=${asked !== ""} filtered=${wantedFilters(query) > 0}>
-        <${Rows} source=${source} chosen=${chosen} onChoose=${choose} openId=${openId} narrow=${narrow} />
+        <${Rows} source=${source} query=${asked} chosen=${chosen} onChoose=${choose} openId=${openId} narrow=${narrow} />
       <//>
       ${chosen.size > 0
         ? html`<${Bulk} chosen=${chosen} shown=${source.rows} onChoose=${setChosen} onChanged=${source.reload} />`
         : !narrow && html`<p class="keys quiet" aria-hidden="true">${t.memories.keys}</p>`}
     </section>
-    ${openId !== null && html`<${Detail} key=${openId} id=${openId} row=${opened} onClose=${close} onChanged=${source.changed} onDeleted=${source.removed} />`}
+    ${openId !== null && html`<${Detail} key=${openId} id=${openId} row=${opened} query=${asked} onClose=${close} onChanged=${source.changed} onDeleted=${source.removed} />`}
   </div>`;
 }
 

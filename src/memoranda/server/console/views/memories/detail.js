@@ -15,13 +15,14 @@ import { t } from "../../strings.js";
 import { deleteAll, setArchived } from "./changes.js";
 import { Editor } from "./editor.js";
 import { marked } from "./marked.js";
+import { scopeOf } from "./scope.js";
 
 /** @typedef {import("../../types.js").Memory} Memory */
 
 /**
- * @param {{ id: string, row: import("./source.js").Row | null, onClose: () => void, onChanged: (memory: Memory) => void, onDeleted: (id: string) => void }} props
+ * @param {{ id: string, row: import("./source.js").Row | null, query: string, onClose: () => void, onChanged: (memory: Memory) => void, onDeleted: (id: string) => void }} props
  */
-export function Detail({ id, row, onClose, onChanged, onDeleted }) {
+export function Detail({ id, row, query, onClose, onChanged, onDeleted }) {
   const loaded = useLoaded(id, (abort) => /** @type {Promise<import("../../api.js").Result<Memory>>} */ (get(`/v1/memories/${part(id)}`, { abort })));
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
@@ -36,14 +37,14 @@ export function Detail({ id, row, onClose, onChanged, onDeleted }) {
       <${IconButton} icon="close" label=${t.close} onClick=${onClose} />
     </header>
     <div class="detail-body">
-      <${Loaded} of=${loaded}>${/** @param {Memory} memory */ (memory) => html`<${Shown} memory=${memory} hit=${row?.hit ?? null} onChanged=${changed} onReload=${loaded.reload}
+      <${Loaded} of=${loaded}>${/** @param {Memory} memory */ (memory) => html`<${Shown} memory=${memory} hit=${row?.hit ?? null} query=${query} onChanged=${changed} onReload=${loaded.reload}
         onDeleted=${() => { onClose(); onDeleted(id); }} />`}<//>
     </div>
   </aside>`;
 }
 
-/** @param {{ memory: Memory, hit: import("../../types.js").Hit | null, onChanged: (memory: Memory) => void, onReload: () => void, onDeleted: () => void }} props */
-function Shown({ memory, hit, onChanged, onReload, onDeleted }) {
+/** @param {{ memory: Memory, hit: import("../../types.js").Hit | null, query: string, onChanged: (memory: Memory) => void, onReload: () => void, onDeleted: () => void }} props */
+function Shown({ memory, hit, query, onChanged, onReload, onDeleted }) {
   const [editing, setEditing] = useState(false);
   const [asking, setAsking] = useState(false);
   const explanation = hit?.explanation ?? null;
@@ -60,7 +61,7 @@ function Shown({ memory, hit, onChanged, onReload, onDeleted }) {
       ${archived && html`<${Badge} tone="warn">${t.memories.archivedBadge}<//>`}
       ${memory.superseded_by && html`<${Badge}>${t.memories.endedBadge}<//>`}
     </div>
-    <div class="content-text">${marked(memory.content, hit?.memory.content === memory.content ? hit.highlights : [])}</div>
+    <div class="content-text">${marked(memory.content, query)}</div>
     ${memory.tags.length > 0 && html`<div class="tags wrap">${memory.tags.map((tag) => html`<a class="tag" key=${tag} href=${address("memories", { tag })}>${tag}</a>`)}</div>`}
     <div class="actions">
       <${Button} small icon="edit" onClick=${() => setEditing(true)}>${t.memories.edit}<//>
@@ -96,7 +97,7 @@ function Details({ memory }) {
   const metadata = Object.keys(memory.metadata).length > 0;
   return html`<${Pairs} pairs=${[
     [m.id, html`<span class="mono id">${memory.id}</span> <${Copy} text=${memory.id} />`],
-    [m.scope, html`<a class="mono" href=${address("memories", { scope: memory.scope })}>${memory.scope}</a>`],
+    [m.scope, html`<a class="mono id" href=${address("memories", { scope: scopeOf(memory) })}>${scopeOf(memory)}</a>`],
     [m.source, memory.source],
     [m.role, memory.role],
     [m.occurred, html`<${Time} exact at=${memory.occurred_at} />`],

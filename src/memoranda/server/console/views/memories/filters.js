@@ -3,6 +3,7 @@ import { html } from "../../ui/core.js";
 import { Button, Chips, Input, Select, Switch } from "../../ui/form.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
+import { scopeOf } from "./scope.js";
 
 /**
  * @typedef {{ scopes?: string[], kinds?: string[], tags?: string[], source?: string, since?: string, until?: string, include_archived?: boolean }} Selection
@@ -49,7 +50,7 @@ export function Filters({ query, rows }) {
   const seen = /** @param {(memory: import("../../types.js").Memory) => (string | null)[]} of */ (of) =>
     [...new Set(rows.slice(0, 500).flatMap((row) => of(row.memory)))].filter((one) => one !== null).sort().slice(0, 100);
   return html`<div class="filters" role="group" aria-label=${t.memories.filters}>
-    <${Chips} label=${t.memories.scope} values=${query.getAll("scope")} placeholder=${t.memories.scopeHint} list=${seen((one) => [one.scope])} onChange=${/** @param {string[]} scope */ (scope) => setQuery({ scope })} />
+    <${Chips} label=${t.memories.scope} values=${query.getAll("scope")} placeholder=${t.memories.scopeHint} list=${seen((one) => [scopeOf(one)])} onChange=${/** @param {string[]} scope */ (scope) => setQuery({ scope })} />
     <${Select} label=${t.memories.kind} value=${query.get("kind") ?? ""} options=${kinds} onChange=${/** @param {string} kind */ (kind) => setQuery({ kind })} />
     <${Chips} label=${t.memories.tags} values=${query.getAll("tag")} placeholder=${t.memories.tagsHint} list=${seen((one) => one.tags)} onChange=${/** @param {string[]} tag */ (tag) => setQuery({ tag })} />
     <${Input} label=${t.memories.source} value=${query.get("source") ?? ""} list=${seen((one) => [one.source])} onInput=${/** @param {string} source */ (source) => setQuery({ source })} />

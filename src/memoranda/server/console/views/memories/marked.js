@@ -1,22 +1,36 @@
-// A text with what matches a search marked in it.
+// A text with the words of a search marked in it.
 import { html } from "../../ui/core.js";
 
+const WORDS = /[\p{L}\p{N}]+/gu;
+const LEAST = 3; // letters that two words share at their beginning to be taken for one
+
 /**
- * The highlights are places in the text, counted in characters as the server counts them: code points.
+ * Marks the words of `text` that begin as a word of `query` does, or are the beginning of one.
  * @param {string} text
- * @param {import("../../types.js").Highlight[]} highlights
+ * @param {string} query
  * @returns {import("../../vendor/htm-preact.js").Child}
  */
-export function marked(text, highlights) {
-  if (highlights.length === 0) return text;
-  const characters = Array.from(text);
+export function marked(text, query) {
+  const asked = (query.toLowerCase().match(WORDS) ?? []).filter((word) => word.length >= LEAST);
+  if (asked.length === 0) return text;
   /** @type {import("../../vendor/htm-preact.js").Child[]} */
   const parts = [];
   let at = 0;
-  for (const { start, end } of [...highlights].sort((a, b) => a.start - b.start)) {
-    if (start < at || end > characters.length) continue;
-    parts.push(characters.slice(at, start).join(""), html`<mark>${characters.slice(start, end).join("")}</mark>`);
-    at = end;
+  for (const { 0: word, index } of text.matchAll(WORDS)) {
+    const lower = word.toLowerCase();
+    if (!asked.some((one) => lower.startsWith(one) || (lower.length >= LEAST && one.startsWith(lower)))) continue;
+    parts.push(text.slice(at, index), html`<mark>${word}</mark>`);
+    at = index + word.length;
   }
-  return [...parts, characters.slice(at).join("")];
+  return [...parts, text.slice(at)];
+}
+
+/**
+ * The text from its first passage that matches, for a line of the list.
+ * @param {import("../../types.js").Memory} memory
+ * @param {import("../../types.js").Hit | null} hit
+ */
+export function beginning({ content }, hit) {
+  const first = hit?.highlights[0];
+  return first && first.start > 80 ? `… ${first.text}` : content.slice(0, 600);
 }
