@@ -30,10 +30,14 @@ def test_vendored_files_are_those_of_the_manifest() -> None:
 
 def test_modules_import_files_that_exist() -> None:
     for path in SOURCE.rglob("*.js"):
-        for name in re.findall(r'^(?:import|export) [^"]*from "([^"]+)"|import\("(\./[^"]+)"\)', path.read_text("utf-8"), re.M):
+        for name in re.findall(
+            r'^(?:import|export) [^"]*from "([^"]+)"|import\("(\./[^"]+)"\)', path.read_text("utf-8"), re.M
+        ):
             target = name[0] or name[1]
             assert target.startswith("."), f"{path.name} imports {target}"
-            assert (path.parent / target).exists() or target.endswith("types.js"), f"{path.name} imports {target}"
+            assert (path.parent / target).exists() or target.endswith("types.js"), (
+                f"{path.name} imports {target}"
+            )
 
 
 def test_every_page_has_a_module() -> None:
@@ -44,7 +48,11 @@ def test_every_page_has_a_module() -> None:
 def test_nothing_is_inline_and_no_address_is_foreign() -> None:
     shell = assets().shell.body.decode()
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", shell) == []
-    own = [path for path in SOURCE.rglob("*.*") if path.suffix in (".js", ".css", ".html") and path.parent != VENDOR]
+    own = [
+        path
+        for path in SOURCE.rglob("*.*")
+        if path.suffix in (".js", ".css", ".html") and path.parent != VENDOR
+    ]
     for path in own:
         text = path.read_text("utf-8")
         assert re.findall(r"https?://[\w.-]+", text) == [], path
@@ -52,7 +60,11 @@ def test_nothing_is_inline_and_no_address_is_foreign() -> None:
 
 
 def test_all_files_together_are_small() -> None:
-    initial = [asset for path, asset in assets().files.items() if not path.startswith("views/") and path.endswith((".js", ".css"))]
+    initial = [
+        asset
+        for path, asset in assets().files.items()
+        if not path.startswith("views/") and path.endswith((".js", ".css"))
+    ]
     largest = max(len(asset.packed) for path, asset in assets().files.items() if path.startswith("views/"))
     assert sum(len(asset.packed) for asset in initial) + largest < LARGEST
 
@@ -62,5 +74,7 @@ def test_types_fit() -> None:
     compiler = NODE / ".bin/tsc"
     if not compiler.exists():
         pytest.skip("typescript is missing; scripts/node_packages installs it")
-    done = subprocess.run([str(compiler), "-p", str(Path(__file__).parent / "tsconfig.json")], capture_output=True, text=True)
+    done = subprocess.run(
+        [str(compiler), "-p", str(Path(__file__).parent / "tsconfig.json")], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout

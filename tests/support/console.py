@@ -42,7 +42,9 @@ SAMPLE: list[dict[str, Any]] = [
 
 def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
     """Store the sample, `beside` more notes, a fact that supersedes another, and a vector store."""
-    with httpx.Client(base_url=url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=60) as http:
+    with httpx.Client(
+        base_url=url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=60
+    ) as http:
         rows = [{**row, "occurred_at": WHEN.format(i + 1)} for i, row in enumerate(SAMPLE)]
         plain = [
             {"content": f"Note {i}: bed {i % 7} of the garden was watered.", "tags": [f"bed-{i % 7}"],

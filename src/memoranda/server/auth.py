@@ -118,7 +118,9 @@ class Guard:
         if request.scope["method"] not in SAFE:
             expected = csrf_token(key.key, request.cookies[COOKIE])
             if not hmac.compare_digest(request.headers.get(CSRF, "").encode(), expected.encode()):
-                raise Refused(403, "csrf_token_missing", "with the console's cookie, send its token in X-Memoranda-CSRF")
+                raise Refused(
+                    403, "csrf_token_missing", "with the console's cookie, send its token in X-Memoranda-CSRF"
+                )
         return key
 
 
@@ -171,7 +173,9 @@ def _check_local(request: HTTPConnection) -> None:
 
 def _check_site(request: HTTPConnection) -> None:
     if not _own_page(request):
-        raise Refused(403, "origin_not_allowed", "the console's cookie is for pages of this server; use a key")
+        raise Refused(
+            403, "origin_not_allowed", "the console's cookie is for pages of this server; use a key"
+        )
 
 
 def _own_page(request: HTTPConnection) -> bool:

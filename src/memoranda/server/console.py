@@ -102,7 +102,9 @@ class Console:
             subject = self._guard.subject(request, "read")
             return _json(Session(login=False, signed_in=True, tenant=subject.tenant_id, role=subject.role))
         key = self._guard.signed_in(request)
-        return _json(Session(login=True, signed_in=False) if key is None else _session(key, request.cookies[COOKIE]))
+        return _json(
+            Session(login=True, signed_in=False) if key is None else _session(key, request.cookies[COOKIE])
+        )
 
     async def log_in(self, request: Request) -> Response:
         """Check a key, and set the cookie of a new session."""
@@ -116,7 +118,9 @@ class Console:
         key = self._guard.key(from_json(body, Login).key.strip())
         session = new_session(key.key, time.time())
         response = _json(_session(key, session))
-        response.set_cookie(COOKIE, session, SECONDS, secure=self._secure(request), httponly=True, samesite="strict")
+        response.set_cookie(
+            COOKIE, session, SECONDS, secure=self._secure(request), httponly=True, samesite="strict"
+        )
         return response
 
     async def log_out(self, request: Request) -> Response:

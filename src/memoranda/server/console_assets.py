@@ -46,7 +46,10 @@ class Assets:
 @cache
 def assets() -> Assets:
     """Return the console's files."""
-    found = {path: entry.read_bytes() for path, entry in sorted(_walk(files("memoranda.server").joinpath("console")))}
+    found = {
+        path: entry.read_bytes()
+        for path, entry in sorted(_walk(files("memoranda.server").joinpath("console")))
+    }
     shell = found.pop(SHELL)
     digest = sha256()
     for path, body in found.items():

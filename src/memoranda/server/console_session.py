@@ -50,4 +50,6 @@ def csrf_token(secret: str, session: str) -> str:
 
 def _mac(secret: str, purpose: str, text: str) -> str:
     key = secret.encode("utf-8", "surrogateescape")
-    return hmac.new(key, f"memoranda console {purpose}\n{text}".encode("utf-8", "surrogateescape"), sha256).hexdigest()
+    return hmac.new(
+        key, f"memoranda console {purpose}\n{text}".encode("utf-8", "surrogateescape"), sha256
+    ).hexdigest()
