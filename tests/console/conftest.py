@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from support.console import CHROMIUM, DESKTOP, NODE, browser, fill, settled
@@ -23,11 +24,12 @@ KEYS = [
 
 
 class Seen:
-    """A page of the browser, and what went wrong in it."""
+    """A page of the browser, what went wrong in it, and the API of its server."""
 
     def __init__(self, page: Any, url: str) -> None:
         self.page = page
         self.url = url
+        self.api = httpx.Client(base_url=url, timeout=60)
         self.problems: list[str] = []
         self.requests: list[Any] = []
         self._expected: set[int] = set()
@@ -101,12 +103,13 @@ def see(chromium: Any) -> Iterator[Callable[..., Seen]]:
 
     def make(url: str, **options: Any) -> Seen:
         context = chromium.new_context(viewport=options.pop("viewport", DESKTOP), **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(60_000)
         made.append(Seen(context.new_page(), url))
         return made[-1]
 
     yield make
     for seen in made:
+        seen.api.close()
         seen.page.context.close()
     assert [problem for seen in made for problem in seen.problems] == []
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
-from typing import Any
-
-import httpx
 
 from support.server_process import Process
 
@@ -30,26 +29,26 @@ def test_keyboard_only_search_and_open(page: Seen, server: Process) -> None:
 
 
 def test_archive_and_undo(page: Seen, server: Process) -> None:
-    made = httpx.post(f"{server.url}/v1/memories", json={"content": "to be archived"}).json()
+    made = page.api.post("/v1/memories", json={"content": "to be archived"}).json()
     shown = page.open(f"/memories?id={made['id']}")
     shown.get_by_role("button", name="Archive").click()
     shown.locator(".detail .badge", has_text="Archived").wait_for()
-    assert httpx.get(f"{server.url}/v1/memories/{made['id']}").json()["archived_at"] is not None
+    assert page.api.get(f"/v1/memories/{made['id']}").json()["archived_at"] is not None
     shown.get_by_role("button", name="Undo").click()
     shown.locator(".detail .badge", has_text="Archived").wait_for(state="detached")
-    assert httpx.get(f"{server.url}/v1/memories/{made['id']}").json()["archived_at"] is None
+    assert page.api.get(f"/v1/memories/{made['id']}").json()["archived_at"] is None
 
 
 def test_hostile_texts_stay_texts(page: Seen, server: Process) -> None:
     body = {"content": HOSTILE, "tags": [HOSTILE], "source": HOSTILE, "metadata": {HOSTILE: HOSTILE}}
-    made = httpx.post(f"{server.url}/v1/memories", json=body).json()
+    made = page.api.post("/v1/memories", json=body).json()
     shown = page.open(f"/memories?id={made['id']}")
     assert HOSTILE in shown.locator(".detail .content-text").inner_text()
     assert HOSTILE in shown.locator(".detail pre").inner_text().replace('\\"', '"')
     shown = page.open("/context?q=onerror")
     assert HOSTILE in shown.locator(".pieces").inner_text()
     assert shown.evaluate("window.hacked") is None
-    httpx.delete(f"{server.url}/v1/memories/{made['id']}").raise_for_status()
+    page.api.delete(f"/v1/memories/{made['id']}").raise_for_status()
 
 
 def test_sign_in_and_out_with_two_tenants(see: Callable[..., Seen], guarded: Process) -> None:
@@ -67,3 +66,9 @@ def test_sign_in_and_out_with_two_tenants(see: Callable[..., Seen], guarded: Pro
     page.page.locator(".vrow", has_text="Mara is allergic to bees.").wait_for()
     assert page.page.evaluate("document.cookie") == ""
     assert "key-of" not in page.page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
+
+
+def test_the_command_finds_the_server(server: Process) -> None:
+    words = [sys.executable, "-m", "memoranda", "console", "--no-browser", "--data", str(server.folder)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{server.url}/console\n"), done.stderr

@@ -1,4 +1,4 @@
-"""Every registered page: both themes, the width of a phone, rules of accessibility; and the tasks of the first pages."""
+"""Every registered page: themes, the width of a phone, rules of accessibility; and the tasks of the first pages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from support.server_process import Process
 from .conftest import Seen
 
 pytestmark = pytest.mark.slow
+WIDE = """[...document.querySelectorAll("main *")].filter(e => getComputedStyle(e).overflowX === "visible"
+    && e.scrollWidth > e.clientWidth + 1 && e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.outerHTML.slice(0, 120))"""
+"""The elements that stand out of the window."""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -60,8 +64,7 @@ def test_a_phone_needs_no_sideways_scrolling(see: Callable[..., Seen], server: P
     for address in (f"/{name}", f"/{name}{QUESTIONS.get(name, '')}"):
         shown = page.open(address)
         assert shown.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-        wide = "[...document.querySelectorAll('main *')].filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX === 'visible' && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 120))"
-        assert shown.evaluate(wide) == []
+        assert shown.evaluate(WIDE) == []
 
 
 def test_the_navigation_of_a_phone(see: Callable[..., Seen], server: Process) -> None:
@@ -95,7 +98,7 @@ def test_filters_are_in_the_address(page: Seen) -> None:
 
 
 def test_edit(page: Seen, server: Process) -> None:
-    made = httpx.post(f"{server.url}/v1/memories", json={"content": "before", "tags": ["one"]}).json()
+    made = page.api.post("/v1/memories", json={"content": "before", "tags": ["one"]}).json()
     shown = page.open(f"/memories?id={made['id']}")
     shown.get_by_role("button", name="Edit").click()
     shown.get_by_label("Content").fill("after")
@@ -105,16 +108,16 @@ def test_edit(page: Seen, server: Process) -> None:
     shown.get_by_label("Metadata").fill('{"a": 1}')
     shown.get_by_role("button", name="Save").click()
     shown.locator(".content-text", has_text="after").wait_for()
-    stored = httpx.get(f"{server.url}/v1/memories/{made['id']}").json()
+    stored = page.api.get(f"/v1/memories/{made['id']}").json()
     assert (stored["content"], stored["metadata"], stored["tags"]) == ("after", {"a": 1}, ["one"])
-    httpx.delete(f"{server.url}/v1/memories/{made['id']}").raise_for_status()
+    page.api.delete(f"/v1/memories/{made['id']}").raise_for_status()
 
 
 def test_delete_many(page: Seen, server: Process) -> None:
     ids = [
-        httpx.post(
-            f"{server.url}/v1/memories", json={"content": f"short-lived {n}", "tags": ["short-lived"]}
-        ).json()["id"]
+        page.api.post("/v1/memories", json={"content": f"short-lived {n}", "tags": ["short-lived"]}).json()[
+            "id"
+        ]
         for n in range(6)
     ]
     shown = page.open("/memories?tag=short-lived")
@@ -124,7 +127,7 @@ def test_delete_many(page: Seen, server: Process) -> None:
     shown.locator(".bulk").get_by_role("button", name="Delete").click()
     shown.locator("dialog").get_by_role("button", name="Delete").click()
     shown.get_by_text("No memory matches").wait_for()
-    assert {httpx.get(f"{server.url}/v1/memories/{id_}").status_code for id_ in ids} == {404}
+    assert {page.api.get(f"/v1/memories/{id_}").status_code for id_ in ids} == {404}
 
 
 def test_a_long_list_keeps_few_rows_in_the_document(see: Callable[..., Seen], tmp_path: Any) -> None:

@@ -34,7 +34,7 @@ SAMPLE: list[dict[str, Any]] = [
     {"content": "Bob lends the pruning saw to the neighbours.", "user_id": "bob", "tags": ["tools"]},
     {"content": "Bob prefers trains to planes when he travels.", "kind": "fact", "user_id": "bob"},
     {"content": "The water meter is read in June.", "session_id": "house", "kind": "message", "role": "user"},
-    {"content": "The boiler was serviced by Ortega & Sons.", "session_id": "house", "metadata": {"cost": 140, "paid": True}},
+    {"content": "The boiler was serviced by Ortega & Sons.", "session_id": "house", "metadata": {"cost": 140}},
     {"content": "A compost heap needs as much brown as green material.", "source": "compost.txt", "tags": ["garden"]},
     {"content": "The house has three bedrooms and a studio under the roof.", "kind": "document", "source": "house.pdf"},
 ]  # fmt: skip
