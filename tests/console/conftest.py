@@ -36,7 +36,7 @@ class Seen:
         page.on("console", lambda one: one.type == "error" and self._logged(one.text))
         page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
         page.on("response", self._answered)
-        page.on("request", self.requests.append)
+        page.on("request", lambda one: self.requests.append(one))
 
     def expects(self, *statuses: int) -> None:
         """Requests may be answered with these statuses."""
