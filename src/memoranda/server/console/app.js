@@ -69,11 +69,11 @@ function Shell() {
   }, [view]);
   return html`<div class="shell" onClick=${followLink}>
     <a class="skip" href="#main" onClick=${/** @param {Event} event */ (event) => { event.preventDefault(); main.current?.focus(); }}>${t.skip}</a>
-    <div class="topbar">
+    <header class="topbar">
       <${IconButton} icon="menu" label=${t.menu} expanded=${open} onClick=${() => setOpen(!open)} />
       <span class="topbar-title">${page?.title ?? t.product}</span>
-    </div>
-    <div class=${`sidebar ${open ? "open" : ""}`}>
+    </header>
+    <aside class=${`sidebar ${open ? "open" : ""}`} aria-label=${t.product}>
       <${Brand} />
       <nav aria-label=${t.nav.label}>
         ${VIEWS.map((one) => html`<a key=${one.path} href=${address(one.path)} aria-current=${one.path === view ? "page" : null} onClick=${() => setOpen(false)}>
@@ -81,7 +81,7 @@ function Shell() {
         </a>`)}
       </nav>
       <div class="sidebar-end"><${ThemeSwitch} /><${Who} /></div>
-    </div>
+    </aside>
     ${open && html`<div class="scrim" onClick=${() => setOpen(false)} />`}
     <main id="main" ref=${main} tabIndex=${-1}>
       ${page ? html`<${Page} key=${page.path} page=${page} />` : html`<${Empty} title=${t.unknownView} body=${t.unknownViewBody} />`}

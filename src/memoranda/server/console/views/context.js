@@ -119,7 +119,7 @@ function Prompt({ context, budget, tab }) {
     <${Tabs} label=${t.context.title} tabs=${tabs} current=${tab} onChange=${/** @param {string} id */ (id) => setQuery({ tab: id === "pieces" ? null : id })}>
       ${tab === "pieces" && (pieces.length ? html`<ol class="pieces">${pieces.map((piece, i) => html`<${PieceCard} key=${i} piece=${piece} />`)}</ol>` : html`<p class="quiet">${t.context.noPieces}</p>`)}
       ${tab === "prompt" && html`<div class="code-head"><${Copy} text=${context.text} /></div><pre class="code prompt" tabIndex=${0}>${context.text}</pre>`}
-      ${tab === "messages" && messages.map(({ role, content }, i) => html`<article class="message" key=${i}><h3>${role}</h3><pre class="code" tabIndex=${0}>${content}</pre></article>`)}
+      ${tab === "messages" && messages.map(({ role, content }, i) => html`<article class="message" key=${i}><h2>${role}</h2><pre class="code" tabIndex=${0}>${content}</pre></article>`)}
       ${tab === "left" && (left.length ? html`<${Left} rows=${left} />` : html`<p class="quiet">${t.context.nothingLeftOut}</p>`)}
     <//>`;
 }

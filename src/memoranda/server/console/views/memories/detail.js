@@ -31,7 +31,7 @@ export function Detail({ id, row, query, onClose, onChanged, onDeleted }) {
     loaded.set(memory);
     onChanged(memory);
   };
-  return html`<aside class="detail" aria-label=${t.memories.detail}>
+  return html`<section class="detail" aria-label=${t.memories.detail}>
     <header class="detail-head">
       <h2 tabIndex=${-1} ref=${heading}>${t.memories.detail}</h2>
       <${IconButton} icon="close" label=${t.close} onClick=${onClose} />
@@ -40,7 +40,7 @@ export function Detail({ id, row, query, onClose, onChanged, onDeleted }) {
       <${Loaded} of=${loaded}>${/** @param {Memory} memory */ (memory) => html`<${Shown} memory=${memory} hit=${row?.hit ?? null} query=${query} onChanged=${changed} onReload=${loaded.reload}
         onDeleted=${() => { onClose(); onDeleted(id); }} />`}<//>
     </div>
-  </aside>`;
+  </section>`;
 }
 
 /** @param {{ memory: Memory, hit: import("../../types.js").Hit | null, query: string, onChanged: (memory: Memory) => void, onReload: () => void, onDeleted: () => void }} props */
