@@ -81,6 +81,10 @@ COMMANDS = {
         "Say what is in force, what is missing, and what to do about it.",
     ),
     "serve": ("memoranda.cli.serve:serve", "Serve the folder over HTTP until stopped."),
+    "console": (
+        "memoranda.cli.console:console",
+        "Open the web console of the folder's server, or of one that runs until it is stopped.",
+    ),
     "mcp": (
         "memoranda.cli.mcp:mcp",
         "Serve memory and documents to an MCP client at standard input and output.",

@@ -31,6 +31,8 @@ class Folder:
         self._url: str | None = None
         self._finding = asyncio.Lock()
         self._own = AsyncExitStack()
+        self.serves = False
+        """Whether this process has served the folder."""
 
     async def url(self, lost: str | None = None) -> str:
         """Return where the folder is served; another address than `lost`, whose server has ended.
@@ -53,7 +55,9 @@ class Folder:
                     FolderLock(
                         Path(self._config.data)
                     ).release()  # is it free? opening it takes seconds of imports
-                return await self._own.enter_async_context(_served(self._config))
+                url = await self._own.enter_async_context(_served(self._config))
+                self.serves = True
+                return url
             except FolderInUse as exc:
                 if exc.url is not None and await _answers(exc.url):
                     return exc.url

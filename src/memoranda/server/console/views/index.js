@@ -1,0 +1,11 @@
+// The pages of the console, in the order of the navigation. One line adds one.
+import { t } from "../strings.js";
+
+/**
+ * @typedef {{ path: string, title: string, icon: string, load: () => Promise<{ View: (props: {}) => import("../vendor/htm-preact.js").Child }> }} Page
+ * @type {Page[]}
+ */
+export const VIEWS = [
+  { path: "memories", title: t.nav.memories, icon: "memories", load: () => import("./memories.js") },
+  { path: "context", title: t.nav.context, icon: "context", load: () => import("./context.js") },
+];

@@ -1,0 +1,80 @@
+"""The web console in a real browser: where it is, its pages, and a server with something to show."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SOURCE = Path(__file__).parents[2] / "src/memoranda/server/console"
+NODE = Path(__file__).parents[1] / "console/node/node_modules"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PAGES = tuple(re.findall(r'path: "([\w-]+)"', (SOURCE / "views/index.js").read_text("utf-8")))
+"""The pages that are registered."""
+PHONE = {"width": 375, "height": 812}
+DESKTOP = {"width": 1280, "height": 800}
+QUESTIONS = {"memories": "?q=garden+tools", "context": "?q=What+must+be+kept+away+from+Mara%3F&budget=300"}
+"""What an address asks, so that a page has something to show; a page that is not here is opened without."""
+WHEN = "2026-03-{:02}T09:30:00Z"
+SAMPLE: list[dict[str, Any]] = [
+    {"content": "Mara is allergic to bees.", "kind": "fact", "user_id": "mara", "tags": ["health", "garden"]},
+    {"content": "Mara takes her coffee without sugar.", "kind": "fact", "user_id": "mara", "tags": ["food"]},
+    {"content": "The spare key is under the blue pot by the garden door.", "tags": ["house"], "source": "notes.md"},
+    {"content": "Lavender attracts bees from June to August.", "channel_id": "garden", "tags": ["garden"]},
+    {"content": "Keep the lavender away from the bench where Mara sits.", "channel_id": "garden", "importance": 2},
+    {"content": "The garden tools are sharpened every spring.", "channel_id": "garden", "tags": ["garden", "tools"]},
+    {"content": "Bob lends the pruning saw to the neighbours.", "user_id": "bob", "tags": ["tools"]},
+    {"content": "Bob prefers trains to planes when he travels.", "kind": "fact", "user_id": "bob"},
+    {"content": "The water meter is read in June.", "session_id": "house", "kind": "message", "role": "user"},
+    {"content": "The boiler was serviced by Ortega & Sons.", "session_id": "house", "metadata": {"cost": 140}},
+    {"content": "A compost heap needs as much brown as green material.", "source": "compost.txt", "tags": ["garden"]},
+    {"content": "The house has three bedrooms and a studio under the roof.", "kind": "document", "source": "house.pdf"},
+]  # fmt: skip
+
+
+def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
+    """Store the sample, `beside` more notes, a fact that supersedes another, and a vector store."""
+    with httpx.Client(
+        base_url=url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=60
+    ) as http:
+        rows = [{**row, "occurred_at": WHEN.format(i + 1)} for i, row in enumerate(SAMPLE)]
+        plain = [
+            {"content": f"Note {i}: bed {i % 7} of the garden was watered.", "tags": [f"bed-{i % 7}"],
+             "occurred_at": f"2026-02-{i % 28 + 1:02}T08:00:00Z"}
+            for i in range(beside)
+        ]  # fmt: skip
+        for body in ({"memories": [*rows, *plain]},):
+            http.post("/v1/memories/batch", json=body).raise_for_status()
+        http.post("/v1/vector_stores", json={"name": "Garden books"}).raise_for_status()
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A browser without windows.
+
+    Raises:
+        ImportError: Playwright is missing.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+def settled(page: Page) -> None:
+    """Wait until a page shows content: a list, a result, or the state in its place."""
+    page.wait_for_selector("main h1, main .notice", state="attached")
+    page.wait_for_selector("body:not(:has(.loading, [aria-busy=true]))", state="attached")
