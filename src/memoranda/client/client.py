@@ -24,6 +24,7 @@ from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
+from memoranda.client.switches import ClientSwitches
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
@@ -102,6 +103,7 @@ class Client:
         self._wire = Wire(url, key, user)
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
+        self.switches = ClientSwitches(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
 

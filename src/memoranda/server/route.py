@@ -21,6 +21,7 @@ from memoranda.responses.responses import Responses
 from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
 from memoranda.server.state import House
 from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.switches import Switches
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -89,6 +90,11 @@ class Call(Generic[B, Q]):
     def sessions(self) -> Sessions:
         """Sessions and what is said in them, for who asks."""
         return self.house.memoranda.sessions_as(self.memories.subject)
+
+    @property
+    def switches(self) -> Switches:
+        """Switches of the tenant and of its channels, for who asks."""
+        return self.house.memoranda.switches_as(self.memories.subject)
 
     @property
     def agents(self) -> Agents:

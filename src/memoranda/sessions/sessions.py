@@ -93,7 +93,7 @@ class Sessions:
         Errors as `observe`, but for what only the transaction can tell."""
         must_write(self.subject)
         new = self._taken(messages)
-        asked = Place(self.subject, place, self._core.config.facts)
+        asked = Place(self.subject, place)
         self._may_own(asked.user_id, "user_id")
         for i, one in enumerate(new):
             self._may_own(one.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")

@@ -20,6 +20,7 @@ from memoranda.sessions.keeping import QUIET, stale, told_memory
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.rolling import Rolling
 from memoranda.sessions.summarizer import Telling
+from memoranda.sessions.switches import in_force, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import SECOND, Postponed, Run, backoff
@@ -116,7 +117,7 @@ class Summarizing:
         self, telling: Telling, tenant: str, rows: Sequence[SessionRow], asked: bool = False
     ) -> list[Made]:
         began = time.perf_counter()
-        wanted = [row for row in rows if asked or self._wanted(row)]
+        wanted = [*rows] if asked else await self.core.threads.run(self._wanted, tenant, rows)
         if telling.by_rules:
             found = await self.core.threads.run(self._extracted, telling, tenant, wanted)
         else:
@@ -127,8 +128,17 @@ class Summarizing:
         self.core.tally["session_summary_seconds"] += time.perf_counter() - began  # type: ignore[assignment]
         return [found.get(row.id) or Made(row) for row in rows]
 
-    def _wanted(self, row: SessionRow) -> bool:
-        """Whether there is something to be made: it is not too small, nor summarized as it stands."""
+    def _wanted(self, tenant: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
+        """The sessions of which something is to be made: summaries are on where they were held, and they are not too
+        small, nor summarized as they stand."""
+        channels = {row.channel_id for row in rows}
+        switched = self.core.store.db.read(lambda c: switches_of(c, tenant, channels), tenant)
+        on = {
+            channel: in_force(self.core.config, switched[channel]).session_summaries for channel in channels
+        }
+        return [row for row in rows if on[row.channel_id] and self._unsummarized(row)]
+
+    def _unsummarized(self, row: SessionRow) -> bool:
         done = row.summary_rev == row.rev and row.summary_version == self.settings.summary_version
         return row.message_count >= self.settings.min_messages and not done
 

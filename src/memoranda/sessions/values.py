@@ -17,6 +17,9 @@ STATUSES: tuple[str, ...] = ("open", "closed", "summarized", "failed")
 Mode = Literal["off", "lazy", "eager"]
 MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 """From the weakest to the strongest."""
+NEVER, ASKED, SWITCHED = 0, 1, 2
+"""What `messages.extract` says of a message: no facts are taken out of it; its request or agent asked for them; a
+switch or the configuration says so, as long as it does."""
 
 
 UNNAMED = frozenset({"user", "human", "person", "customer", "member"})
@@ -155,7 +158,8 @@ class Around(TypedDict, total=False):
 
 
 def extraction_mode(facts: Facts, asked: bool | None) -> Mode:
-    """When facts are taken out of what is said: what was `asked` for decides, where nothing was the configuration."""
+    """When facts are taken out of what is said: what was `asked` for, or switched, decides; without it the
+    configuration."""
     if asked is False:
         return "off"
     if asked and facts.extraction == "off":
