@@ -184,6 +184,8 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {HEARD}": lambda ids: [{}],
     f"POST {HEARD}/close": lambda ids: [{}],
     f"POST {HEARD}/summarize": lambda ids: [{}],
+    f"POST {HEARD}/summary": lambda ids: [{"json": {"summary": "mine"}}],
+    f"POST {HEARD}/summary/failure": lambda ids: [{"json": {"reason": "none"}}],
     f"POST {HEARD}/extract": lambda ids: [{}],
     f"GET {HEARD}/messages": lambda ids: [{}, {"params": {"after": ids["message_id"]}}],
     f"POST {HEARD}/messages": lambda ids: [{"json": {"messages": [{"content": "a", "id": f"{ids['session_id']}m"}]}}],

@@ -7,12 +7,12 @@ import json
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memoranda.clock import moment, now_micros
-from memoranda.errors import ModelError, ModelUnavailable, SpendingLimit
+from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLimit
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
 from memoranda.sessions.headers import session_header
@@ -20,7 +20,7 @@ from memoranda.sessions.keeping import QUIET, stale, told_memory
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.rolling import Rolling
 from memoranda.sessions.summarizer import Telling
-from memoranda.sessions.switches import in_force, switches_of
+from memoranda.sessions.switches import in_force, summarized, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import SECOND, Postponed, Run, backoff
@@ -180,6 +180,42 @@ class Summarizing:
             w.draw(1)
             return self._kept(w, made)
 
+        return await self._counted(tenant, work)
+
+    async def store(
+        self, tenant: str, found: Callable[[Connection], SessionRow], digest: Digest, number: int | None
+    ) -> None:
+        """Keeps a digest that was made elsewhere as the summary of the session that is `found`.
+
+        Raises:
+            Conflict: the session has another `number` of messages (None: any).
+        """
+
+        def work(w: Writing) -> dict[str, int]:
+            w.draw(1)
+            row = found(w.c)
+            if number is not None and number != row.message_count:
+                says = f"the session has {row.message_count} messages, not {number}: read it again"
+                raise Conflict(f"message_count: {says}")
+            return self._kept(w, [Made(row, digest)])
+
+        await self._counted(tenant, work)
+
+    async def fail(self, tenant: str, found: Callable[[Connection], SessionRow], reason: str) -> None:
+        """Notes that the summary of the session that is `found` could not be made elsewhere. It is tried here later, as
+        one that failed here, where sessions are summarized."""
+
+        def work(w: Writing) -> dict[str, int]:
+            w.draw(1)
+            row, now = found(w.c), now_micros()
+            self._failed(w, row, reason, now)
+            if row.status != "open" and not summarized(w.c, self.core.config, tenant, row.channel_id):
+                w.c.run("give_up_session", [tenant, row.id])
+            return {"created": 0, "failed": 1, "skipped": 0}
+
+        await self._counted(tenant, work)
+
+    async def _counted(self, tenant: str, work: Callable[[Writing], dict[str, int]]) -> dict[str, int]:
         counts = await self.core.threads.result(self.core.store.transact(tenant, work))
         if counts["created"]:
             self.core.expect(now_micros() + QUIET)
@@ -200,9 +236,7 @@ class Summarizing:
                 drafts.append(self._summarized(w, row, one.digest, now))
                 counts["created"] += 1
             elif one.failure is not None:
-                again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
-                w.c.run("fail_session", [str(one.failure)[:500], again, now, w.tenant, row.id, row.rev])
-                self.core.expect(again)
+                self._failed(w, row, str(one.failure), now)
                 counts["failed"] += 1
                 log.warning("session %s is not summarized yet: %s", row.id, type(one.failure).__name__)
             else:
@@ -212,6 +246,12 @@ class Summarizing:
         stale(w, [there[one.row.id] for one in made if one.digest is not None and one.row.id in there], now)
         w.insert(drafts)
         return counts
+
+    def _failed(self, w: Writing, row: SessionRow, reason: str, now: int) -> None:
+        """Notes why there is no summary, and when it is tried again."""
+        again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
+        w.c.run("fail_session", [reason[:500], again, now, w.tenant, row.id, row.rev])
+        self.core.expect(again)
 
     def _summarized(self, w: Writing, row: SessionRow, digest: Digest, now: int) -> Draft:
         """The memory of a session's summary, with which its row is written; an earlier one goes."""

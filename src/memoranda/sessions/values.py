@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 from memoranda.config.sections import Facts
 from memoranda.types import MACHINES
@@ -126,6 +127,36 @@ class Session(msgspec.Struct, kw_only=True):
     facts_failure: str | None
     created_at: datetime
     updated_at: datetime
+
+
+SummaryItem = Annotated[str, Meta(min_length=1, max_length=1_000)]
+SummaryItems = Annotated[list[SummaryItem], Meta(max_length=100)]
+
+
+class NewSummary(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A summary of a session that somebody else made. `model` is what made it. With `message_count` it is of so many
+    messages, and refused once the session has others."""
+
+    summary: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    topics: SummaryItems = []
+    decisions: SummaryItems = []
+    open_questions: SummaryItems = []
+    action_items: SummaryItems = []
+    entities: SummaryItems = []
+    model: Annotated[str, Meta(min_length=1, max_length=256)] = "external"
+    message_count: Annotated[int, Meta(ge=1)] | None = None
+
+
+class SummaryFields(TypedDict, total=False):
+    """Fields of `NewSummary` beside its text, as keywords."""
+
+    topics: list[str]
+    decisions: list[str]
+    open_questions: list[str]
+    action_items: list[str]
+    entities: list[str]
+    model: str
+    message_count: int | None
 
 
 class MessagePage(msgspec.Struct, kw_only=True):

@@ -133,6 +133,9 @@ UPDATE sessions SET
     failure = ?, attempts = attempts + 1, next_try_at = ?, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND rev = ?
 
+-- name: give_up_session (it is not tried again)
+UPDATE sessions SET pending = 0 WHERE tenant_id = ? AND id = ?
+
 -- name: summarize_again (those of an earlier version)
 UPDATE sessions SET pending = 1, next_try_at = ? WHERE status = 'summarized' AND summary_version < ?
 
