@@ -214,9 +214,10 @@ class Client:
             self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
         ).data
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self, *, scope: str | None = None) -> dict[str, Any]:
         """See `Memories.stats`."""
-        held: dict[str, Any] = msgspec.json.decode(self._wire.call("GET", f"{AT}/stats"))
+        told = self._wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
+        held: dict[str, Any] = msgspec.json.decode(told)
         del held["object"]
         return held
 

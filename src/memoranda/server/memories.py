@@ -163,7 +163,9 @@ async def count(call: Call[wire.SelectionBody, None]) -> wire.MemoryCount:
     return wire.MemoryCount(count=await call.memories.count(**selected(call.body)))
 
 
-async def stats(call: Call[None, None]) -> wire.MemoryStats:
+async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
+    if scopes := named_scopes(None, call.query.scope, call.query.scope_id):
+        return as_wire(await call.memories.stats(scope=scopes[0]), wire.ScopeStats)
     held = as_wire(await call.memories.stats(), wire.MemoryStats)
     if not is_operator(call.memories.subject):
         held.jobs = held.database = held.index = held.words = None  # they tell of other tenants
@@ -226,7 +228,10 @@ ROUTES = (
     Route("POST", f"{AT}/search", "Search", search, "read", wire.SearchAnswer, wire.SearchBody),
     Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
     Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
-    Route("GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats),
+    Route(
+        "GET", f"{AT}/stats", "Counts and sizes", stats, "read", wire.MemoryStats | wire.ScopeStats,
+        query=wire.StatsQuery,
+    ),
     Route("POST", f"{AT}/compact", "Start giving back room", compact, "admin", wire.JobObject, wire.CompactBody),
     Route("POST", f"{AT}/reembed", "Start making vectors", reembed, "admin", wire.JobObject, wire.ReembedBody),
     Route(
