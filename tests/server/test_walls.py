@@ -73,6 +73,13 @@ CASES: dict[str, Case] = {
         [Ask({"query": "green kettle", "limit": 50, "neighbours": 2, **some}) for some in fields(id_)]
         + [Ask({"query": id_, "session_id": "s", "count_access": True, "explain": True, "threshold": 0.9})]
     ),
+    "POST /v1/memories/entries": lambda id_: [
+        Ask({"entries": [{"content": WORDS[0], "id": id_, "metadata": {"tags": ["t"]}}]})
+    ],
+    "POST /v1/memories/entries/search": lambda id_: [
+        Ask({"query": "green kettle", "threshold": 0}),
+        Ask({"query": id_, "scope": "session", "scope_id": "s"}),
+    ],
     "POST /v1/memories/forget": lambda id_: [Ask({"ids": [id_]}), Ask({"scopes": ["all"]})],
     "POST /v1/memories/count": selections,
     "GET /v1/memories/stats": none,

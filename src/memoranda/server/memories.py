@@ -55,18 +55,18 @@ def selected(asked: wire.SelectionBody) -> dict[str, Any]:
 
 
 def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:
-    """The scopes that are meant, whichever way they were written.
+    """The scopes that are meant, whichever way they were written; an empty `scope` or `scope_id` is none.
 
     Raises:
         InvalidInput: both ways were used, or half of one.
     """
-    if scope is None:
-        if scope_id is not None:
+    if not scope:
+        if scope_id:
             raise InvalidInput("scope_id", "goes with `scope`, as in scope=session, scope_id=ID")
         return scopes
     if scopes is not None:
         raise InvalidInput("scope", "goes without `scopes`; write every scope there")
-    return [scope if scope_id is None else f"{scope}:{scope_id}"]
+    return [f"{scope}:{scope_id}" if scope_id else scope]
 
 
 async def create(call: Call[wire.NewMemoryBody, None]) -> wire.AddedMemory:

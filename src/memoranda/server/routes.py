@@ -11,6 +11,7 @@ from memoranda.server import (
     conversations,
     dify,
     embeddings,
+    entries,
     facts,
     file_batches,
     files,
@@ -34,6 +35,7 @@ from memoranda.server.route import Route
 ROUTES: tuple[Route, ...] = (
     *facts.ROUTES,
     *memories.ROUTES,
+    *entries.ROUTES,
     *context.ROUTES,
     *files.ROUTES,
     *uploads.ROUTES,

@@ -67,11 +67,11 @@ def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, i
         return {kind: (number, characters) for kind, number, characters in rows}
     found: dict[str, tuple[int, int]] = {}
     after: int | None = None
-    while rows := page(c, tenant, where, limit=SCAN, after=after, descending=False):
-        for row in rows:
+    while passing := page(c, tenant, where, limit=SCAN, after=after, descending=False):
+        for row in passing:
             number, characters = found.get(row.kind, (0, 0))
             found[row.kind] = (number + 1, characters + len(row.content))
-        after = rows[-1].seq
+        after = passing[-1].seq
     return dict(sorted(found.items()))
 
 
