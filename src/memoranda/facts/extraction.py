@@ -121,6 +121,8 @@ class Extraction:
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)
+            told = {"tenant": run.tenant, "session": session, "error": type(exc).__name__}
+            log.warning("facts not extracted", extra=told)
             await run.report(run.done, cursor=FIRST)
             if isinstance(exc, SpendingLimit):
                 raise
@@ -154,7 +156,7 @@ class Extraction:
         while True:
             batch = await self.core.threads.run(self._read, tenant, session, anew)
             if batch is None:
-                return total
+                break
             try:
                 done = await self._take(batch)
             except Moved:
@@ -162,7 +164,10 @@ class Extraction:
             total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
             self.core.tally.update({f"facts.{name}": n for name, n in done._asdict().items()})
             if anew is not None:
-                return total
+                break
+        if any(total):
+            log.info("facts extracted", extra={"tenant": tenant, "session": session, **total._asdict()})
+        return total
 
     async def _failed(self, tenant: str, session: str, exc: Exception) -> float:
         """Notes in the session that it could not be read; seconds until the next try."""

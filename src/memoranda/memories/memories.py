@@ -24,7 +24,7 @@ from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODEL_JOB, Core
 from memoranda.store.forgetting import Forgetting, aim_of
 from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
-from memoranda.store.retrieval.query_expansion import Aid, headed, helped
+from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
 from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
 from memoranda.store.usage import SEARCH, Cost
@@ -302,7 +302,9 @@ class Memories:
         ledger, tenant = self._core.ledger, self.subject.tenant_id
         if asked.mode != "words" and asked.embedding is None:
             enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
-            said = headed(asked.query, asked.as_of or moment(now_micros())) if enriched else asked.query
+            said = asked.query
+            if enriched:
+                said = headed(said, asked.as_of or moment(now_micros()), channel_of(asked))
             vectors, degraded = await ledger.questions(embedder, [said], tenant)
             return (None if vectors is None else vectors[0]), degraded
         ledger.note(tenant, SEARCH, Cost(operations=1))

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Sessions as Settings
@@ -30,6 +30,13 @@ SECOND = 1_000_000
 LOOK_SECONDS = 1.0
 """How often the clock is looked at where other processes write too, or something is overdue."""
 LONGEST_SECONDS = 300.0
+
+
+def note(core: Core, event: Literal["opened", "closed"], tenant: str, ids: Iterable[str]) -> None:
+    """Counts and logs what became of sessions, once that is committed."""
+    for id_ in ids:
+        core.tally[f"sessions.{event}"] += 1
+        log.info("session %s", event, extra={"tenant": tenant, "session": id_})
 
 
 class Closing:
@@ -124,8 +131,9 @@ class Clock:
         now = now_micros()
         at = await threads.run(db.read, self._due)
         if at is not None and at <= now:
-            kinds, counts, rest = await threads.result(db.write(lambda c: self._close_due(c, now)))
-            self.core.tally.update(counts)
+            kinds, closed, rest = await threads.result(db.write(lambda c: self._close_due(c, now)))
+            for row in closed:
+                note(self.core, "closed", row.tenant_id, [row.id])
             for kind in kinds:
                 self.core.jobs.wake(kind)
             return 0.0 if rest else LOOK_SECONDS
@@ -153,9 +161,9 @@ class Clock:
     def _clocks(self) -> tuple[str, ...]:
         return ("next_due", "next_pending", *(("next_rollup",) if self.settings.rollups else ()))
 
-    def _close_due(self, c: Connection, now: int) -> tuple[set[str], Counter[str], bool]:
-        """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what is to be
-        counted, and whether there is more."""
+    def _close_due(self, c: Connection, now: int) -> tuple[set[str], list[SessionRow], bool]:
+        """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what was closed,
+        and whether there is more."""
         c.one("draw_revs", [1])  # whoever writes messages waits: both lock rows in one order
         rows = [SessionRow._make(row) for row in c.all("sessions_due", [now, STEP])]
         kinds = self.closing.close(c, rows, now)
@@ -164,4 +172,4 @@ class Clock:
         if waiting:
             self.closing.place(c, waiting)
             kinds.add(SUMMARIZE_JOB)
-        return kinds, Counter({"sessions.closed": len(rows)}), len(rows) == STEP
+        return kinds, rows, len(rows) == STEP

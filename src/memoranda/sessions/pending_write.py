@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TypeVar
 
-from memoranda.sessions.closing import Closing
+from memoranda.sessions.closing import Closing, note
 from memoranda.sessions.log import Heard, Kept, Log, Saying
 from memoranda.sessions.message_drafts import Place
 from memoranda.sessions.records import session_of, to_message
@@ -83,8 +83,8 @@ class Ready:
         for places, kept in written:
             for i, (row, created) in zip(places, kept.rows, strict=True):
                 found[i] = Observed(message=to_message(row), created=created)
-            tally["sessions.opened"] += kept.opened
-            tally["sessions.closed"] += kept.closed
+            note(self._core, "opened", self._place.subject.tenant_id, kept.opened)
+            note(self._core, "closed", self._place.subject.tenant_id, kept.closed)
             tally["messages_observed"] += sum(created for _, created in kept.rows)
             if kept.due_at:
                 self._core.expect(kept.due_at)

@@ -91,7 +91,10 @@ class Rolling:
         await self.core.threads.result(
             self.core.store.transact(tenant, lambda w: _keep(w, week, rows, digest, self._version))
         )
-        self.core.tally["session_rollups.created"] += digest is not None
+        if digest is not None:
+            self.core.tally["session_rollups.created"] += 1
+            told = {"tenant": tenant, "week": week_name(week.week), "sessions": len(rows), "by": digest.by}
+            log.info("week summarized", extra=told)
         return digest is not None
 
     async def _left(self, tenant: str, week: Week) -> None:
@@ -109,7 +112,8 @@ class Rolling:
         again = now_micros() + int(backoff(week.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         values = [str(exc)[:500], again, tenant, week.channel_id, week.owner, week.week]
         self.core.tally["session_rollups.failed"] += 1
-        log.warning("the week of a channel is not summarized yet: %s", type(exc).__name__)
+        told = {"tenant": tenant, "week": week_name(week.week), "error": type(exc).__name__}
+        log.warning("week not summarized", extra=told)
         await self.core.threads.result(
             self.core.store.db.write(lambda c: c.run("fail_rollup", values), tenant=tenant)
         )

@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.sessions import records
-from memoranda.sessions.closing import SUMMARIZE_JOB, Closing
+from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
 from memoranda.sessions.editing import remove_messages, rewritten
 from memoranda.sessions.external import digest_given
 from memoranda.sessions.message_drafts import Place, sayings
@@ -239,13 +239,15 @@ class Sessions:
         must_write(self.subject)
         closing = Closing(self._core)
 
-        def work(w: Writing) -> tuple[SessionRow, set[str]]:
+        def work(w: Writing) -> tuple[SessionRow, set[str], bool]:
             now = w.draw(1) and now_micros()
             row = records.session_seen(w.c, self.subject, id)
             kinds = closing.close(w.c, [row], now)
-            return records.session_seen(w.c, self.subject, id), kinds
+            return records.session_seen(w.c, self.subject, id), kinds, row.status == "open"
 
-        row, _ = await self._change(work, lambda done: done[1])
+        row, _, closed = await self._change(work, lambda done: done[1])
+        if closed:
+            note(self._core, "closed", self._tenant, [id])
         return to_session(row)
 
     async def summarize(self, id: str) -> Session:

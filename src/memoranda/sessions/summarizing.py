@@ -8,7 +8,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.clock import moment, now_micros
@@ -41,6 +41,15 @@ AGAIN = 30.0
 """Seconds after which a summary that failed is tried again; twice as many after each failure, up to a day."""
 LONGEST = 24 * 3600.0
 SOURCE = "session"
+
+
+@dataclass(slots=True)
+class Done:
+    """What was written: how many summaries were `created`, `failed` and `skipped`, and the ids of the sessions that
+    have one now, with what made it."""
+
+    counts: dict[str, int] = field(default_factory=lambda: {"created": 0, "failed": 0, "skipped": 0})
+    summarized: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -176,7 +185,7 @@ class Summarizing:
     async def _keep(self, tenant: str, made: Sequence[Made]) -> dict[str, int]:
         """Writes what became of sessions, in one transaction with the memories in which they are found."""
 
-        def work(w: Writing) -> dict[str, int]:
+        def work(w: Writing) -> Done:
             w.draw(1)
             return self._kept(w, made)
 
@@ -191,7 +200,7 @@ class Summarizing:
             Conflict: the session has another `number` of messages (None: any).
         """
 
-        def work(w: Writing) -> dict[str, int]:
+        def work(w: Writing) -> Done:
             w.draw(1)
             row = found(w.c)
             if number is not None and number != row.message_count:
@@ -205,29 +214,33 @@ class Summarizing:
         """Notes that the summary of the session that is `found` could not be made elsewhere. It is tried here later, as
         one that failed here, where sessions are summarized."""
 
-        def work(w: Writing) -> dict[str, int]:
+        def work(w: Writing) -> Done:
             w.draw(1)
             row, now = found(w.c), now_micros()
-            self._failed(w, row, reason, now)
+            self._failed(w, row, reason, "external", now)
             if row.status != "open" and not summarized(w.c, self.core.config, tenant, row.channel_id):
                 w.c.run("give_up_session", [tenant, row.id])
-            return {"created": 0, "failed": 1, "skipped": 0}
+            return Done({"created": 0, "failed": 1, "skipped": 0})
 
         await self._counted(tenant, work)
 
-    async def _counted(self, tenant: str, work: Callable[[Writing], dict[str, int]]) -> dict[str, int]:
-        counts = await self.core.threads.result(self.core.store.transact(tenant, work))
+    async def _counted(self, tenant: str, work: Callable[[Writing], Done]) -> dict[str, int]:
+        done = await self.core.threads.result(self.core.store.transact(tenant, work))
+        counts = done.counts
+        for id_, by in done.summarized:
+            log.info("session summarized", extra={"tenant": tenant, "session": id_, "by": by})
         if counts["created"]:
             self.core.expect(now_micros() + QUIET)
         for name, number in counts.items():
             self.core.tally[f"session_summaries.{name}"] += number
         return counts
 
-    def _kept(self, w: Writing, made: Sequence[Made]) -> dict[str, int]:
+    def _kept(self, w: Writing, made: Sequence[Made]) -> Done:
         now = now_micros()
         there = records.sessions_by_id(w.c, w.tenant, [one.row.id for one in made])
         drafts: list[Draft] = []
-        counts = {"created": 0, "failed": 0, "skipped": 0}
+        done = Done()
+        counts = done.counts
         for one in made:
             row = there.get(one.row.id)
             if row is None or row.rev != one.row.rev:
@@ -235,23 +248,25 @@ class Summarizing:
             if one.digest is not None:
                 drafts.append(self._summarized(w, row, one.digest, now))
                 counts["created"] += 1
+                done.summarized.append((row.id, one.digest.by))
             elif one.failure is not None:
-                self._failed(w, row, str(one.failure), now)
+                self._failed(w, row, str(one.failure), type(one.failure).__name__, now)
                 counts["failed"] += 1
-                log.warning("session %s is not summarized yet: %s", row.id, type(one.failure).__name__)
             else:
                 status = "summarized" if row.summary_id is not None else "closed"
                 w.c.run("settle_session", [status, w.tenant, row.id, row.rev])
                 counts["skipped"] += 1
         stale(w, [there[one.row.id] for one in made if one.digest is not None and one.row.id in there], now)
         w.insert(drafts)
-        return counts
+        return done
 
-    def _failed(self, w: Writing, row: SessionRow, reason: str, now: int) -> None:
+    def _failed(self, w: Writing, row: SessionRow, reason: str, error: str, now: int) -> None:
         """Notes why there is no summary, and when it is tried again."""
         again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         w.c.run("fail_session", [reason[:500], again, now, w.tenant, row.id, row.rev])
         self.core.expect(again)
+        told = {"tenant": w.tenant, "session": row.id, "error": error, "attempt": row.attempts + 1}
+        log.warning("session not summarized", extra=told)
 
     def _summarized(self, w: Writing, row: SessionRow, digest: Digest, now: int) -> Draft:
         """The memory of a session's summary, with which its row is written; an earlier one goes."""
