@@ -362,8 +362,9 @@ class Memories:
 
         Raises:
             InvalidInput: the scope is none.
-            Forbidden: the subject is not an admin, and names no scope; counts tell of others' rows.
+            Forbidden: the subject is not an admin; counts tell of others' rows.
         """
+        self._must_be_admin("stats")
         if scope is not None:
             where = self._where(Selection(scopes=[scope], kinds=list(KINDS)))
             read = self._core.store.db.read
@@ -376,7 +377,6 @@ class Memories:
                 "characters": sum(characters for _, characters in kinds.values()),
                 "by_kind": {kind: number for kind, (number, _) in kinds.items()},
             }
-        self._must_be_admin("stats")
         return await self._core.threads.run(self._core.store.stats, self.subject.tenant_id)
 
     # --- carrying out and in -----------------------------------------------------------------------

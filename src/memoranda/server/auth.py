@@ -15,6 +15,7 @@ from memoranda.config.sections import Config, ServerKey
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.errors import Refused
 from memoranda.server.route import BEARER, Need
+from memoranda.store.access import sees_all
 from memoranda.store.core import HOUSE
 from memoranda.types import Subject
 
@@ -53,6 +54,8 @@ class Guard:
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
             raise Forbidden(f"this tells of every tenant and needs an admin key of tenant {HOUSE!r}")
+        if needs == "service" and not sees_all(subject):
+            raise Forbidden("this needs a key with the service or admin role, bound to no user")
         if needs == "write" and subject.role == "reader":
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
         return subject

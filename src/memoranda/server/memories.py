@@ -229,7 +229,7 @@ ROUTES = (
     Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
     Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
     Route(
-        "GET", f"{AT}/stats", "Counts and sizes", stats, "read", wire.MemoryStats | wire.ScopeStats,
+        "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,
         query=wire.StatsQuery,
     ),
     Route("POST", f"{AT}/compact", "Start giving back room", compact, "admin", wire.JobObject, wire.CompactBody),

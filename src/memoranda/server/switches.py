@@ -33,9 +33,9 @@ ROUTES = (
         "POST", TENANT, "Switch extraction and summaries of a tenant", set_of_tenant, "admin", SHOWN,
         wire.SwitchesBody, TenantQuery,
     ),
-    Route("GET", CHANNEL, "What a channel has switched", of_channel, "read", SHOWN),
+    Route("GET", CHANNEL, "What a channel has switched", of_channel, "service", SHOWN),
     Route(
-        "POST", CHANNEL, "Switch extraction and summaries of a channel", set_of_channel, "write", SHOWN,
+        "POST", CHANNEL, "Switch extraction and summaries of a channel", set_of_channel, "service", SHOWN,
         wire.ChannelSwitchesBody,
     ),
 )  # fmt: skip
