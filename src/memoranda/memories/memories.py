@@ -366,7 +366,7 @@ class Memories:
         """
         self._must_be_admin("stats")
         if scope is not None:
-            where = self._where(Selection(scopes=[scope], kinds=list(KINDS)))
+            where = self._where(Selection(scopes=[scope], kinds=list(KINDS)))  # type: ignore[arg-type]
             read = self._core.store.db.read
             kinds = await self._core.threads.run(
                 read, lambda c: listing.by_kind(c, self.subject.tenant_id, where), self.subject.tenant_id
