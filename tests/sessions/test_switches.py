@@ -37,6 +37,7 @@ def marks(chat: Any) -> list[int]:
 TABLE = list(itertools.product((None, True, False), repeat=3))
 
 
+@pytest.mark.rows_in("sqlite")
 def test_a_request_goes_before_the_channel_before_the_tenant(chats: Any) -> None:
     """All 27 cases, over a configuration in which extraction is off."""
     for request, channel, tenant in TABLE:
