@@ -29,12 +29,7 @@ def check_dimension(config: Config, model: str, dim: int) -> None:
 
 
 def begin(core: Core) -> None:
-    """Registers jobs and hooks; to be called before jobs are worked on.
-
-    Raises:
-        ConfigError: memories are to have other vectors than the embedder makes.
-    """
-    check_dimension(core.config, core.store.model, core.store.index.dim)
+    """Registers jobs and hooks; to be called before jobs are worked on."""
     core.jobs.handlers[REMEMBER_JOB] = Remembering(core).remember
     core.jobs.handlers[DERIVE_JOB] = Backfill(core).derive
     core.jobs.lanes |= {REMEMBER_JOB: MEMORY_LANE, DERIVE_JOB: MEMORY_LANE}
