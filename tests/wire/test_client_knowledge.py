@@ -33,6 +33,8 @@ def local() -> Iterator[blocking.BlockingMemoranda]:
 def test_a_small_file_is_completed_in_the_answer_that_waits(client: Client) -> None:
     stores = client.knowledge.stores
     store = stores.create(name="birds")
+    stores.upload(store.id, b"The wren sings.", "first.txt")
+    stores.wait(store.id)  # the first file starts the processes that read
     assert stores.upload(store.id, b"The heron stands.", "a.txt", wait=10).status == "completed"
     ids = [client.knowledge.files.upload(b"The kite circles.", f"{name}.txt").id for name in "bc"]
     (file,) = stores.attach(store.id, ids[:1], wait=10)
