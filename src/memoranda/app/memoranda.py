@@ -43,6 +43,7 @@ from memoranda.responses.responses import Responses
 from memoranda.sessions.beginning import Rooms
 from memoranda.sessions.beginning import begin as begin_sessions
 from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.switches import Switches
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
 from memoranda.types import Job, Subject
@@ -51,9 +52,9 @@ from memoranda.types import Job, Subject
 class Memoranda:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin
-    of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`, `conversing_as`,
-    `agents_as`, `asking_as` and `contexts_as` give the same for another subject.
+    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask`, `switches` act
+    for the admin of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`,
+    `conversing_as`, `agents_as`, `asking_as`, `switches_as` and `contexts_as` give the same for another subject.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Memoranda:
         self.costs = Costs(core, self.subject)
         self._lock = wired.lock
         self.sessions = Sessions(core, self.subject)
+        self.switches = Switches(core, self.subject)
         self.facts = Facts(core, self.subject)
         self.upload_ask = UploadAsk(core, self.subject)
         self._rooms = rooms
@@ -157,6 +159,10 @@ class Memoranda:
     def sessions_as(self, subject: Subject) -> Sessions:
         """The sessions, and what is said in them, as another subject sees them."""
         return Sessions(self.core, subject)
+
+    def switches_as(self, subject: Subject) -> Switches:
+        """The switches of its tenant and channels, as another subject may read and set them."""
+        return Switches(self.core, subject)
 
     def facts_as(self, subject: Subject) -> Facts:
         """The facts as another subject sees them."""

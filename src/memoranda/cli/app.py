@@ -76,6 +76,10 @@ COMMANDS = {
         "memoranda.cli.usage:usage",
         "Tell what was spent, by day and purpose: model calls, tokens, embedded texts.",
     ),
+    "switches": (
+        "memoranda.cli.switches:switches",
+        "Show or set whether facts are extracted and summaries made, for a tenant or a channel.",
+    ),
     "doctor": (
         "memoranda.cli.doctor:doctor",
         "Say what is in force, what is missing, and what to do about it.",

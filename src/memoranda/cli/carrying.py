@@ -11,11 +11,11 @@ import typer
 
 from memoranda.cli.opening import configured, house, memories
 from memoranda.cli.options import (
-    AnyScope,
     ConfigFile,
     Data,
     Json,
     Kinds,
+    Places,
     Scope,
     ScopeId,
     Settings,
@@ -37,7 +37,7 @@ def export(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The file [default: standard output]."),
     ] = None,
-    scope: AnyScope = None,
+    scope: Places = None,
     scope_id: ScopeId = None,
     kind: Kinds = None,
     vectors: Annotated[
@@ -49,7 +49,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write memories as JSONL: a header, then one memory a line. With --json, a receipt when there is a file."""
-    one = scope_of(scope, scope_id)
+    one = scope_of(scope, scope_id, any_id=True)
     fields: dict[str, Any] = {"scopes": [one] if one else None, "kinds": kinds_of(kind)}
     with memories(configured(data, config, settings)) as verbs:
         if output is None:

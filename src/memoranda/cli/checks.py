@@ -16,7 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.config.sections import Config
-from memoranda.errors import MemorandaError
+from memoranda.document_qa.beginning import DIMENSION, check_dimension
+from memoranda.errors import ConfigError, MemorandaError
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.embeddings import open_embedder
@@ -150,6 +151,25 @@ def model(config: Config) -> Iterator[Finding]:
         yield broken(
             "model", str(exc), "search goes by words alone until then; or set embedder.url to another"
         )
+
+
+def dimension(config: Config) -> Iterator[Finding]:
+    """Whether memories of asking documents are to have vectors as the embedder makes them; nothing where no length is
+    configured."""
+    if DIMENSION not in config.sources:
+        return
+    try:
+        embedder = open_embedder(
+            config.embedder.url, threads=config.embedder.threads, settings=config.embedder
+        )
+        try:
+            check_dimension(config, embedder.model, embedder.dim)
+        finally:
+            embedder.close()
+    except ConfigError as exc:
+        yield broken("configuration", str(exc), f"correct {exc.field}")
+    except MemorandaError as exc:
+        yield note("configuration", f"{DIMENSION} could not be checked: {exc}", "correct embedder.url first")
 
 
 def language_model(config: Config) -> Finding:

@@ -63,13 +63,16 @@ def examined(config: Config) -> Iterator[Finding]:
         yield from inside(config)
         return
     if config.data == ":memory:":
+        yield from checks.dimension(config)
         yield note("folder", "none: what is remembered goes when the process ends", "choose one with --data")
         return
     path = Path(config.data)
     there = path.exists()
     findings = list(checks.folder(path))
     yield from findings
-    if there and not any(one.state == "broken" for one in findings):
+    if not there:
+        yield from checks.dimension(config)
+    elif not any(one.state == "broken" for one in findings):
         yield from inside(config)
 
 
@@ -96,6 +99,8 @@ def inside(config: Config) -> Iterator[Finding]:
         yield ok("lock", f"served at {busy.url}")
         with through(busy.url, config) as verbs:
             yield from checks.counts("default", verbs.stats())
+    except ConfigError as exc:
+        yield broken("configuration", str(exc), f"correct {exc.field}")
     except MemorandaError as exc:
         if folder_of(config) is None:
             yield broken("database", str(exc), "correct what the sentence names, then ask again")

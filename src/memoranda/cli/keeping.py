@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from memoranda.app import blocking
 from memoranda.cli.opening import Verbs, configured, memories
-from memoranda.cli.options import AnyScope, ConfigFile, Data, Json, ScopeId, Settings, scope_of
+from memoranda.cli.options import ConfigFile, Data, Json, Places, ScopeId, Settings, scope_of
 from memoranda.cli.progress import bar
 from memoranda.cli.show import emit, rows, say
 from memoranda.config.sections import Config
 from memoranda.errors import MemorandaError
-from memoranda.types import KINDS, Job
+from memoranda.types import Job
 
 POLL_SECONDS = 0.1
 
 
 def stats(
-    scope: AnyScope = None,
+    scope: Places = None,
     scope_id: ScopeId = None,
     data: Data = None,
     config: ConfigFile = None,
@@ -28,23 +28,13 @@ def stats(
     as_json: Json = False,
 ) -> None:
     """Count what is remembered: by kind, and whether every index has it. With --scope, one scope by kind."""
-    one = scope_of(scope, scope_id)
+    one = scope_of(scope, scope_id, any_id=True)
     with memories(configured(data, config, settings)) as verbs:
-        told = verbs.stats() if one is None else scope_stats(verbs, one)
+        told = verbs.stats(scope=one)
     if as_json:
         emit(told)
     else:
         typer.echo("\n".join(rows(told)))
-
-
-def scope_stats(verbs: Verbs, scope: str) -> dict[str, Any]:
-    """How many memories a scope holds, by kind."""
-    counts = {kind: verbs.count(scopes=[scope], kinds=[kind]) for kind in KINDS}  # type: ignore[list-item]
-    return {
-        "scope": scope,
-        "memories": sum(counts.values()),
-        "by_kind": {kind: count for kind, count in counts.items() if count},
-    }
 
 
 def compact(

@@ -41,6 +41,16 @@ AnyScope = Annotated[
 ]
 
 
+Places = Annotated[
+    str | None,
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        help="session, channel, agent or user (any, or the one of --scope-id), global or all.",
+    ),
+]
+
+
 def _known(given: list[str] | None) -> list[str] | None:
     for kind in given or []:
         if kind not in KINDS:
@@ -105,10 +115,13 @@ def selection_of(
     )
 
 
-def scope_of(scope: str | None, scope_id: str | None, *, everything: bool = True) -> str | None:
+def scope_of(
+    scope: str | None, scope_id: str | None, *, everything: bool = True, any_id: bool = False
+) -> str | None:
     """The two flags as one scope, `session:ID` or `global`; None when neither was given.
 
-    `--scope session:ID` says the same in one. Without `everything`, `all` is refused: it is no place to write.
+    `--scope session:ID` says the same in one. Without `everything`, `all` is refused: it is no place to write. With
+    `any_id`, `session` alone is every session.
     """
     if scope is None:
         if scope_id is not None:
@@ -129,6 +142,8 @@ def scope_of(scope: str | None, scope_id: str | None, *, everything: bool = True
         raise typer.BadParameter(f"{scope!r} is no scope here; use one of {known}", param_hint="--scope")
     if colon and scope_id is not None:
         raise typer.BadParameter("is given twice; --scope names an id already", param_hint="--scope-id")
+    if any_id and scope == name and scope_id is None:
+        return name
     if not (found := scope_id or id_):
         raise typer.BadParameter(f"{name} needs an id: add --scope-id ID", param_hint="--scope")
     return f"{name}:{found}"

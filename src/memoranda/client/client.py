@@ -24,6 +24,7 @@ from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
+from memoranda.client.switches import ClientSwitches
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
@@ -102,6 +103,7 @@ class Client:
         self._wire = Wire(url, key, user)
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
+        self.switches = ClientSwitches(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
 
@@ -212,9 +214,10 @@ class Client:
             self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
         ).data
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self, *, scope: str | None = None) -> dict[str, Any]:
         """See `Memories.stats`."""
-        held: dict[str, Any] = msgspec.json.decode(self._wire.call("GET", f"{AT}/stats"))
+        told = self._wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
+        held: dict[str, Any] = msgspec.json.decode(told)
         del held["object"]
         return held
 

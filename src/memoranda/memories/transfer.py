@@ -34,6 +34,7 @@ from memoranda.store.validation import (
     draft,
     time_of,
 )
+from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.types import Memory, NewMemory, Subject
 from memoranda.validation import convert, decode
@@ -195,10 +196,10 @@ async def take(
             try:
                 batch.append(_draft(raw, decoder, header, core.ingest, subject, place, number, may_own))
             except MemorandaError:
-                await _store(core, subject.tenant_id, batch, before, done)
+                await _store(core, subject.tenant_id, batch, before, done, moved=place is not None)
                 raise
             done.read += 1
-        await _store(core, subject.tenant_id, batch, before, done)
+        await _store(core, subject.tenant_id, batch, before, done, moved=place is not None)
         batch = []
     return done
 
@@ -307,10 +308,12 @@ def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part
     return parts
 
 
-async def _store(core: Core, tenant: str, batch: list[Draft], before: int | None, done: Imported) -> None:
+async def _store(
+    core: Core, tenant: str, batch: list[Draft], before: int | None, done: Imported, *, moved: bool
+) -> None:
     if not batch:
         return
-    free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done)
+    free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done, moved)
     try:
         outcomes = await core.write(tenant, free, before) if free else []
     except Conflict:  # somebody wrote one of these ids in between: settle them one by one
@@ -324,13 +327,19 @@ async def _store(core: Core, tenant: str, batch: list[Draft], before: int | None
     done.present += sum(not outcome.created for outcome in outcomes)
 
 
-def _without_conflicts(store: Store, tenant: str, batch: list[Draft], done: Imported) -> list[Draft]:
-    """The drafts whose id is free here or names the same text."""
+def _without_conflicts(
+    store: Store, tenant: str, batch: list[Draft], done: Imported, moved: bool
+) -> list[Draft]:
+    """The drafts whose id is free here or names the same text. Of what goes to another scope (`moved`) than it has
+    here, a copy."""
     held = store.by_id(tenant, [one.row.id for one in batch if one.named])
     free: list[Draft] = []
     keys: dict[str, str] = {}
     for one in batch:
         other = held.get(one.row.id)
+        if moved and other is not None and _elsewhere(one.row, other):
+            free.append(_copy(one))
+            continue
         taken = keys.get(one.row.id) if other is None else other.dedup_key
         if one.named and taken is not None and taken != one.row.dedup_key:
             done.conflicts.append(one.row.id)
@@ -338,3 +347,20 @@ def _without_conflicts(store: Store, tenant: str, batch: list[Draft], done: Impo
         keys[one.row.id] = one.row.dedup_key
         free.append(one)
     return free
+
+
+def _elsewhere(row: Record, other: Record) -> bool:
+    """Return True if both have the same text, in two scopes."""
+    places = [(one.user_id, one.agent_id, one.channel_id, one.session_id) for one in (row, other)]
+    return row.content_hash == other.content_hash and places[0] != places[1]
+
+
+def _copy(one: Draft) -> Draft:
+    """The draft under an id of its own, which is always the same for the same memory in the same scope."""
+    row = one.row
+    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
+    id_ = f"mem_{digest(row.id, compact_json(scope))[:25]}"
+    occurred = row.occurred_at if row.dated else None
+    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, id_)
+    one.row = row._replace(id=id_, dedup_key=key)
+    return one

@@ -18,6 +18,7 @@ from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, U
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.route import BEARER, Need
+from memoranda.store.access import sees_all
 from memoranda.store.core import HOUSE
 from memoranda.types import Subject
 
@@ -60,6 +61,8 @@ class Guard:
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
             raise Forbidden(f"this tells of every tenant and needs an admin key of tenant {HOUSE!r}")
+        if needs == "service" and not sees_all(subject):
+            raise Forbidden("this needs a key with the service or admin role, bound to no user")
         if needs == "write" and subject.role == "reader":
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
         return subject

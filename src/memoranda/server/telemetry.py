@@ -182,6 +182,7 @@ class _State(Collector):
             ("responses_quoted", "Responses quoted from what was found, without a language model."),
             ("memories_told", "Memories put before a language model."),
             ("contexts", "Contexts made."),
+            ("sessions_retrieved", "Summaries of sessions found for contexts and responses."),
         ):
             yield CounterMetricFamily(f"memoranda_{name}", says, value=tally[name])
         if self.model is not None:

@@ -234,6 +234,22 @@ class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.
     words: dict[str, Any] | None
 
 
+class StatsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One scope: `session:X`, or `session` for any; `scope` and `scope_id` as in a selection."""
+
+    scope: str | None = None
+    scope_id: str | None = None
+
+
+class ScopeStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.scope_stats"):
+    """Counts of one scope."""
+
+    scope: str
+    memories: int
+    characters: int
+    by_kind: dict[str, int]
+
+
 class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):
     """What an import came to; `conflicts` are ids that already name another text, left alone."""
 

@@ -16,6 +16,7 @@ from memoranda.app.blocking.document_qa import BlockingUploadAsk
 from memoranda.app.blocking.facts import BlockingFacts
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.blocking.sessions import BlockingSessions
+from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
 from memoranda.app.history_report import HistoryImported
 from memoranda.app.memoranda import Memoranda
@@ -85,6 +86,7 @@ class BlockingMemoranda:
         self.conversations = BlockingConversations(inner.conversations, portal)
         self.agents = BlockingAgents(inner.agents, portal)
         self.sessions = BlockingSessions(inner.sessions, portal)
+        self.switches = BlockingSwitches(inner.switches, portal)
         self.facts = BlockingFacts(inner.facts, portal)
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
 
@@ -111,6 +113,10 @@ class BlockingMemoranda:
     def facts_as(self, subject: Subject) -> BlockingFacts:
         """The facts as another subject sees them."""
         return BlockingFacts(self.inner.facts_as(subject), self.portal)
+
+    def switches_as(self, subject: Subject) -> BlockingSwitches:
+        """The switches of its tenant and channels, as another subject may read and set them."""
+        return BlockingSwitches(self.inner.switches_as(subject), self.portal)
 
     def sessions_as(self, subject: Subject) -> BlockingSessions:
         """The sessions as another subject sees them."""

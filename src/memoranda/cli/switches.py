@@ -1,0 +1,62 @@
+"""`memoranda switches`: extraction and summaries, on or off for a tenant or a channel."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from memoranda.cli.opening import configured, house
+from memoranda.cli.options import ConfigFile, Data, Json, Settings
+from memoranda.cli.show import emit, plain
+from memoranda.errors import InvalidInput
+from memoranda.sessions.switches import NAMES, SwitchFields, SwitchState
+
+VALUES = {"on": True, "off": False, "default": None}
+
+
+def switches(
+    channel: Annotated[
+        str | None, typer.Option(metavar="ID", help="Of this channel [default: of the whole tenant].")
+    ] = None,
+    tenant: Annotated[str | None, typer.Option(help="Whose, when not one's own.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--switch", metavar="NAME=VALUE", help="Switch it on, off, or to default; repeat for more."
+        ),
+    ] = None,
+    data: Data = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Show or set whether facts are extracted and summaries made, for a tenant or a channel."""
+    wanted = _changes(changes)
+    with house(configured(data, config, settings)) as held:
+        if wanted:
+            state = held.switches.set(channel, tenant=tenant, **wanted)
+        else:
+            state = held.switches.get(channel, tenant=tenant)
+    emit(state) if as_json else typer.echo(_table(state))
+
+
+def _changes(given: list[str] | None) -> SwitchFields:
+    changes: dict[str, bool | None] = {}
+    for word in given or []:
+        name, _, value = word.partition("=")
+        if name not in NAMES or value not in VALUES:
+            says = f"{word!r} is none; write NAME=on, NAME=off or NAME=default, with {', '.join(NAMES)}"
+            raise InvalidInput("--switch", says)
+        changes[name] = VALUES[value]
+    return msgspec.convert(changes, SwitchFields)
+
+
+def _table(state: SwitchState) -> str:
+    words = {value: word for word, value in VALUES.items()}
+    place = state.tenant if state.channel_id is None else f"{state.tenant}, channel {state.channel_id}"
+    lines = [plain(f"{place:<24}  {'set to':<8}  in force")]
+    for name in NAMES:
+        lines.append(f"{name:<24}  {words[getattr(state, name)]:<8}  {words[getattr(state.in_force, name)]}")
+    return "\n".join(lines)
