@@ -15,7 +15,7 @@ import msgspec
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
 from memoranda.importers.fields import storable
-from memoranda.importers.formats import FORMATS, OWN, detected, known
+from memoranda.importers.formats import ARCHIVE, FORMATS, OWN, detected, known
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Conversation, Entry, Message, Skipped
 from memoranda.memories.transfer import place_of
@@ -77,8 +77,9 @@ def importing(
     place = place_of(options.scope)
     check_name(options.user_id, "user_id")
     name = known(options.format) if options.format is not None else detected(source_path)
-    if name == OWN:
-        raise InvalidInput("source", f"{path} is an export of Memoranda; use import_from")
+    if name in (OWN, ARCHIVE):
+        verb = "memories.import_from" if name == OWN else "archives.import_from"
+        raise InvalidInput("source", f"{path} is an export of Memoranda; use {verb}")
     if place is not None and place["session_id"] is not None and FORMATS[name].conversations:
         raise InvalidInput(
             "scope", "conversations become sessions of their own; use user, agent, channel or global"

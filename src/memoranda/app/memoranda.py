@@ -11,6 +11,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Backfills, Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
@@ -51,9 +52,9 @@ from memoranda.types import Job, Subject
 class Memoranda:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin
-    of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`, `conversing_as`,
-    `agents_as`, `asking_as` and `contexts_as` give the same for another subject.
+    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask`, `archives` act
+    for the admin of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`,
+    `conversing_as`, `agents_as`, `asking_as`, `archives_as` and `contexts_as` give the same for another subject.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Memoranda:
         self.sessions = Sessions(core, self.subject)
         self.facts = Facts(core, self.subject)
         self.upload_ask = UploadAsk(core, self.subject)
+        self.archives = Archives(core, self.subject)
         self._rooms = rooms
         self._facts_clock = facts_clock
         self._moves = moves
@@ -165,6 +167,10 @@ class Memoranda:
     def asking_as(self, subject: Subject) -> UploadAsk:
         """Documents, and questions to them, as another subject sees them."""
         return UploadAsk(self.core, subject)
+
+    def archives_as(self, subject: Subject) -> Archives:
+        """Archives of everything of another subject's tenant."""
+        return Archives(self.core, subject)
 
     async def observe(
         self,

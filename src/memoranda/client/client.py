@@ -20,6 +20,7 @@ from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
 from memoranda.app.history_import import ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported
+from memoranda.client.archives import ClientArchives
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
@@ -104,6 +105,7 @@ class Client:
         self.sessions = ClientSessions(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
+        self.archives = ClientArchives(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -241,6 +243,7 @@ class Client:
             total.created += done.created
             total.present += done.present
             total.conflicts += done.conflicts
+            total.unproven += done.unproven
         return total
 
     def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -46,10 +47,10 @@ FORMATS = {
 }
 """By name, in the order in which they are tried: a folder of notes may hold anything else, so it comes last."""
 OWN = "memoranda"
-"""The name of this program's own format, see `memories.transfer`."""
-
-
-NAMES = (OWN, *FORMATS)
+"""The name of this program's own lines, see `memories.transfer`."""
+ARCHIVE = "memoranda-archive"
+"""The name of this program's archives of everything, see `app.archive`."""
+NAMES = (OWN, ARCHIVE, *FORMATS)
 
 
 def known(name: str) -> str:
@@ -69,6 +70,8 @@ def detected(path: Path) -> str:
     Raises:
         InvalidInput: it cannot be read, or shows none; the message lists the names.
     """
+    if _is_archive(path):
+        return ARCHIVE
     with Source(path) as source:
         if any(_is_own(source, file) for file in source.only):
             return OWN
@@ -78,6 +81,15 @@ def detected(path: Path) -> str:
     if found is None:
         raise InvalidInput("source", f"{path} shows no known format; name it as one of {', '.join(NAMES)}")
     return found
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file is an archive of this program, as far as its list of parts says."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {"manifest.json", "rows/memories.jsonl"} <= {*archive.namelist()}
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return False  # whatever else it is, the formats say what is wrong with it
 
 
 def _is_own(source: Source, file: str) -> bool:

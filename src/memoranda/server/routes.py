@@ -5,6 +5,7 @@ from __future__ import annotations
 from memoranda.server import (
     admin,
     agents,
+    archives,
     backfills,
     chat,
     context,
@@ -45,6 +46,7 @@ ROUTES: tuple[Route, ...] = (
     *conversations.ROUTES,
     *sessions.ROUTES,
     *agents.ROUTES,
+    *archives.ROUTES,
     *admin.ROUTES,
     *usage.ROUTES,
     *backfills.ROUTES,
