@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from memoranda.responses.profiles import NewProfile
 from memoranda.types import Subject
 from support.waiting import until
 
+pytestmark = pytest.mark.rows_in("sqlite")
 MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
 BUSY = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND tenant_id = ?"
 RULE = "Ada's standing instruction: always use metric units"
@@ -59,6 +61,7 @@ def fill(rc: BlockingMemoranda) -> str:
     rc.agents.create(NewProfile(name="helper", instructions="Be brief."))
     talk = rc.conversations.create(items=[{"type": "message", "role": "user", "content": "hello"}])
     rc.responses.create(input="What is green?", conversation=talk.id)
+    rc.responses.create(input="And red?", background=True)
     file = rc.knowledge.files.upload(b"# Kettles\n\nA kettle boils water.\n" * 40, "kettles.md")
     store = rc.knowledge.stores.create(name="docs", metadata={"a": "b"})
     rc.knowledge.stores.attach(
@@ -115,8 +118,6 @@ def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(home: 
     }
     with home.open() as rc:
         db = rc.inner.core.store.db
-        if db.shared:
-            pytest.skip("the schemas have the same tables and columns")
         names = db.read(
             lambda c: c.select(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -153,27 +154,33 @@ def test_a_restore_is_exact_and_happens_once(full: tuple[Path, str], home: Any, 
         assert (created(again), again.skipped) == (0, [])
         other.archives.export_to(tmp_path / "again.zip", vectors=True)
         assert content(tmp_path / "again.zip") == content(path)
-        assert other.knowledge.search(store, "what boils water?").data
+        assert other.knowledge.stores.search(store, "what boils water?").data
         assert other.contexts_as(ADA).context("How far is the moon?").text.count(RULE) == 1
         (asked,) = other.upload_ask.logs().data
         assert "fourteen" in asked.answer
     empty = {name for name, raw in content(path).items() if not raw}
-    assert empty <= {f"rows/{name}.jsonl" for name in ("store_writers", "rollups", "file_batches")}
+    assert empty <= {
+        f"rows/{name}.jsonl" for name in ("store_writers", "rollups", "file_batches", "ask_summaries")
+    }
 
 
-@pytest.mark.parametrize("there", ["sqlite", "postgresql"])
-def test_a_restore_crosses_databases(
-    full: tuple[Path, str], there: str, rows_in: str, tmp_path: Path, postgres_url: str
+@pytest.mark.slow
+def test_a_restore_crosses_databases_and_comes_back(
+    full: tuple[Path, str], home: Any, tmp_path: Path, postgres_url: str
 ) -> None:
     path, _ = full
-    if there == rows_in:
-        pytest.skip("the databases are of one kind")
-    database = {"url": "sqlite:" if there == "sqlite" else postgres_url}
-    with memoranda.open(tmp_path / "across", embedder={"url": "hash:64"}, database=database) as other:
+    there, back = tmp_path / "there.zip", tmp_path / "back.zip"
+    quick = {"url": "hash:64"}
+    with memoranda.open(tmp_path / "across", embedder=quick, database={"url": postgres_url}) as other:
         assert other.archives.import_from(path).skipped == []
         idle(other)
-        other.archives.export_to(tmp_path / "again.zip", vectors=True)
-    assert content(tmp_path / "again.zip") == content(path)
+        assert created(other.archives.import_from(path)) == 0
+        other.archives.export_to(there, vectors=True)
+    assert content(there) == content(path)
+    with home.open("back") as again:
+        assert again.archives.import_from(there).skipped == []
+        again.archives.export_to(back, vectors=True)
+    assert content(back) == content(path)
 
 
 def test_another_tenant_and_another_user(
@@ -199,7 +206,7 @@ def test_another_tenant_and_another_user(
             "has the id of something else that is here"
         }
         assert content(tmp_path / "after.zip") == content(tmp_path / "before.zip")
-        assert rc.knowledge.search(store, "what boils water?").data
+        assert rc.knowledge.stores.search(store, "what boils water?").data
 
 
 def test_a_member_neither_writes_nor_restores_an_archive(
@@ -215,6 +222,7 @@ def test_a_member_neither_writes_nor_restores_an_archive(
     assert not (tmp_path / "x.zip").exists()
 
 
+@pytest.mark.slow
 def test_without_vectors_the_model_makes_them(
     full: tuple[Path, str], home: Any, lasting_home: Any, tmp_path: Path
 ) -> None:
@@ -224,7 +232,7 @@ def test_without_vectors_the_model_makes_them(
     with home.open("wide", embedder={"url": "hash:128"}) as wide:
         assert wide.archives.import_from(path).skipped == []  # its vectors are of another model
         assert wide.memories.stats()["unembedded"] == 0
-        assert wide.knowledge.search(store, "what boils water?").data
+        assert wide.knowledge.stores.search(store, "what boils water?").data
     with home.open("bare") as bare:
         assert bare.archives.import_from(tmp_path / "bare.zip").skipped == []
         assert bare.memories.stats()["unembedded"] == 0
@@ -243,7 +251,8 @@ def altered(path: Path, to: Path, table: str, change: Callable[[bytes], bytes]) 
         parts[rows] = change(parts[rows])
         manifest = msgspec.json.decode(parts["manifest.json"])
         manifest["tables"][table] = {
-            "rows": parts[rows].count(b"\n"), "bytes": len(parts[rows]), "sha256": hashlib.sha256(parts[rows]).hexdigest(),
+            "rows": parts[rows].count(b"\n"), "bytes": len(parts[rows]),
+            "sha256": hashlib.sha256(parts[rows]).hexdigest(),
         }  # fmt: skip
         parts["manifest.json"] = msgspec.json.encode(manifest)
         for name, raw in parts.items():
@@ -296,9 +305,10 @@ def test_ids_of_something_else_are_refused_with_what_belongs_to_them(
         assert ("memory", "has the id of something else that is here") in refused
         assert [one.content for one in other.sessions.messages(session).data] == ["mine"]
         assert other.memories.get(memory).content == "another text"
-        assert other.knowledge.search(store, "what boils water?").data
+        assert other.knowledge.stores.search(store, "what boils water?").data
 
 
+@pytest.mark.slow
 def test_quotas_hold_for_a_restore(full: tuple[Path, str], home: Any) -> None:
     with home.open("small", quotas={"max_file_bytes": 100}) as small:
         report = small.archives.import_from(full[0])
@@ -320,7 +330,6 @@ with memoranda.open(sys.argv[1], embedder={"url": "hash:64"}) as rc:
 
 
 @pytest.mark.slow
-@pytest.mark.rows_in("sqlite")
 def test_a_killed_restore_is_finished_by_the_next(home: Any, tmp_path: Path) -> None:
     with home.open("full") as rc:
         fill(rc)
@@ -352,7 +361,6 @@ def test_a_killed_restore_is_finished_by_the_next(home: Any, tmp_path: Path) -> 
 # --- damage --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rows_in("sqlite")
 def test_a_damaged_archive_changes_nothing(full: tuple[Path, str], home: Any, tmp_path: Path) -> None:
     raw = full[0].read_bytes()
     with home.open("other") as other:
@@ -361,20 +369,17 @@ def test_a_damaged_archive_changes_nothing(full: tuple[Path, str], home: Any, tm
             damaged.write_bytes(raw[:size])
             with pytest.raises(InvalidInput, match="source"):
                 other.archives.import_from(damaged)
-        for at in range(31, len(raw), len(raw) // 60):
+        for at in range(31, len(raw), len(raw) // 15):
             changed = bytearray(raw)
             changed[at] ^= 0x55
             damaged.write_bytes(changed)
-            try:
-                report = other.archives.import_from(damaged, dry_run=True)
-            except InvalidInput as exc:
-                assert "source" in str(exc)
-            else:
-                assert report.skipped == []  # a date or an attribute of a part: the content is whole
+            with suppress(InvalidInput):
+                assert (
+                    other.archives.import_from(damaged, dry_run=True).skipped == []
+                )  # a date of a part was changed
         assert other.memories.count(scopes=["all"]) == 0
 
 
-@pytest.mark.rows_in("sqlite")
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
@@ -398,7 +403,6 @@ def test_parts_that_do_not_belong_are_refused(
         assert other.memories.count(scopes=["all"]) == 0
 
 
-@pytest.mark.rows_in("sqlite")
 def test_a_bomb_is_not_unpacked(full: tuple[Path, str], home: Any, tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(full[0]) as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
@@ -413,7 +417,7 @@ def test_a_bomb_is_not_unpacked(full: tuple[Path, str], home: Any, tmp_path: Pat
         other.archives.import_from(bomb)
 
 
-@pytest.mark.rows_in("sqlite")
+@pytest.mark.slow
 def test_damaged_rows_are_named_and_the_rest_is_restored(
     full: tuple[Path, str], home: Any, tmp_path: Path
 ) -> None:
@@ -469,7 +473,7 @@ STEP = st.one_of(
 )
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEP, max_size=12))
 def test_whatever_is_there_survives(
     home: Any, tmp_path_factory: pytest.TempPathFactory, steps: list[Any]

@@ -189,21 +189,28 @@ class Memoranda:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
-        """Imports data of another system from a file, folder or zip file: conversations as sessions, memories and notes
-        as memories, each with its original date. Importing it again changes nothing.
+        """Imports data of another system from a file, folder, zip file or database: conversations as sessions,
+        memories and notes as memories, each with its original date. Importing it again changes nothing.
 
         `format` is one of `importers.formats.FORMATS`; without it, the content decides. `scope` (`user:X`, `agent:X`,
         `channel:X`, `global`) and `user_id` hold for all of it instead of what the data says. With `dry_run` nothing is
-        stored. `on_progress` is called with the report as it stands, on another thread. What is damaged is in the
-        report, and the rest is imported.
+        stored. `fields` names fields of a database by what they are (`importers.mapping.NAMES`). `on_progress` is
+        called with the report as it stands, on another thread. What is damaged is in the report, and the rest is
+        imported.
 
         Raises:
             InvalidInput: the source cannot be read or shows no known format, or an option is wrong.
         """
         options = ImportOptions(
-            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            fields=fields or {},
         )
         work = importing(source, options, on_progress)
         step = await self.core.threads.run(advance, work, None)

@@ -26,7 +26,8 @@ from memoranda.cli.options import (
 from memoranda.cli.progress import bar
 from memoranda.cli.show import emit, plain, say
 from memoranda.errors import InvalidInput
-from memoranda.importers.formats import ARCHIVE, OWN, detected, known
+from memoranda.importers.formats import ARCHIVE, OWN, format_of
+from memoranda.importers.mapping import parsed
 
 if TYPE_CHECKING:
     from memoranda.app.archive.writing import Exported
@@ -83,7 +84,7 @@ def import_(
     source: Annotated[
         str,
         typer.Argument(
-            help="An export: of Memoranda, or a file, folder or zip file of another system; - reads standard input."
+            help="An export of Memoranda; a file, folder, zip file or URL of another system; - reads standard input."
         ),
     ],
     from_: Annotated[
@@ -102,6 +103,14 @@ def import_(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; store nothing.")] = False,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="NAME=FIELD",
+            help="A field of a database: table, id, text, date, user, agent or session; repeatable.",
+        ),
+    ] = None,
     data: Data = None,
     config: ConfigFile = None,
     settings: Settings = None,
@@ -113,14 +122,15 @@ def import_(
     """
     place = scope_of(scope, scope_id, everything=False)
     name = OWN if source == "-" and from_ is None else _format(source, from_)
+    named = parsed(fields or ())
     if name == OWN:
-        _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None)
+        _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None, map=fields)
         with memories(configured(data, config, settings)) as verbs:
             done = verbs.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
         _own_report(done, as_json)
         return
     if name == ARCHIVE:
-        _only_for_others(extraction=extraction)
+        _only_for_others(extraction=extraction, map=fields)
     with (
         house(configured(data, config, settings)) as opened,
         bar(f"Importing {name}", quiet=as_json) as moved,
@@ -134,7 +144,9 @@ def import_(
         if name == ARCHIVE:
             report = opened.archives.import_from(source, **options)
         else:
-            report = opened.import_history(source, format=name, extraction=extraction, **options)
+            report = opened.import_history(
+                source, format=name, extraction=extraction, fields=named, **options
+            )
     _history_report(report, as_json)
 
 
@@ -170,7 +182,7 @@ def _format(source: str, name: str | None) -> str:
         raise InvalidInput(
             "source", "only an export of Memoranda can be read from standard input; give a path"
         )
-    return known(name) if name is not None else detected(Path(source))
+    return format_of(source, name)
 
 
 def _only_for_others(**options: object) -> None:

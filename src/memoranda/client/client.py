@@ -268,11 +268,17 @@ class Client:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """See `Memoranda.import_history`; the source is on this machine."""
         options = ImportOptions(
-            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            fields=fields or {},
         )
         return run(importing(source, options, on_progress), self._perform)
 

@@ -11,7 +11,7 @@ import msgspec
 from memoranda.app.archive.tables import Moment
 from memoranda.knowledge.records import source_of
 from memoranda.memories.transfer import Header, Place, Vector, parts_of
-from memoranda.storage.sql.base import Connection
+from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.rows import CHUNK, Record
@@ -55,16 +55,24 @@ class Ours(NamedTuple):
     attachment: Attachment
 
 
+def attached_here(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> set[tuple[str, str]]:
+    """The files of chunks that are in their stores here, as (store, file)."""
+    return {(row[0], row[1]) for row in _attached(c, tenant, lines, "")}
+
+
+def _attached(c: Connection, tenant: str, lines: Sequence[ChunkLine], where: str) -> list[Row]:
+    pairs = sorted({(line.store_id, line.file_id) for line in lines})
+    return c.select(
+        "SELECT store_id, file_id, seq, attributes FROM store_files WHERE tenant_id = ? AND (store_id, file_id) IN"
+        f" (VALUES {', '.join(['(CAST(? AS TEXT), CAST(? AS TEXT))'] * len(pairs))}){where}",
+        [tenant, *(id_ for pair in pairs for id_ in pair)],
+    )
+
+
 def present_chunks(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> tuple[list[Ours], int]:
     """The chunks that are missing here of files that a restore has put into their stores, and the number of the
     others."""
-    pairs = sorted({(line.store_id, line.file_id) for line in lines})
-    found = c.select(
-        "SELECT store_id, file_id, seq, attributes FROM store_files"
-        " WHERE tenant_id = ? AND status = 'completed' AND writing = 1 AND (store_id, file_id) IN"
-        f" (VALUES {', '.join(['(CAST(? AS TEXT), CAST(? AS TEXT))'] * len(pairs))})",
-        [tenant, *(id_ for pair in pairs for id_ in pair)],
-    )
+    found = _attached(c, tenant, lines, " AND status = 'completed' AND writing = 1")
     attachments = {(store, file): Attachment(seq, held) for store, file, seq, held in found}
     ours = {
         (attachment.seq, line.idx): Ours(line, attachment)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from memoranda.app.archive.chunks import ChunkLine, chunk_drafts, place_chunks, present_chunks
+from memoranda.app.archive.chunks import ChunkLine, attached_here, chunk_drafts, place_chunks, present_chunks
 from memoranda.app.archive.lines import Fields, row_of
 from memoranda.app.archive.reading import ArchiveFile
 from memoranda.app.archive.rows import (
@@ -253,9 +253,9 @@ class Restoring:
         if self._dry_run:
             self.report.count("memory", [True] * len(fresh))
             return
-        await self._prove(fresh)
-        await self._core.ingest.prepare(self._tenant, fresh)
         if fresh:
+            await self._prove(fresh)
+            await self._core.ingest.prepare(self._tenant, fresh)
             self.report.count("memory", await self._put(fresh))
 
     def _new_memories(self, drafts: Sequence[Draft]) -> tuple[list[Draft], int]:
@@ -313,7 +313,8 @@ class Restoring:
     async def _chunks_of(self, lines: list[ChunkLine]) -> None:
         """Stores the chunks of files that were put into their stores by a restore; others have chunks of their own."""
         if self._dry_run:
-            self.report.count("chunk", [True] * len(lines))
+            there = await self._read(lambda c: attached_here(c, self._tenant, lines))
+            self.report.count("chunk", [(line.store_id, line.file_id) not in there for line in lines])
             return
         ours, other = await self._read(lambda c: present_chunks(c, self._tenant, lines))
         self.report.count("chunk", [False] * other)

@@ -150,6 +150,7 @@ class BlockingMemoranda:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """Imports data of another system, see `Memoranda.import_history`."""
@@ -160,6 +161,7 @@ class BlockingMemoranda:
             user_id=user_id,
             extraction=extraction,
             dry_run=dry_run,
+            fields=fields,
             on_progress=on_progress,
         )
         return self.portal.call(work)
