@@ -58,7 +58,15 @@ def fill(rc: BlockingMemoranda) -> str:
     rc.sessions.close(session.id)
     rc.sessions.summarize(session.id)
     rc.facts.extract(session.id)
-    rc.agents.create(NewProfile(name="helper", instructions="Be brief."))
+    tools = [
+        {
+            "type": "mcp",
+            "server_label": "s",
+            "server_url": "https://mcp.example.com/x",
+            "authorization": "Bearer hunter2",
+        }
+    ]
+    rc.agents.create(NewProfile(name="helper", instructions="Be brief.", tools=tools))
     talk = rc.conversations.create(items=[{"type": "message", "role": "user", "content": "hello"}])
     rc.responses.create(input="What is green?", conversation=talk.id)
     rc.responses.create(input="And red?", background=True)
@@ -158,6 +166,7 @@ def test_a_restore_is_exact_and_happens_once(full: tuple[Path, str], home: Any, 
         assert other.contexts_as(ADA).context("How far is the moon?").text.count(RULE) == 1
         (asked,) = other.upload_ask.logs().data
         assert "fourteen" in asked.answer
+    assert b"hunter2" not in content(path)["rows/agents.jsonl"]
     empty = {name for name, raw in content(path).items() if not raw}
     assert empty <= {
         f"rows/{name}.jsonl" for name in ("store_writers", "rollups", "file_batches", "ask_summaries")

@@ -13,10 +13,11 @@ from typing import IO, Any
 
 import msgspec
 
-from memoranda.app.archive.tables import CHUNKS, CONVERSATIONS, MEMORIES, TABLES, Table
+from memoranda.app.archive.tables import AGENTS, CHUNKS, CONVERSATIONS, MEMORIES, TABLES, Table
 from memoranda.clock import moment, now_micros
 from memoranda.errors import NotFound, StorageError
 from memoranda.memories.transfer import BATCH, archived_line, encoded_vectors
+from memoranda.responses.declared import without_secrets
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import MEMORIES as EVERY_MEMORY
 from memoranda.store.core import Core
@@ -226,6 +227,8 @@ def _lines(c: Connection, tenant: str, table: Table) -> Iterator[bytes]:
             fields = dict(zip(table.fields, row[len(table.order) :], strict=True))
             if table is CONVERSATIONS and fields["summary"] is not None:
                 fields["summary"] = _told_upto(c, tenant, fields["id"], fields["summary"])
+            if table is AGENTS:
+                fields["body"] = _without_credentials(fields["body"])
             yield _line(table, fields)
         after = list(rows[-1][: len(table.order)])
 
@@ -246,6 +249,13 @@ def _told_upto(c: Connection, tenant: str, conversation: str, summary: str) -> s
         [tenant, conversation, held.pop("seq")],
     )
     return msgspec.json.encode(held | {"item": last[0][0] if last else None}).decode()
+
+
+def _without_credentials(profile: str) -> str:
+    """An agent profile as it is shown: what its MCP servers are sent to let it in is masked."""
+    held = msgspec.json.decode(profile)
+    shown = held | {"tools": without_secrets(held["tools"])} if held.get("tools") else held
+    return profile if shown == held else msgspec.json.encode(shown).decode()
 
 
 def _file_ids(c: Connection, tenant: str) -> list[str]:
