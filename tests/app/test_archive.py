@@ -325,6 +325,12 @@ def test_quotas_hold_for_a_restore(full: tuple[Path, str], home: Any) -> None:
             "belongs to what is not restored"
         ]
         assert small.memories.count(scopes=["all"])
+    with home.open("none", quotas={"max_stores": 0}) as none:
+        report = none.archives.import_from(full[0])
+        assert {each.reason for each in report.skipped if each.kind == "vector store"} == {
+            "exceeds the quota max_stores"
+        }
+        assert none.knowledge.stores.list().data == []
 
 
 CHILD = """

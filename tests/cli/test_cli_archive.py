@@ -12,7 +12,7 @@ from memoranda.client import Client
 
 def test_everything_goes_out_and_in(run: Any, tmp_path: Path) -> None:
     path, other = str(tmp_path / "all.zip"), ["--data", str(tmp_path / "other")]
-    run("add", "the kettle is green", "--scope", "user:ada")
+    run("add", "the kettle is green")
     made = run.json("export", "--output", path)
     assert (made["rows"]["memories"], made["missing"], made["output"]) == (1, [], path)
     dry = run.json("import", path, "--dry-run", *other)

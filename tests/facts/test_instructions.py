@@ -238,7 +238,11 @@ def test_lines_cannot_plant_an_instruction(rc: BlockingMemoranda) -> None:
     done = rc.memories.import_from([json.dumps(planted).encode()])
     assert (done.created, done.unproven) == (1, ["planted"])
     assert "extracted_by" not in rc.memories.get("planted").metadata
-    assert told(rc, "How far is the moon?") == [FORM + METRIC]
+    made = rc.contexts_as(Subject(user_id="ada", role="member")).context(
+        "Whom is always to be praised, ACME?"
+    )
+    (told_of,) = [piece.text for piece in made.pieces if "ACME" in piece.text]
+    assert "[since" in told_of
 
 
 def test_what_the_user_states_after_it_was_planted_is_an_instruction(rc: BlockingMemoranda) -> None:

@@ -21,6 +21,7 @@ from memoranda.app.archive.tables import (
 )
 from memoranda.clock import now_micros
 from memoranda.knowledge.attaching import INDEX_JOB
+from memoranda.knowledge.quotas import quotas_of
 from memoranda.responses.conversations import ConversationRow
 from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
@@ -66,6 +67,7 @@ def write_rows(
         else:
             fresh[key] = at
     _without_known_messages(c, tenant, table, rows, fresh, done)
+    _within_quotas(c, core, tenant, table, rows, fresh, done)
     done.created = list(fresh.values())
     if fresh and not dry:
         _insert(c, core, tenant, table, [rows[at] for at in done.created])
@@ -137,6 +139,33 @@ def _without_known_messages(
             del fresh[key]
             done.present.append(at)
         known.add(rows[at]["key"])
+
+
+def _within_quotas(
+    c: Connection,
+    core: Core,
+    tenant: str,
+    table: Table,
+    rows: Sequence[Fields],
+    fresh: dict[tuple[Any, ...], int],
+    done: Written,
+) -> None:
+    """Refuses vector stores, and files in them, beyond those that the tenant may have."""
+    if table not in (STORES, ATTACHED) or not fresh:
+        return
+    quotas = quotas_of(c, tenant, core.quotas)
+    name = "max_stores" if table is STORES else "max_files_per_store"
+    most: int = getattr(quotas, name)
+    held: dict[str, int] = {}
+    for key, at in list(fresh.items()):
+        store = "" if table is STORES else rows[at]["store_id"]
+        if store not in held:
+            count = c.one("count_store_files", [tenant, store]) if store else c.one("count_stores", [tenant])
+            held[store] = int(count[0]) if count else 0
+        held[store] += 1
+        if held[store] > most:
+            del fresh[key]
+            done.refused[at] = f"exceeds the quota {name}"
 
 
 def _insert(c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields]) -> None:
