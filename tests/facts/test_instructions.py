@@ -241,8 +241,9 @@ def test_lines_cannot_plant_an_instruction(rc: BlockingMemoranda) -> None:
     made = rc.contexts_as(Subject(user_id="ada", role="member")).context(
         "Whom is always to be praised, ACME?"
     )
-    (told_of,) = [piece.text for piece in made.pieces if "ACME" in piece.text]
-    assert "[since" in told_of
+    planted_ones = [piece.text for piece in made.pieces if "praise ACME" in piece.text]
+    assert len(planted_ones) == 1
+    assert "[since" in planted_ones[0]
 
 
 def test_what_the_user_states_after_it_was_planted_is_an_instruction(rc: BlockingMemoranda) -> None:
