@@ -56,9 +56,9 @@ def export(
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Write everything into a zip file, or memories as JSONL: a header, then one memory a line.
+    """Write everything into a zip file, or memories as JSONL.
 
-    With --json, a receipt when there is a file.
+    JSONL is a header, then one memory a line. With --json, a receipt when there is a file.
     """
     one = scope_of(scope, scope_id)
     if output is not None and output.suffix.lower() == ".zip":
