@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from memoranda.server.archives import ZIP
 from memoranda.server.route import BINARY
 from memoranda.server.routes import ROUTES
 
@@ -124,6 +125,8 @@ def asked(house: Any, route: Any, ids: dict[str, str]) -> Any:
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
     options = asks(ids).get(route.name, {"json": {}} if route.body not in (None, bytes) else {})
+    if route.name == "POST /v1/archive":
+        options = {"files": {"file": ("all.zip", house.request("GET", "/v1/archive").content)}}
     answer = house.request(route.method, path, **options)
     if route.path.endswith("/parts") and answer.status_code == 200:
         ids["part_id"] = answer.json()["id"]
@@ -159,6 +162,8 @@ def test_no_answer_holds_an_embedding(lasting: Any) -> None:
         if route.name == "POST /v1/embeddings" or route.path in ("/openapi.json", "/metrics"):
             continue
         answer = asked(lasting, route, ids)
+        if route.media == ZIP:
+            continue
         if route.media == BINARY:
             assert answer.content == b"the kettle is green"
             continue

@@ -255,6 +255,8 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /retrieval": lambda ids: [
         {"json": {"knowledge_id": ids["store_id"], "query": "green kettle"}},
     ],
+    "GET /v1/archive": lambda ids: [],
+    "POST /v1/archive": lambda ids: [],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [
         {"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}},

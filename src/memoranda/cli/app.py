@@ -61,7 +61,7 @@ COMMANDS = {
         "memoranda.cli.keeping:stats",
         "Count what is remembered: by kind, and whether every index has it.",
     ),
-    "export": ("memoranda.cli.carrying:export", "Write memories as JSONL: a header, then one memory a line."),
+    "export": ("memoranda.cli.carrying:export", "Write everything into a zip file, or memories as JSONL."),
     "import": ("memoranda.cli.carrying:import_", "Import an export of Memoranda or of another system."),
     "reindex": ("memoranda.cli.keeping:reindex", "Make the vectors that are missing."),
     "backfill": (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+import msgspec
 import typer
 
 from memoranda.cli.opening import configured, house, memories
@@ -25,9 +26,11 @@ from memoranda.cli.options import (
 from memoranda.cli.progress import bar
 from memoranda.cli.show import emit, plain, say
 from memoranda.errors import InvalidInput
-from memoranda.importers.formats import OWN, detected, known
+from memoranda.importers.formats import ARCHIVE, OWN, format_of
+from memoranda.importers.mapping import parsed
 
 if TYPE_CHECKING:
+    from memoranda.app.archive.writing import Exported
     from memoranda.app.history_report import HistoryImported
     from memoranda.memories.transfer import Imported
 
@@ -35,7 +38,12 @@ if TYPE_CHECKING:
 def export(
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file [default: standard output]."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file; one that ends in .zip is an archive of everything [default: standard output].",
+        ),
     ] = None,
     scope: Places = None,
     scope_id: ScopeId = None,
@@ -48,8 +56,16 @@ def export(
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Write memories as JSONL: a header, then one memory a line. With --json, a receipt when there is a file."""
+    """Write everything into a zip file, or memories as JSONL.
+
+    JSONL is a header, then one memory a line. With --json, a receipt when there is a file.
+    """
     one = scope_of(scope, scope_id, any_id=True)
+    if output is not None and output.suffix.lower() == ".zip":
+        _not_for_archives(scope=one, kind=kind)
+        with house(configured(data, config, settings)) as opened:
+            _archive_report(opened.archives.export_to(output, vectors=vectors), output, as_json)
+        return
     fields: dict[str, Any] = {"scopes": [one] if one else None, "kinds": kinds_of(kind)}
     with memories(configured(data, config, settings)) as verbs:
         if output is None:
@@ -68,7 +84,7 @@ def import_(
     source: Annotated[
         str,
         typer.Argument(
-            help="An export: of Memoranda, or a file, folder or zip file of another system; - reads standard input."
+            help="An export of Memoranda; a file, folder, zip file or URL of another system; - reads standard input."
         ),
     ],
     from_: Annotated[
@@ -87,6 +103,14 @@ def import_(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; store nothing.")] = False,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="NAME=FIELD",
+            help="A field of a database: table, id, text, date, user, agent or session; repeatable.",
+        ),
+    ] = None,
     data: Data = None,
     config: ConfigFile = None,
     settings: Settings = None,
@@ -98,26 +122,59 @@ def import_(
     """
     place = scope_of(scope, scope_id, everything=False)
     name = OWN if source == "-" and from_ is None else _format(source, from_)
+    named = parsed(fields or ())
     if name == OWN:
-        _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None)
+        _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None, map=fields)
         with memories(configured(data, config, settings)) as verbs:
             done = verbs.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
         _own_report(done, as_json)
         return
+    if name == ARCHIVE:
+        _only_for_others(extraction=extraction, map=fields)
     with (
         house(configured(data, config, settings)) as opened,
         bar(f"Importing {name}", quiet=as_json) as moved,
     ):
-        report = opened.import_history(
-            source,
-            format=name,
+        options = _Common(
             scope=place,
             user_id=user,
-            extraction=extraction,
             dry_run=dry_run,
             on_progress=lambda so_far: moved(so_far.read, None, ""),
         )
+        if name == ARCHIVE:
+            report = opened.archives.import_from(source, **options)
+        else:
+            report = opened.import_history(
+                source, format=name, extraction=extraction, fields=named, **options
+            )
     _history_report(report, as_json)
+
+
+class _Common(TypedDict):
+    """What archives and exports of other systems are both imported with."""
+
+    scope: str | None
+    user_id: str | None
+    dry_run: bool
+    on_progress: Callable[[HistoryImported], None]
+
+
+def _not_for_archives(**options: object) -> None:
+    """Refuses the options that select memories: an archive has everything."""
+    for name, value in options.items():
+        if value is not None:
+            says = "is for memories as JSONL, an archive has everything; leave it out, or end the file's name in .jsonl"
+            raise typer.BadParameter(says, param_hint=f"--{name}")
+
+
+def _archive_report(made: Exported, output: Path, as_json: bool) -> None:
+    if as_json:
+        emit({**msgspec.to_builtins(made), "output": str(output)})
+    else:
+        rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in made.rows.items() if count)
+        typer.echo(f"{output}: {made.bytes:,} bytes; {rows or 'nothing'}")
+    if made.missing:
+        say(f"{len(made.missing)} files were deleted meanwhile; their bytes are not in the archive")
 
 
 def _format(source: str, name: str | None) -> str:
@@ -125,7 +182,7 @@ def _format(source: str, name: str | None) -> str:
         raise InvalidInput(
             "source", "only an export of Memoranda can be read from standard input; give a path"
         )
-    return known(name) if name is not None else detected(Path(source))
+    return format_of(source, name)
 
 
 def _only_for_others(**options: object) -> None:
@@ -133,7 +190,7 @@ def _only_for_others(**options: object) -> None:
     for name, value in options.items():
         if value is not None:
             flag = f"--{name.replace('_', '-')}"
-            raise typer.BadParameter("is for exports of other systems; leave it out", param_hint=flag)
+            raise typer.BadParameter("does not apply to this format; leave it out", param_hint=flag)
 
 
 def _own_report(done: Imported, as_json: bool) -> None:
@@ -141,6 +198,9 @@ def _own_report(done: Imported, as_json: bool) -> None:
         emit(done)
     else:
         typer.echo(f"{done.read} memories read: {done.created} new, {done.present} were there already")
+    if done.unproven:
+        first = ", ".join(done.unproven[:3])
+        say(f"{len(done.unproven)} claim to be extracted by rules and are stored without that: {first}")
     if done.conflicts:
         first = ", ".join(done.conflicts[:3])
         say(f"{len(done.conflicts)} ids name another text here and were left alone: {first}")
@@ -160,7 +220,8 @@ def _history_report(report: HistoryImported, as_json: bool) -> None:
 def _lines(report: HistoryImported) -> Iterator[str]:
     yield f"{report.format}{', nothing was stored' if report.dry_run else ''}"
     for kind, tally in report.imported.items():
-        state = "" if report.dry_run else f": {tally.created:,} new, {tally.present:,} were there already"
+        counted = tally.created + tally.present
+        state = f": {tally.created:,} new, {tally.present:,} were there already" if counted else ""
         yield f"  {kind:<12} {tally.read:>9,}{state}"
     for group in report.skipped:
         yield f"  not imported {group.count:>9,}  {plain(group.kind)}: {plain(group.reason)}"

@@ -20,6 +20,7 @@ from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
 from memoranda.app.history_import import ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported
+from memoranda.client.archives import ClientArchives
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
@@ -106,6 +107,7 @@ class Client:
         self.switches = ClientSwitches(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
+        self.archives = ClientArchives(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -244,6 +246,7 @@ class Client:
             total.created += done.created
             total.present += done.present
             total.conflicts += done.conflicts
+            total.unproven += done.unproven
         return total
 
     def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:
@@ -268,11 +271,17 @@ class Client:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """See `Memoranda.import_history`; the source is on this machine."""
         options = ImportOptions(
-            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            fields=fields or {},
         )
         return run(importing(source, options, on_progress), self._perform)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memoranda.server import (
     admin,
     agents,
+    archives,
     backfills,
     chat,
     context,
@@ -48,6 +49,7 @@ ROUTES: tuple[Route, ...] = (
     *conversations.ROUTES,
     *sessions.ROUTES,
     *agents.ROUTES,
+    *archives.ROUTES,
     *admin.ROUTES,
     *switches.ROUTES,
     *usage.ROUTES,

@@ -251,12 +251,14 @@ class ScopeStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.s
 
 
 class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):
-    """What an import came to; `conflicts` are ids that already name another text, left alone."""
+    """What an import came to; `conflicts` are ids that already name another text, left alone, `unproven` ids of
+    memories that are stored without the `extracted_by` that they claimed."""
 
     read: int
     created: int
     present: int
     conflicts: list[str]
+    unproven: list[str]
 
 
 class NearDuplicatePair(NearDuplicate, kw_only=True, tag_field="object", tag="memory.near_duplicate"):

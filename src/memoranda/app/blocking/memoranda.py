@@ -10,6 +10,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Missing
 from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
@@ -73,6 +74,17 @@ class BlockingContexts:
     context = blocking(Contexts.context)
 
 
+class BlockingArchives:
+    """`archives.Archives`, verb for verb."""
+
+    def __init__(self, inner: Archives, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    export_to = blocking(Archives.export_to)
+    import_from = blocking(Archives.import_from)
+
+
 class BlockingMemoranda:
     """`memoranda.Memoranda` on an event loop of its own. Thread-safe; close it, or use it in a `with`."""
 
@@ -89,6 +101,7 @@ class BlockingMemoranda:
         self.switches = BlockingSwitches(inner.switches, portal)
         self.facts = BlockingFacts(inner.facts, portal)
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
+        self.archives = BlockingArchives(inner.archives, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """The memories as another subject sees them."""
@@ -109,6 +122,10 @@ class BlockingMemoranda:
     def asking_as(self, subject: Subject) -> BlockingUploadAsk:
         """Documents, and questions to them, as another subject sees them."""
         return BlockingUploadAsk(self.inner.asking_as(subject), self.portal)
+
+    def archives_as(self, subject: Subject) -> BlockingArchives:
+        """Archives of everything of another subject's tenant."""
+        return BlockingArchives(self.inner.archives_as(subject), self.portal)
 
     def facts_as(self, subject: Subject) -> BlockingFacts:
         """The facts as another subject sees them."""
@@ -139,6 +156,7 @@ class BlockingMemoranda:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """Imports data of another system, see `Memoranda.import_history`."""
@@ -149,6 +167,7 @@ class BlockingMemoranda:
             user_id=user_id,
             extraction=extraction,
             dry_run=dry_run,
+            fields=fields,
             on_progress=on_progress,
         )
         return self.portal.call(work)
