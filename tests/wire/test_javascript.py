@@ -86,7 +86,7 @@ def project(folder: Path, **packages: Path) -> Path:
 
 @installed
 def test_the_client(stage: Any) -> None:
-    run_tests(stage, "client.test.js", PACKAGE / "test")
+    run_tests(stage, "client.test.mjs", PACKAGE / "test")
 
 
 @installed
@@ -98,7 +98,7 @@ def test_the_client_on_other_versions_of_node(stage: Any, tmp_path: Path, versio
     npm = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(tmp_path)]
     ran([*npm, f"{name}@{version}"], tmp_path)
     run_tests(
-        stage, "client.test.js", PACKAGE / "test", str(tmp_path / "node_modules" / name / "bin" / "node")
+        stage, "client.test.mjs", PACKAGE / "test", str(tmp_path / "node_modules" / name / "bin" / "node")
     )
 
 
@@ -118,7 +118,8 @@ def test_the_types_are_what_the_generator_makes() -> None:
 def test_the_first_example_of_the_readme(served: Any, tmp_path: Path) -> None:
     readme = (PACKAGE / "README.md").read_text()
     example = readme.split("```js\n")[1].split("```")[0]
-    assert (address := "http://127.0.0.1:8377") in example
+    address = "http://127.0.0.1:8377"
+    assert address in example
     (project(tmp_path) / "example.mjs").write_text(example.replace(address, served().url))
     printed = ran(["node", "example.mjs"], tmp_path)
     assert printed.startswith("Mara is allergic to bees.\n")
@@ -132,13 +133,13 @@ def test_the_first_example_of_the_readme(served: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["ai", "ai-6"])
 def test_the_ai_sdk(stage: Any, tmp_path: Path, version: str) -> None:
-    run_tests(stage, "ai.test.js", project(tmp_path, ai=SDKS / "node_modules" / version))
+    run_tests(stage, "ai.test.mjs", project(tmp_path, ai=SDKS / "node_modules" / version))
 
 
 @installed
 @pytest.mark.slow
 def test_mastra(stage: Any, tmp_path: Path, mastra: Path) -> None:
-    run_tests(stage, "mastra.test.js", project(tmp_path, _mastra=mastra / "node_modules" / "@mastra"))
+    run_tests(stage, "mastra.test.mjs", project(tmp_path, _mastra=mastra / "node_modules" / "@mastra"))
 
 
 # --- the package -----------------------------------------------------------------------------------

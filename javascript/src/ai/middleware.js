@@ -99,7 +99,8 @@ export function memoryMiddleware(memoranda, { context: fields = {}, extraction, 
         const before = conversation.slice(0, question).slice(-RECENT);
         const query = conversation[question]?.content ?? '';
         const budgets = { ...fields.budgets, recent: 0 };
-        return memoranda.context({ ...placed(place), ...fields, budgets, query, recent: before });
+        const where = fields.scopes || fields.scope || fields.hierarchy ? {} : placed(place);
+        return memoranda.context({ ...where, ...fields, budgets, query, recent: before });
       });
       const text = found ? told(found) : '';
       const changed = { ...params, providerOptions, prompt: text ? withSystem(params.prompt, text) : params.prompt };

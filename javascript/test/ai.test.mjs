@@ -56,8 +56,7 @@ test('what was said in one conversation is told in the next', async () => {
   assert.deepEqual(systemOf(first.asked[0]), []);
   assert.deepEqual(await saidIn('ai-1'), ['user: My hamster is called Brutus.', 'assistant: I will remember.']);
 
-  const scopes = ['user:ai-ada'];
-  const next = remembering({ sessionId: 'ai-2', userId: 'ai-ada', context: { scopes } }, 'Brutus.');
+  const next = remembering({ sessionId: 'ai-2', userId: 'ai-ada' }, 'Brutus.');
   const messages = [{ role: 'user', content: 'What is my hamster called?' }];
   const result = await generateText({ model: next.model, system: 'Be brief.', messages });
   assert.equal(result.text, 'Brutus.');
