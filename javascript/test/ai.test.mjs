@@ -8,7 +8,7 @@ import { InvalidInput, Memoranda, NotFound } from 'memoranda';
 import { memoryMiddleware, memoryTools } from 'memoranda/ai';
 
 const memoranda = new Memoranda({ baseURL: process.env.MEMORANDA_URL });
-const gone = new Memoranda({ baseURL: 'http://127.0.0.1:9' });
+const gone = new Memoranda({ baseURL: 'http://127.0.0.1:2' });
 const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 const stop = { unified: 'stop', raw: 'stop' };
 
