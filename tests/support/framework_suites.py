@@ -73,6 +73,13 @@ SUITES = (
         },
     ),
     Suite(
+        adapter="LangGraph checkpointer",
+        client="langgraph-checkpoint",
+        name="`langgraph-checkpoint-conformance` 0.0.2",
+        files=("tests/integrations/suites/langgraph_checkpointer.py",),
+        packages=("langgraph-checkpoint-conformance==0.0.2",),
+    ),
+    Suite(
         adapter="LangChain vector store, retriever, embeddings",
         client="langchain-core",
         name="`langchain-tests`",
@@ -80,6 +87,46 @@ SUITES = (
             f"tests/integrations/test_langchain.py::{name}"
             for name in ("TestVectorStore", "TestRetriever", "TestEmbeddings")
         ),
+    ),
+    Suite(
+        adapter="OpenAI Agents SDK session",
+        client="openai-agents",
+        name="tests of `SQLiteSession`, openai-agents 0.24.0",
+        files=("tests/memory/test_session.py", "tests/memory/test_session_limit.py"),
+        source="openai-agents==0.24.0",
+        plugin="support.agents_sqlite",
+        left_out={
+            f"tests/memory/test_session.py::test_sqlite_session_{name}": why
+            for why, names in (
+                (
+                    "uses the connections of SQLite",
+                    (
+                        "close_closes_worker_thread_connections",
+                        "reaps_connections_from_exited_worker_threads",
+                        "closes_retired_connections_before_the_next_allocation",
+                        "keeps_connections_of_live_worker_threads",
+                        "file_lock_is_shared_across_instances",
+                        "failed_add_items_releases_write_lock",
+                        "failed_clear_session_rolls_back",
+                        "failed_pop_item_releases_write_lock",
+                        "rollback_failure_evicts_connection",
+                        "close_retries_quarantined_connection",
+                        "post_commit_cancellation_propagates_after_known_outcome",
+                    ),
+                ),
+                (
+                    "writes broken rows into the tables of SQLite",
+                    (
+                        "pop_item_skips_corrupt_most_recent",
+                        "pop_item_returns_none_after_dropping_only_corrupt_rows",
+                        "get_items_limit_skips_corrupt_newest_rows",
+                        "get_items_session_settings_limit_skips_corrupt_rows",
+                    ),
+                ),
+                ("closes the session; here the product is closed", ("closed_rejects_empty_add_items",)),
+            )
+            for name in names
+        },
     ),
 )
 """Every suite: one entry adds one."""
