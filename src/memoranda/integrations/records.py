@@ -104,7 +104,7 @@ class Records:
 
     def clear(self, thread: str) -> None:
         """Erases the records of a thread for good."""
-        self.memories.forget(kinds=[ITEM], scopes=[f"session:{thread}"], tags=[self.name])
+        self.memories.forget(kinds=["item"], scopes=[f"session:{thread}"], tags=[self.name])
 
     def _delete_parts(self, record: Record) -> None:
         for id_ in [] if record.parts is None else [row.id for row in self._parts(record)]:

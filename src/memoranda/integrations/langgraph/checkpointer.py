@@ -16,11 +16,11 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     PendingWrite,
-    SerializerProtocol,
     get_checkpoint_id,
     get_checkpoint_metadata,
     writes_sort_key,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from memoranda.errors import InvalidInput
 from memoranda.integrations.products import Product, memories_of
@@ -29,8 +29,6 @@ from memoranda.integrations.records import Record, Records, moved
 CHECKPOINT, WRITE = "checkpoint", "write"
 ID, PARENT, RUN = "checkpoint_id", "parent_id", "run_id"
 TASK, IDX = "task_id", "idx"
-DELTA = "counters_since_delta_snapshot"
-"""The key of a checkpoint's metadata that names the channels whose values lie in earlier checkpoints."""
 Typed = tuple[str, bytes]
 """What the serializer makes of a value."""
 
@@ -124,14 +122,15 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
             checkpoint=self.serde.loads_typed(checkpoint),
             metadata=self.serde.loads_typed(metadata),
             parent_config=_config(record.thread, record.place, parent) if parent else None,
-            pending_writes=self._writes(record),
+            pending_writes=list(self._writes(record)),
         )
 
-    def _writes(self, record: Record) -> list[PendingWrite]:
+    def _writes(self, record: Record) -> Iterator[PendingWrite]:
         values = map(self._records.value_of, self._written(record))
         saved = [msgspec.msgpack.decode(value, type=SavedWrite) for value in values if value is not None]
         saved.sort(key=lambda one: writes_sort_key(one.task_path, one.task_id, one.idx))
-        return [(one.task_id, one.channel, self.serde.loads_typed(one.value)) for one in saved]
+        for one in saved:
+            yield one.task_id, one.channel, self.serde.loads_typed(one.value)
 
     def _written(self, record: Record) -> Iterator[Record]:
         """The records of the writes of a checkpoint."""
@@ -221,10 +220,11 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
                 self._delete([one for one in records if one.place == space and one.fields[ID] not in kept])
 
     def _needed(self, thread: str, space: str) -> set[str]:
-        """The ids of the last checkpoint of a namespace and of those in which its delta channels have their values."""
+        """The ids of the last checkpoint of a namespace and of those in which its delta channels, which its metadata
+        counts, have their values."""
         saved = self.get_tuple(_config(thread, space, None))
         needed: set[str] = set()
-        missing = set(saved.metadata.get(DELTA) or ()) if saved else set()
+        missing: set[str] = set(saved.metadata.get("counters_since_delta_snapshot", ())) if saved else set()
         while saved is not None:
             needed.add(saved.config["configurable"]["checkpoint_id"])
             missing -= saved.checkpoint["channel_values"].keys()
