@@ -128,6 +128,14 @@ SUITES = (
             for name in names
         },
     ),
+    Suite(
+        adapter="Haystack document store",
+        client="haystack-ai",
+        name="`haystack.testing`",
+        files=("tests/integrations/suites/haystack_document_store.py",),
+        packages=("haystack-ai==3.4.1",),
+        own=("tests/integrations/test_haystack.py",),
+    ),
 )
 """Every suite: one entry adds one."""
 
@@ -214,7 +222,7 @@ def _pytest(
     ended = subprocess.run(
         [*command, *options, *files],
         cwd=place,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**os.environ, "PYTHONPATH": paths, "HAYSTACK_TELEMETRY_ENABLED": "False"},
         capture_output=True,
         text=True,
         check=False,
