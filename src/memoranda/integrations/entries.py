@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from memoranda.app.blocking import BlockingMemories
@@ -76,6 +77,20 @@ class Entries:
                 return
             after = page.last_id
 
+    def add(self, drafts: Sequence[dict[str, Any]], value: str) -> list[bool]:
+        """Writes those entries that are not there yet; returns which were written. See `put`.
+
+        Raises:
+            InvalidInput: one is wrong; others may be written.
+            Conflict: other processes keep writing them.
+        """
+        written = [False] * len(drafts)
+        with self.writing, _naming(value):
+            for place, draft in enumerate(drafts):
+                if self.get(draft["id"]) is None:
+                    written[place] = self._create(draft)
+        return written
+
     def put(self, drafts: Sequence[dict[str, Any]], value: str) -> None:
         """Writes entries, each given as the fields of its memory with its id; one that is there is replaced. `value` is
         what the caller calls the part that becomes metadata.
@@ -84,14 +99,8 @@ class Entries:
             InvalidInput: one is wrong; others may be written.
             Conflict: other processes keep writing one of them.
         """
-        with self.writing:
-            try:
-                self._put(drafts)
-            except InvalidInput as exc:
-                if "metadata" not in exc.field:
-                    raise
-                says = str(exc).removeprefix(f"{exc.field}: ")
-                raise InvalidInput(value, f"{says} (its limit is limits.max_metadata_bytes)") from exc
+        with self.writing, _naming(value):
+            self._put(drafts)
 
     def _put(self, drafts: Sequence[dict[str, Any]]) -> None:
         missing = [draft for draft in drafts if self.get(draft["id"]) is None]
@@ -114,12 +123,16 @@ class Entries:
                 return
             except NotFound:
                 pass
-            try:
-                if self.memories.add_many([self._new(draft)])[0].created:
-                    return
-            except Conflict:
-                continue
+            if self._create(draft):
+                return
         raise Conflict(f"{draft['id']}: other processes keep writing this entry; put it again")
+
+    def _create(self, draft: dict[str, Any]) -> bool:
+        """Writes an entry; returns False if it is there."""
+        try:
+            return self.memories.add_many([self._new(draft)])[0].created
+        except Conflict:  # with another text
+            return False
 
     def _new(self, draft: dict[str, Any]) -> dict[str, Any]:
         return {**draft, "kind": ITEM, "user_id": None, "channel_id": self.channel}
@@ -131,3 +144,15 @@ class Entries:
         except NotFound:
             return False
         return True
+
+
+@contextmanager
+def _naming(value: str) -> Iterator[None]:
+    """Errors about metadata name what the caller calls it."""
+    try:
+        yield
+    except InvalidInput as exc:
+        if "metadata" not in exc.field:
+            raise
+        says = str(exc).removeprefix(f"{exc.field}: ")
+        raise InvalidInput(value, f"{says} (its limit is limits.max_metadata_bytes)") from exc

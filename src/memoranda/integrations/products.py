@@ -6,9 +6,11 @@ from typing import TypeAlias
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.app.blocking.knowledge import BlockingKnowledge
+from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.memoranda import Memoranda
 from memoranda.client import Client
 from memoranda.client.knowledge import ClientKnowledge
+from memoranda.client.sessions import ClientSessions
 from memoranda.concurrency.portal import LoopPortal
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -51,6 +53,19 @@ def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
         "product",
         f"is {type(product).__name__}, which has no vector stores; use a whole product, or leave `stores` out",
     )
+
+
+def sessions_of(product: Product) -> BlockingSessions | ClientSessions:
+    """The sessions of a product, blocking, as `memories_of`.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    if isinstance(product, BlockingMemoranda | Client):
+        return product.sessions
+    if isinstance(product, Memoranda):
+        return BlockingSessions(product.sessions, _loop())
+    raise InvalidInput("product", f"is {type(product).__name__}, which has no sessions; use a whole product")
 
 
 def _loop() -> LoopPortal:
