@@ -81,6 +81,13 @@ SUITES = (
             for name in ("TestVectorStore", "TestRetriever", "TestEmbeddings")
         ),
     ),
+    Suite(
+        adapter="Anthropic memory tool",
+        client="anthropic",
+        name="differential test against the SDK's local tool",
+        files=("tests/integrations/test_anthropic_memory_tool.py",),
+        packages=("anthropic==2.14.0",),
+    ),
 )
 """Every suite: one entry adds one."""
 
