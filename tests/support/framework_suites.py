@@ -84,9 +84,30 @@ SUITES = (
     Suite(
         adapter="Anthropic memory tool",
         client="anthropic",
-        name="differential test against the SDK's local tool",
-        files=("tests/integrations/test_anthropic_memory_tool.py",),
+        name="differential tests against `BetaLocalFilesystemMemoryTool`",
+        files=(
+            "tests/integrations/test_anthropic_memory_tool.py::"
+            "test_commands_are_answered_as_by_the_tool_of_the_sdk",
+            "tests/integrations/test_anthropic_memory_tool.py::"
+            "test_commands_of_one_story_are_answered_alike_on_folder_and_server",
+        ),
         packages=("anthropic==2.14.0",),
+        own=("tests/integrations/test_anthropic_memory_tool.py",),
+    ),
+    Suite(
+        adapter="Claude Agent SDK session store",
+        client="claude-agent-sdk",
+        name="`run_session_store_conformance`, on a folder and a server",
+        files=("tests/integrations/test_claude_agent_sdk.py::test_the_store_conforms",),
+        packages=("claude-agent-sdk==0.2.189",),
+        own=("tests/integrations/test_claude_agent_sdk.py",),
+    ),
+    Suite(
+        adapter="Microsoft Agent Framework providers",
+        client="agent-framework-core",
+        name="tests of the adapter (the framework publishes none)",
+        files=("tests/integrations/test_agent_framework.py",),
+        packages=("agent-framework-core==1.23.0", "agent-framework-openai==1.17.0"),
     ),
 )
 """Every suite: one entry adds one."""

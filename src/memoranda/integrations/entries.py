@@ -21,6 +21,8 @@ ATTEMPTS = 5
 RESERVED = "extracted_by"
 """A metadata key that has a meaning of its own in facts."""
 REST = "rest"
+FIXED = ("id", "agent_id", "session_id")
+"""Fields of an entry that are written once."""
 
 
 def id_of(*parts: Any) -> str:
@@ -128,7 +130,7 @@ class Entries:
                 self._replace(draft)
 
     def _replace(self, draft: dict[str, Any]) -> None:
-        changes = {name: part for name, part in draft.items() if name != "id"}
+        changes = {name: part for name, part in draft.items() if name not in FIXED}
         for _ in range(ATTEMPTS):
             try:
                 self.memories.update(draft["id"], **changes)
