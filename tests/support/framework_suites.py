@@ -109,6 +109,13 @@ SUITES = (
         files=("tests/integrations/test_agent_framework.py",),
         packages=("agent-framework-core==1.23.0", "agent-framework-openai==1.17.0"),
     ),
+    Suite(
+        adapter="Google ADK memory service",
+        client="google-adk",
+        name="tests of the adapter (ADK publishes none)",
+        files=("tests/integrations/test_google_adk.py",),
+        packages=("google-adk==2.13.0",),
+    ),
 )
 """Every suite: one entry adds one."""
 
