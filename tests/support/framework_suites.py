@@ -116,6 +116,17 @@ SUITES = (
         files=("tests/integrations/test_google_adk.py",),
         packages=("google-adk==2.13.0",),
     ),
+    Suite(
+        adapter="Pydantic AI conversation store",
+        client="pydantic-ai-slim",
+        name="differential test against `InMemoryConversationStore`, on a folder and a server",
+        files=(
+            "tests/integrations/test_pydantic_ai.py::"
+            "test_conversations_are_kept_as_by_the_store_of_the_framework",
+        ),
+        packages=("pydantic-ai-slim[openai]==2.68.0",),
+        own=("tests/integrations/test_pydantic_ai.py",),
+    ),
 )
 """Every suite: one entry adds one."""
 
