@@ -136,6 +136,52 @@ SUITES = (
         packages=("haystack-ai==3.4.1",),
         own=("tests/integrations/test_haystack.py",),
     ),
+    Suite(
+        adapter="Anthropic memory tool",
+        client="anthropic",
+        name="differential tests against `BetaLocalFilesystemMemoryTool`",
+        files=(
+            "tests/integrations/test_anthropic_memory_tool.py::"
+            "test_commands_are_answered_as_by_the_tool_of_the_sdk",
+            "tests/integrations/test_anthropic_memory_tool.py::"
+            "test_commands_of_one_story_are_answered_alike_on_folder_and_server",
+        ),
+        packages=("anthropic==2.14.0",),
+        own=("tests/integrations/test_anthropic_memory_tool.py",),
+    ),
+    Suite(
+        adapter="Claude Agent SDK session store",
+        client="claude-agent-sdk",
+        name="`run_session_store_conformance`, on a folder and a server",
+        files=("tests/integrations/test_claude_agent_sdk.py::test_the_store_conforms",),
+        packages=("claude-agent-sdk==0.2.189",),
+        own=("tests/integrations/test_claude_agent_sdk.py",),
+    ),
+    Suite(
+        adapter="Microsoft Agent Framework providers",
+        client="agent-framework-core",
+        name="tests of the adapter (the framework publishes none)",
+        files=("tests/integrations/test_agent_framework.py",),
+        packages=("agent-framework-core==1.23.0", "agent-framework-openai==1.17.0"),
+    ),
+    Suite(
+        adapter="Google ADK memory service",
+        client="google-adk",
+        name="tests of the adapter (ADK publishes none)",
+        files=("tests/integrations/test_google_adk.py",),
+        packages=("google-adk==2.13.0",),
+    ),
+    Suite(
+        adapter="Pydantic AI conversation store",
+        client="pydantic-ai-slim",
+        name="differential test against `InMemoryConversationStore`, on a folder and a server",
+        files=(
+            "tests/integrations/test_pydantic_ai.py::"
+            "test_conversations_are_kept_as_by_the_store_of_the_framework",
+        ),
+        packages=("pydantic-ai-slim[openai]==2.68.0",),
+        own=("tests/integrations/test_pydantic_ai.py",),
+    ),
 )
 """Every suite: one entry adds one."""
 

@@ -22,6 +22,8 @@ ATTEMPTS = 5
 RESERVED = "extracted_by"
 """A metadata key that has a meaning of its own in facts."""
 REST = "rest"
+FIXED = ("id", "agent_id", "session_id")
+"""Fields of an entry that are written once."""
 
 
 def id_of(*parts: Any) -> str:
@@ -51,12 +53,21 @@ def is_attribute(name: str, prefix: str) -> bool:
 
 
 class Entries:
-    """The entries of one store. They belong to the tenant, not to a user. Thread-safe."""
+    """The entries of one store, of the tenant or of the user `user_id`; a listing has those of every user unless its
+    filters name one. An entry is of kind `item`, or of the kind of its draft, one of `kinds`. Thread-safe."""
 
-    def __init__(self, memories: BlockingMemories | Client, channel: str) -> None:
+    def __init__(
+        self,
+        memories: BlockingMemories | Client,
+        channel: str,
+        *,
+        user_id: str | None = None,
+        kinds: Sequence[str] = (ITEM,),
+    ) -> None:
         self.memories = memories
         self.channel = channel
-        self.selection: dict[str, Any] = {"kinds": [ITEM], "scopes": [f"channel:{channel}"]}
+        self.user_id = user_id
+        self.selection: dict[str, Any] = {"kinds": list(kinds), "scopes": [f"channel:{channel}"]}
         self.writing = threading.Lock()
 
     def get(self, id_: str) -> Memory | None:
@@ -102,6 +113,18 @@ class Entries:
         with self.writing, _naming(value):
             self._put(drafts)
 
+    def create(self, drafts: Sequence[dict[str, Any]]) -> None:
+        """Writes new entries in one transaction.
+
+        Raises:
+            InvalidInput: one is wrong; none is written.
+            Conflict: one is there already; it stays as it is.
+        """
+        added = self.memories.add_many([self._new(draft) for draft in drafts])
+        present = next((one.memory.id for one in added if not one.created), None)
+        if present is not None:
+            raise Conflict(f"{present}: this entry is there already")
+
     def _put(self, drafts: Sequence[dict[str, Any]]) -> None:
         missing = [draft for draft in drafts if self.get(draft["id"]) is None]
         created: set[str] = set()
@@ -116,7 +139,7 @@ class Entries:
                 self._replace(draft)
 
     def _replace(self, draft: dict[str, Any]) -> None:
-        changes = {name: part for name, part in draft.items() if name != "id"}
+        changes = {name: part for name, part in draft.items() if name not in FIXED}
         for _ in range(ATTEMPTS):
             try:
                 self.memories.update(draft["id"], **changes)
@@ -135,7 +158,7 @@ class Entries:
             return False
 
     def _new(self, draft: dict[str, Any]) -> dict[str, Any]:
-        return {**draft, "kind": ITEM, "user_id": None, "channel_id": self.channel}
+        return {"kind": ITEM, **draft, "user_id": self.user_id, "channel_id": self.channel}
 
     def delete(self, id_: str) -> bool:
         """Deletes an entry; returns False if it was not there."""

@@ -6,11 +6,9 @@ from typing import TypeAlias
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.app.blocking.knowledge import BlockingKnowledge
-from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.memoranda import Memoranda
 from memoranda.client import Client
 from memoranda.client.knowledge import ClientKnowledge
-from memoranda.client.sessions import ClientSessions
 from memoranda.concurrency.portal import LoopPortal
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -55,16 +53,16 @@ def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
     )
 
 
-def sessions_of(product: Product) -> BlockingSessions | ClientSessions:
-    """The sessions of a product, blocking, as `memories_of`.
+def whole_of(product: Product) -> BlockingMemoranda | Client:
+    """A product with its sessions and contexts, blocking, as `memories_of`.
 
     Raises:
-        InvalidInput: it has none.
+        InvalidInput: it has memories only.
     """
     if isinstance(product, BlockingMemoranda | Client):
-        return product.sessions
+        return product
     if isinstance(product, Memoranda):
-        return BlockingSessions(product.sessions, _loop())
+        return BlockingMemoranda(product, _loop())
     raise InvalidInput("product", f"is {type(product).__name__}, which has no sessions; use a whole product")
 
 

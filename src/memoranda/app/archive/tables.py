@@ -216,6 +216,16 @@ ROLLUPS = Table(
     places=(),
     numbered=False,
 )
+SWITCHES = Table(
+    "switches",
+    "switch",
+    _columns("channel_id text, name text, value int"),
+    key=("channel_id", "name"),
+    order=("channel_id", "name"),
+    same=(),
+    places=(),
+    numbered=False,
+)
 ASK_STORES = Table(
     "ask_stores",
     "store of a user's documents",
@@ -293,6 +303,7 @@ TABLES = (
     MESSAGES,
     SESSIONS,
     ROLLUPS,
+    SWITCHES,
     ASK_STORES,
     ASK_SESSIONS,
     QUERIES,

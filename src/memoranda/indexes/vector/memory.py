@@ -88,7 +88,9 @@ class MemoryIndex(Index):
             if waiting is not None:
                 batch = waiting.batch()
                 self._take(tenant, batch, unit(batch.vectors))
-                del self._waiting[tenant]  # last: a search that sees nothing waiting reads the partition at once
+                del self._waiting[
+                    tenant
+                ]  # last: a search that sees nothing waiting reads the partition at once
 
     def _absorb_all(self) -> None:
         for tenant in list(self._waiting):

@@ -11,7 +11,7 @@ from llama_index.core.memory import BaseMemoryBlock
 from pydantic import Field, PrivateAttr
 
 from memoranda.integrations.found import Search
-from memoranda.integrations.products import Product, sessions_of
+from memoranda.integrations.products import Product, whole_of
 
 ROLES = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
 """Whose words are kept: what tools and the system say is not part of a conversation."""
@@ -35,7 +35,7 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
     def __init__(self, product: Product, **settings: Any) -> None:
         super().__init__(**settings)
         scopes = {} if self.user_id is None else {"scopes": [f"user:{self.user_id}", "global"]}
-        self._sessions = sessions_of(product)
+        self._sessions = whole_of(product).sessions
         self._search = Search(product, None, {**scopes, **self.search})
 
     async def _aget(self, messages: Sequence[ChatMessage] | None = None, **block_kwargs: Any) -> str:
