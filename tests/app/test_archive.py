@@ -70,6 +70,7 @@ def fill(rc: BlockingMemoranda) -> str:
     talk = rc.conversations.create(items=[{"type": "message", "role": "user", "content": "hello"}])
     rc.responses.create(input="What is green?", conversation=talk.id)
     rc.responses.create(input="And red?", background=True)
+    rc.switches.set("garden", extraction=False)
     file = rc.knowledge.files.upload(b"# Kettles\n\nA kettle boils water.\n" * 40, "kettles.md")
     store = rc.knowledge.stores.create(name="docs", metadata={"a": "b"})
     rc.knowledge.stores.attach(

@@ -202,6 +202,7 @@ def test_one_message_that_cannot_be_kept_stops_no_other(server: Process, tmp_pat
     assert "000000000021: the server answered 4" in logged(server.folder)
 
 
+@pytest.mark.slow
 def test_without_a_server_a_prompt_is_told_nothing_and_a_stop_opens_the_folder(tmp_path: Path) -> None:
     folder, path = tmp_path / "data", tmp_path / "t.jsonl"
     path.write_text(claude(1, "user", "I like rye bread."))

@@ -29,6 +29,7 @@ def test_import_into_a_folder(run: Any, tmp_path: Path) -> None:
     assert hits[0]["memory"]["content"] == "Where do herons nest?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["chatgpt", "letta"])
 def test_import_through_a_server(format: str, served: Any, server: tuple[str, Path], tmp_path: Path) -> None:
     one = BY_FORMAT[format]

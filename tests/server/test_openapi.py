@@ -59,6 +59,8 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/memories": {"json": {"content": "more", "embedding": [0.25] * 64}},
         "POST /v1/memories/batch": {"json": {"memories": [{"content": "most", "embedding": [0.25] * 64}]}},
         "POST /v1/memories/search": {"json": {"query": "something", "explain": True, "limit": 50}},
+        "POST /v1/memories/entries": {"json": {"entries": [{"content": "another"}]}},
+        "POST /v1/memories/entries/search": {"json": {"query": "something"}},
         "POST /v1/memories/forget": {"json": {"ids": ["x"]}},
         "POST /v1/context": {
             "json": {
@@ -96,6 +98,8 @@ def asks(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         },
         "POST /v1/sessions/{session_id}/messages": {"json": {"messages": [{"content": "b"}]}},
         "POST /v1/sessions/{session_id}/messages/{message_id}": {"json": {"content": "c"}},
+        "POST /v1/sessions/{session_id}/summary": {"json": {"summary": "Kettles."}},
+        "POST /v1/sessions/{session_id}/summary/failure": {"json": {"reason": "too long"}},
         "POST /v1/agents": {"json": {"name": "n", "memory": {"episodic": True, "min_score": 0.5}}},
         "POST /api/v1/upload-ask/documents": {"json": {"title": "a", "text": "The kettle is green."}},
         "POST /api/v1/upload-ask/query": {"json": {"question": "kettle?", "topKMems": 3}},

@@ -15,7 +15,6 @@ from memoranda.cli.options import ConfigFile, Data, Settings
 from memoranda.cli.show import say
 from memoranda.config.sections import Config
 from memoranda.errors import ConfigError
-from memoranda.server.console import PATH
 
 
 def console(
@@ -39,6 +38,10 @@ async def run(config: Config, *, browser: bool) -> None:
     Raises:
         FolderInUse: another process has the folder and does not serve it.
     """
+    from memoranda.server.console import (
+        PATH,
+    )  # what serves takes long to import, and other commands do without
+
     folder = Folder(config)
     stopped = asyncio.Event()
     try:

@@ -17,10 +17,8 @@ import pickle
 import sqlite3
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
-
-import httpx
 
 from memoranda.errors import InvalidInput
 from memoranda.importers.databases import Remote, copied
@@ -28,6 +26,9 @@ from memoranda.importers.fields import mapping, objects
 from memoranda.importers.mapping import Fields, entry
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
+
+if TYPE_CHECKING:  # it takes a quarter of a second to import, and only a server is asked with it
+    import httpx
 
 NAME = "qdrant"
 STORAGE = "storage.sqlite"
@@ -114,6 +115,8 @@ def read_url(remote: Remote) -> Iterator[Item]:
     Raises:
         InvalidInput: it does not answer, or not as Qdrant does.
     """
+    import httpx
+
     parts = urlsplit(remote.url)
     named = parts.path.strip("/").removeprefix("collections/")
     headers = {"api-key": key} if (key := os.environ.get(KEY)) else {}
@@ -142,6 +145,8 @@ def _scrolled(http: httpx.Client, remote: Remote, collection: str) -> Iterator[I
 
 
 def _result(request: httpx.Request, http: httpx.Client, remote: Remote) -> dict[str, Any]:
+    import httpx
+
     try:
         answer = http.send(request)
         answer.raise_for_status()
