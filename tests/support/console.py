@@ -91,11 +91,25 @@ def questions(url: str) -> dict[str, str]:
     """`QUESTIONS` for a server with documents in its store and a conversation about them, which this makes."""
     with httpx.Client(base_url=url, timeout=60) as http:
         store = http.get("/v1/vector_stores").json()["data"][0]["id"]
-        index(http, store, {"garden.md": BOOK.encode(), "tools.txt": b"The long saw hangs in the shed.", "scan.pdf": b"%PDF-1.4 broken"})
+        index(
+            http,
+            store,
+            {
+                "garden.md": BOOK.encode(),
+                "tools.txt": b"The long saw hangs in the shed.",
+                "scan.pdf": b"%PDF-1.4 broken",
+            },
+        )
         body = {
             "model": "extractive",
             "input": "When is the apple tree pruned?",
-            "tools": [{"type": "file_search", "vector_store_ids": [store], "ranking_options": {"score_threshold": 0}}],
+            "tools": [
+                {
+                    "type": "file_search",
+                    "vector_store_ids": [store],
+                    "ranking_options": {"score_threshold": 0},
+                }
+            ],
         }
         response = http.post("/v1/responses", json=body).raise_for_status().json()
     ask = f"?response={response['id']}&store={store}&cite={response['id']}.1"
