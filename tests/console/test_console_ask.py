@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -155,3 +156,29 @@ def test_rules_of_accessibility(
     shown.locator(".turn").wait_for()
     assert shown.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     assert shown.evaluate(WIDE) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_upload_and_ask(
+    see: Callable[..., Seen], server: Process, axe: Callable[[Any], list[str]], tmp_path: Path, theme: str
+) -> None:
+    name = f"{theme} {NAME}"
+    (tmp_path / name).write_text(f"The relief valve opens at 14 bar. {HOSTILE}", "utf-8")
+    page = see(server.url, color_scheme=theme, reduced_motion="reduce")
+    shown = page.open("/ask?mode=uploads")
+    shown.get_by_label("Upload files").set_input_files(tmp_path / name)
+    document = shown.locator(".own-document", has_text=name)
+    document.wait_for()
+    document.locator(".badge").wait_for(state="detached")
+    ask(shown, "At how many bar does the relief valve open?")
+    shown.locator(".answer-text", has_text="14 bar").wait_for()
+    shown.wait_for_url("**session=ask_*")
+    assert axe(shown) == []
+    page.open(shown.url.split("/console")[1])
+    shown.locator(".answer-text", has_text="14 bar").wait_for()
+    assert HOSTILE in shown.locator(".source-text").first.inner_text()
+    shown.set_viewport_size(PHONE)
+    assert shown.evaluate(WIDE) == []
+    document.get_by_role("button", name="Remove").click()
+    document.wait_for(state="detached")
+    assert shown.evaluate("window.hacked") is None

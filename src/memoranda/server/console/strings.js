@@ -298,6 +298,12 @@ export const t = {
     passage: "Cited passage",
     elsewhere: "The document is in none of the stores that were searched.",
     nothing: "There was no answer.",
+    modes: "What is asked",
+    overStores: "Stores and memory",
+    overUploads: "Upload and ask",
+    uploadBody: "Upload documents and ask them. They are yours alone, and what was asked is remembered.",
+    noDocuments: "No documents yet: upload some, or drop them here.",
+    sending: /** @param {number} n */ (n) => `${count(n, "file", "files")} on the way`,
     sources: /** @param {number} documents @param {number} memories */ (documents, memories) => `${count(documents, "passage", "passages")}, ${count(memories, "memory", "memories")}`,
   },
 };

@@ -79,3 +79,11 @@ export interface Answer {
     evidence?: Evidence; evidence_probability?: number;
   };
 }
+export interface UploadedDocument {
+  id: string; filename: string; status: FileStatus; error: { code: string; message: string } | null;
+}
+export interface AskedEntry {
+  id: string; sessionId: string; question: string; answer: string; status: string; degraded?: string[];
+  sources: { filename: string; chunkIndex: number; citation?: string; preview?: string; heading?: string | null; cited?: boolean }[];
+  memories: { id: string; source: string; preview?: string }[];
+}

@@ -1,17 +1,17 @@
 // Ask: a conversation over memory and vector stores, with streamed answers whose citations open the document.
-import { html, useEffect, useHotkey, useLoaded, useRef, useState } from "../ui/core.js";
+import { html, useEffect, useHotkey, useLoaded, useRef } from "../ui/core.js";
 import { get } from "../api.js";
 import { Badge } from "../ui/badge.js";
-import { Button, Select, Switch, TextArea } from "../ui/form.js";
 import { Icon } from "../ui/icons.js";
 import { Empty, Failed, Loading } from "../ui/states.js";
-import { StoreChoice } from "../ui/store_choice.js";
-import { addressWith, setQuery, usePlace } from "../router.js";
+import { address, addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
 import { isOpen, quotesOf } from "./ask/answer.js";
 import { Cited } from "./ask/cited.js";
+import { Composer } from "./ask/composer.js";
 import { useConversation } from "./ask/conversation.js";
 import { TurnView } from "./ask/turn.js";
+import { UploadAsk } from "./ask/upload_ask.js";
 
 /** @typedef {import("./ask/answer.js").Turn} Turn */
 
@@ -19,6 +19,23 @@ const QUOTING = "extractive"; // the model of a server without a language model
 
 export function View() {
   const { query } = usePlace();
+  return query.get("mode") === "uploads" ? html`<div class="page"><section class="list-pane talk" aria-label=${t.ask.conversation}>
+      <header class="page-head"><h1>${t.ask.title}</h1><${Modes} current="uploads" />
+        ${query.get("session") !== null && html`<a class="button small" href=${addressWith({ session: null, q: null })}><${Icon} name="add" />${t.ask.fresh}</a>`}</header>
+      <${UploadAsk} query=${query} /></section></div>`
+    : html`<${Talk} query=${query} />`;
+}
+
+/** What is asked: stores and memory, or documents of one's own. @param {{ current: "" | "uploads" }} props */
+function Modes({ current }) {
+  return html`<nav class="modes" aria-label=${t.ask.modes}>
+    <a href=${address("ask")} aria-current=${current === "" ? "page" : null}>${t.ask.overStores}</a>
+    <a href=${address("ask", { mode: "uploads" })} aria-current=${current === "uploads" ? "page" : null}>${t.ask.overUploads}</a>
+  </nav>`;
+}
+
+/** @param {{ query: URLSearchParams }} props */
+function Talk({ query }) {
   const talk = useConversation(query.get("response"));
   const busy = talk.turns.some((turn) => isOpen(turn.state));
   const models = useLoaded("models", (abort) => /** @type {Promise<import("../api.js").Result<{ data: import("../types.js").Model[] }>>} */ (get("/v1/models", { abort })));
@@ -34,11 +51,11 @@ export function View() {
   });
   return html`<div class=${`page split ${cited === null ? "" : "with-detail"}`}>
     <section class="list-pane talk" aria-label=${t.ask.conversation}>
-      <header class="page-head"><h1>${t.ask.title}</h1>
+      <header class="page-head"><h1>${t.ask.title}</h1><${Modes} current="" />
         <div class="status">${answering.length === 1 && answering[0] === QUOTING && html`<${Badge}>${t.ask.noModel}<//>`}</div>
         ${talk.turns.length > 0 && html`<a class="button small" href=${addressWith({ response: null, cite: null, q: null })}><${Icon} name="add" />${t.ask.fresh}</a>`}</header>
       <${Turns} talk=${talk} cite=${cite} onAsk=${ask} />
-      <${Composer} query=${query} busy=${busy} models=${answering} onAsk=${ask} onStop=${talk.stop} />
+      <${Composer} query=${query} stores busy=${busy} models=${answering} onAsk=${ask} onStop=${talk.stop} />
     </section>
     ${cited !== null && html`<${Cited} key=${cite} result=${cited.result} stores=${cited.stores} quotes=${cited.quotes} onClose=${close} />`}
   </div>`;
@@ -75,35 +92,4 @@ function Turns({ talk, cite, onAsk }) {
   return html`<div class="turns" ref=${box} onScroll=${scrolled} role="log" tabIndex=${0} aria-label=${t.ask.conversation}>
     ${turns.map((turn) => html`<${TurnView} key=${turn.key} turn=${turn} last=${turn === last} cite=${cite} onAgain=${() => onAsk(turn.question)} />`)}
   </div>`;
-}
-
-/** @param {{ query: URLSearchParams, busy: boolean, models: string[], onAsk: (question: string) => void, onStop: () => void }} props */
-function Composer({ query, busy, models, onAsk, onStop }) {
-  const [text, setText] = useState(query.get("q") ?? "");
-  /** @param {Event} [event] */
-  const submit = (event) => {
-    event?.preventDefault();
-    if (text.trim() === "" || busy) return;
-    onAsk(text.trim());
-    setText("");
-  };
-  /** @param {KeyboardEvent} event */
-  const keyed = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    submit(event);
-  };
-  return html`<form class="composer" onSubmit=${submit}>
-    <div class="composer-line">
-      <${TextArea} label=${t.ask.question} bare rows=${2} value=${text} onInput=${setText} placeholder=${t.ask.questionHint} onKeyDown=${keyed} />
-      ${busy ? html`<${Button} icon="stop" onClick=${onStop}>${t.ask.stop}<//>`
-        : html`<${Button} type="submit" kind="primary" icon="send" disabled=${text.trim() === ""}>${t.ask.submit}<//>`}
-    </div>
-    <div class="composer-options">
-      <${StoreChoice} chosen=${query.getAll("store")} onChange=${/** @param {string[]} ids */ (ids) => setQuery({ store: ids })} />
-      <span class="spring" />
-      <${Switch} label=${t.ask.memory} checked=${query.get("memory") !== "off"} onChange=${/** @param {boolean} on */ (on) => setQuery({ memory: on ? null : "off" })} />
-      <${Switch} label=${t.ask.history} checked=${query.get("history") !== "off"} onChange=${/** @param {boolean} on */ (on) => setQuery({ history: on ? null : "off" })} />
-      ${models.length > 1 && html`<${Select} bare label=${t.ask.model} value=${query.get("model") ?? models[0] ?? ""} options=${models.map((id) => ({ value: id, label: id }))} onChange=${/** @param {string} id */ (id) => setQuery({ model: id })} />`}
-    </div>
-  </form>`;
 }
