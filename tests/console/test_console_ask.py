@@ -173,6 +173,7 @@ def test_upload_and_ask(
     ask(shown, "At how many bar does the relief valve open?")
     shown.locator(".answer-text", has_text="14 bar").wait_for()
     shown.wait_for_url("**session=ask_*")
+    shown.locator(".answer-text .cite", has_text="1").wait_for()
     assert axe(shown) == []
     page.open(shown.url.split("/console")[1])
     shown.locator(".answer-text", has_text="14 bar").wait_for()

@@ -103,7 +103,7 @@ function Entry({ entry }) {
   const { sources, memories } = entry;
   return html`<article class="turn">
     <h2 class="turn-question"><span class="hidden">${t.ask.you}: </span>${entry.question}</h2>
-    <p class="answer-text">${entry.answer || t.ask.nothing}</p>
+    <p class="answer-text">${entry.answer ? numbered(entry) : t.ask.nothing}</p>
     <div class="answer-foot">${entry.status !== "answered" && html`<${Badge}>${t.ask.quoted}<//>`}
       ${(entry.degraded ?? []).length > 0 && html`<${Badge} tone="warn">${t.degraded(entry.degraded ?? [])}<//>`}</div>
     ${sources.length + memories.length > 0 && html`<details class="sources" open><summary>${t.ask.passages} <span class="quiet">${t.ask.sources(sources.length, memories.length)}</span></summary><ul>
@@ -115,4 +115,13 @@ function Entry({ entry }) {
         <span class="source-meta"><${Badge} tone="warn">${t.ask.memoryBadge}<//></span><p class="source-text">${one.preview}</p></div></li>`)}
     </ul></details>`}
   </article>`;
+}
+
+/** The answer with the number of the passage in place of each citation. @param {AskedEntry} entry */
+function numbered({ answer, sources }) {
+  const places = new Map(sources.map((one, i) => [`(${one.citation})`, i + 1]));
+  return answer.split(/(\(Doc [^()\s]+\/Chunk \d+\))/).map((piece) => {
+    const number = places.get(piece);
+    return number === undefined ? piece : html`<span class="cite" title=${sources[number - 1]?.filename}>${number}</span>`;
+  });
 }
