@@ -51,6 +51,14 @@ def test_hostile_texts_stay_texts(page: Seen, server: Process) -> None:
     page.api.delete(f"/v1/memories/{made['id']}").raise_for_status()
 
 
+def test_a_question_is_answered_with_quotations(page: Seen, server: Process) -> None:
+    shown = page.open("/ask?q=Where+is+the+spare+key+under+the+blue+pot+by+the+garden+door%3F")
+    shown.get_by_text("No language model").wait_for()
+    shown.get_by_role("button", name="Ask", exact=True).click()
+    shown.locator(".answer-foot", has_text="Quotations").wait_for()
+    shown.locator(".source", has_text="The spare key is under the blue pot").get_by_text("Memory").wait_for()
+
+
 def test_sign_in_and_out_with_two_tenants(see: Callable[..., Seen], guarded: Process) -> None:
     page = see(guarded.url)
     page.expects(401)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from support.waiting import until
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -54,6 +56,64 @@ def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
         for body in ({"memories": [*rows, *plain]},):
             http.post("/v1/memories/batch", json=body).raise_for_status()
         http.post("/v1/vector_stores", json={"name": "Garden books"}).raise_for_status()
+
+
+BOOK = """# The apple tree
+
+The apple tree is pruned in February, before the buds swell. Use the long saw for the crown.
+
+## Bees
+
+Lavender attracts bees from June to August. Mara is allergic to bees, so the bench stands by the pond.
+
+## Water
+
+The pump of the well is drained in November. It is started again after the last frost of April.
+"""
+"""A document of the store `Garden books`."""
+
+
+def index(http: httpx.Client, store: str, files: dict[str, bytes]) -> dict[str, str]:
+    """Put files into a store, and wait until each is completed or failed; their ids by name."""
+    path = f"/v1/vector_stores/{store}/files"
+    ids = {}
+    for name, body in files.items():
+        made = http.post(path, files={"file": (name, body)}).raise_for_status().json()
+        ids[name] = made["id"]
+    until(
+        lambda: http.get(f"/v1/vector_stores/{store}").json()["file_counts"]["in_progress"] == 0,
+        "the files are indexed",
+    )
+    return ids
+
+
+def questions(url: str) -> dict[str, str]:
+    """`QUESTIONS` for a server with documents in its store and a conversation about them, which this makes."""
+    with httpx.Client(base_url=url, timeout=60) as http:
+        store = http.get("/v1/vector_stores").json()["data"][0]["id"]
+        index(
+            http,
+            store,
+            {
+                "garden.md": BOOK.encode(),
+                "tools.txt": b"The long saw hangs in the shed.",
+                "scan.pdf": b"%PDF-1.4 broken",
+            },
+        )
+        body = {
+            "model": "extractive",
+            "input": "When is the apple tree pruned?",
+            "tools": [
+                {
+                    "type": "file_search",
+                    "vector_store_ids": [store],
+                    "ranking_options": {"score_threshold": 0},
+                }
+            ],
+        }
+        response = http.post("/v1/responses", json=body).raise_for_status().json()
+    ask = f"?response={response['id']}&store={store}&cite={response['id']}.1"
+    return {**QUESTIONS, "knowledge": f"?store={store}", "ask": ask}
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 // The public HTTP API. Every call answers a value: what was asked for, or what went wrong.
 import { session, signedOut } from "./session.js";
+import { t } from "./strings.js";
 
 /**
  * @typedef {"unauthorized" | "forbidden" | "not_found" | "invalid" | "conflict" | "unavailable" | "network" | "aborted" | "failed"} ErrorKind
@@ -105,6 +106,38 @@ export async function send(method, path, { query, body, form, abort } = {}) {
   const error = await refusal(response);
   if (error.kind === "unauthorized") signedOut();
   return { ok: false, error };
+}
+
+/**
+ * Sends a form and reports how many of its bytes are on their way, which `fetch` cannot.
+ * @template T
+ * @param {string} path
+ * @param {FormData} form
+ * @param {{ onProgress: (sent: number, total: number) => void, abort: AbortSignal }} options
+ * @returns {Promise<Result<T>>}
+ */
+export function upload(path, form, { onProgress, abort }) {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    const fail = (/** @type {ErrorKind} */ kind, /** @type {string} */ message) => resolve({ ok: false, error: { kind, status: 0, code: null, param: null, message } });
+    request.upload.onprogress = (event) => onProgress(event.loaded, event.total);
+    request.onerror = () => fail("network", t.errors.title.network ?? "");
+    request.onabort = () => fail("aborted", t.errors.title.aborted ?? "");
+    request.onload = async () => {
+      const response = new Response(request.responseText, { status: request.status });
+      if (response.ok) resolve({ ok: true, data: JSON.parse(request.responseText) });
+      else {
+        const error = await refusal(response);
+        if (error.kind === "unauthorized") signedOut();
+        resolve({ ok: false, error });
+      }
+    };
+    abort.addEventListener("abort", () => request.abort());
+    request.open("POST", path);
+    const csrf = session.peek()?.csrf;
+    if (csrf) request.setRequestHeader(CSRF, csrf);
+    request.send(form);
+  });
 }
 
 /**

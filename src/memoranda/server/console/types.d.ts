@@ -37,4 +37,53 @@ export interface Context {
   parts: Record<string, { text: string; tokens: number }>; pieces: Piece[]; left_out: LeftOut[]; evidence: Evidence;
   evidence_probability: number; degraded: string[]; query_time: number;
 }
-export interface VectorStore { id: string; name: string | null }
+export type FileStatus = "in_progress" | "completed" | "failed" | "cancelled";
+export interface VectorStore {
+  id: string; name: string | null; description: string | null; created_at: number; usage_bytes: number; status: string;
+  file_counts: Record<FileStatus | "total", number>; last_active_at: number | null; expires_at: number | null;
+  model: string; dimension: number; owner: string | null; sharing: string; metadata: Record<string, string>;
+  chunking_strategy: { type: string; strategy?: string; chunk_size?: number; chunk_overlap?: number };
+}
+export interface StoreFile {
+  id: string; created_at: number; usage_bytes: number; vector_store_id: string; status: FileStatus;
+  last_error: { code: string; message: string } | null; attributes: Record<string, string | number | boolean>;
+  filename: string; bytes: number; chunk_count: number; title: string | null; notes: string[];
+}
+export interface FileContent { data: { type: string; text: string }[] }
+export interface Passage {
+  file_id: string; filename: string; score: number; attributes: Record<string, unknown>; content: { type: string; text: string }[];
+  chunk_index: number; chunk_id: string; vector_store_id: string; page: number | null; heading: string | null;
+  title: string | null; start: number; end: number; similarity: number | null;
+}
+export interface PassagePage {
+  data: Passage[]; evidence: Evidence; evidence_probability: number; degraded: string[]; has_more: boolean;
+}
+export interface Model { id: string; dimensions: number | null }
+export interface FileResult {
+  file_id: string; filename: string; score: number; text: string; page: number | null; heading: string | null; number: number;
+}
+export interface Annotation {
+  type: string; file_id: string; filename: string; text: string; start_index: number; end_index: number;
+}
+export interface OutputItem {
+  id: string; type: string; status: string; role?: string; queries?: string[]; results?: FileResult[] | null;
+  content?: { type: string; text: string; annotations?: Annotation[] }[];
+}
+export interface RetrievedMemory { id: string; kind: string; score: number; similarity: number | null; used: boolean }
+export interface Answer {
+  id: string; status: string; model: string; output: OutputItem[]; previous_response_id: string | null;
+  error: { code: string; message: string } | null; incomplete_details: { reason: string } | null;
+  tools: { type: string; vector_store_ids?: string[] }[];
+  extensions: {
+    memory?: { retrieved: RetrievedMemory[] }; answered_by?: string; degraded?: string[];
+    evidence?: Evidence; evidence_probability?: number;
+  };
+}
+export interface UploadedDocument {
+  id: string; filename: string; status: FileStatus; error: { code: string; message: string } | null;
+}
+export interface AskedEntry {
+  id: string; sessionId: string; question: string; answer: string; status: string; degraded?: string[];
+  sources: { filename: string; chunkIndex: number; citation?: string; preview?: string; heading?: string | null; cited?: boolean }[];
+  memories: { id: string; source: string; preview?: string }[];
+}

@@ -13,8 +13,9 @@ export { batch, computed, effect, signal } from "../vendor/signals-core.js";
  */
 export function useSignal(source) {
   const [, changed] = useState(0);
+  const rendered = source.peek();
   useEffect(() => {
-    let seen = source.peek();
+    let seen = rendered; // the source may have changed between rendering and this
     return source.subscribe((value) => {
       if (value !== seen) {
         seen = value;
@@ -22,7 +23,7 @@ export function useSignal(source) {
       }
     });
   }, [source]);
-  return source.peek();
+  return rendered;
 }
 
 /**

@@ -1,9 +1,10 @@
 // Context preview: the prompt for a question as the model gets it, piece by piece, and what was left out.
-import { html, useEffect, useLoaded, useState } from "../ui/core.js";
-import { get, post } from "../api.js";
+import { html, useLoaded, useState } from "../ui/core.js";
+import { post } from "../api.js";
 import { Badge, EvidenceBadge, Kind } from "../ui/badge.js";
-import { Button, Checkbox, Chips, Copy, Input, TextArea } from "../ui/form.js";
+import { Button, Chips, Copy, Input, TextArea } from "../ui/form.js";
 import { ScoreBar } from "../ui/score.js";
+import { StoreChoice } from "../ui/store_choice.js";
 import { Empty, Failed, Loading } from "../ui/states.js";
 import { Table } from "../ui/table.js";
 import { Tabs } from "../ui/tabs.js";
@@ -79,28 +80,11 @@ function Question({ query, busy, onAgain }) {
       <${Input} label=${t.context.system} value=${system} onInput=${setSystem} placeholder=${t.context.systemHint} />
     </div>
     <div class="actions">
-      <${Stores} chosen=${stores} onChange=${setStores} />
+      <${StoreChoice} chosen=${stores} onChange=${setStores} />
       <span class="spring" />
       <${Button} type="submit" kind="primary" busy=${busy} disabled=${text.trim() === ""}>${t.context.submit}<//>
     </div>
   </form>`;
-}
-
-/** @param {{ chosen: string[], onChange: (ids: string[]) => void }} props */
-function Stores({ chosen, onChange }) {
-  const [stores, setStores] = useState(/** @type {import("../types.js").VectorStore[]} */ ([]));
-  useEffect(() => {
-    const abort = new AbortController();
-    /** @type {Promise<import("../api.js").Result<{ data: import("../types.js").VectorStore[] }>>} */
-    const asked = get("/v1/vector_stores", { query: { limit: 100 }, abort: abort.signal });
-    asked.then((result) => !abort.signal.aborted && result.ok && setStores(result.data.data));
-    return () => abort.abort();
-  }, []);
-  if (stores.length === 0) return html`<span class="quiet">${t.context.noStores}</span>`;
-  return html`<fieldset class="stores"><legend>${t.context.stores}</legend>
-    ${stores.map(({ id, name }) => html`<span class="choice" key=${id}><${Checkbox} label=${name || id} checked=${chosen.includes(id)}
-      onChange=${/** @param {boolean} on */ (on) => onChange(on ? [...chosen, id] : chosen.filter((one) => one !== id))} /><span aria-hidden="true">${name || id}</span></span>`)}
-  </fieldset>`;
 }
 
 /** @param {{ context: Context, budget: number, tab: string }} props */

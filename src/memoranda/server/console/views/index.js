@@ -8,4 +8,6 @@ import { t } from "../strings.js";
 export const VIEWS = [
   { path: "memories", title: t.nav.memories, icon: "memories", load: () => import("./memories.js") },
   { path: "context", title: t.nav.context, icon: "context", load: () => import("./context.js") },
+  { path: "ask", title: t.nav.ask, icon: "ask", load: () => import("./ask.js") },
+  { path: "knowledge", title: t.nav.knowledge, icon: "knowledge", load: () => import("./knowledge.js") },
 ];

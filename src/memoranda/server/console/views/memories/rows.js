@@ -5,7 +5,7 @@ import { Checkbox } from "../../ui/form.js";
 import { VirtualList } from "../../ui/list.js";
 import { HitScores, RankShift } from "../../ui/score.js";
 import { Time } from "../../ui/time.js";
-import { place, address, setQuery } from "../../router.js";
+import { addressWith, setQuery } from "../../router.js";
 import { t } from "../../strings.js";
 import { beginning, marked } from "./marked.js";
 import { scopeOf } from "./scope.js";
@@ -41,7 +41,7 @@ function Row({ row: { memory, hit }, query, chosen, onChoose, open }) {
   return html`<div class=${`memory ${chosen ? "chosen" : ""} ${memory.archived_at ? "archived" : ""}`}>
     <${Checkbox} label=${t.memories.select(first)} checked=${chosen} onChange=${/** @param {boolean} on */ (on) => onChoose(memory, on)} />
     <div class="memory-main">
-      <a class="memory-text" data-main href=${linkTo(memory.id)} aria-current=${open ? "true" : null} onClick=${show}>${marked(beginning(memory, hit), query)}</a>
+      <a class="memory-text" data-main href=${addressWith({ id: memory.id })} aria-current=${open ? "true" : null} onClick=${show}>${marked(beginning(memory, hit), query)}</a>
       <div class="memory-meta">
         <${Kind} kind=${memory.kind} />
         ${memory.archived_at && html`<${Badge} tone="warn">${t.memories.archivedBadge}<//>`}
@@ -54,13 +54,4 @@ function Row({ row: { memory, hit }, query, chosen, onChoose, open }) {
     </div>
     ${hit && html`<${HitScores} score=${hit.score} explanation=${hit.explanation} />`}
   </div>`;
-}
-
-/** The address of the list with this memory open. @param {string} id */
-function linkTo(id) {
-  const { view, query } = place.peek();
-  /** @type {import("../../api.js").Query} */
-  const all = {};
-  for (const name of new Set(query.keys())) all[name] = query.getAll(name);
-  return address(view, { ...all, id });
 }
