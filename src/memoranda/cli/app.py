@@ -15,13 +15,13 @@ from memoranda.cli.usage_errors import UsageError, as_option, no_arguments, sent
 from memoranda.errors import InvalidInput, MemorandaError
 
 COMMANDS = {
-    "add": ("memoranda.cli.writing:add", "Remember one text."),
+    "add": ("memoranda.cli.add:add", "Remember one text."),
     "search": (
-        "memoranda.cli.searching:search",
+        "memoranda.cli.search:search",
         "Find the best memories for a text, by meaning and by words.",
     ),
     "ask": (
-        "memoranda.cli.asking:ask",
+        "memoranda.cli.ask:ask",
         "Answer a question from memories and documents, and name the sources.",
     ),
     "context": (
@@ -42,7 +42,7 @@ COMMANDS = {
     "update": ("memoranda.cli.memories:update", "Change fields of a memory; the rest stays."),
     "delete": ("memoranda.cli.memories:delete", "Delete memories by id."),
     "forget": (
-        "memoranda.cli.forgetting:forget",
+        "memoranda.cli.forget:forget",
         "Erase for good what ids, a scope, a text or other conditions name.",
     ),
     "duplicates": (
@@ -58,18 +58,21 @@ COMMANDS = {
         "List sessions; show, summarize, close and delete them.",
     ),
     "stats": (
-        "memoranda.cli.keeping:stats",
+        "memoranda.cli.maintenance:stats",
         "Count what is remembered: by kind, and whether every index has it.",
     ),
-    "export": ("memoranda.cli.carrying:export", "Write everything into a zip file, or memories as JSONL."),
-    "import": ("memoranda.cli.carrying:import_", "Import an export of Memoranda or of another system."),
-    "reindex": ("memoranda.cli.keeping:reindex", "Make the vectors that are missing."),
+    "export": (
+        "memoranda.cli.export_import:export",
+        "Write everything into a zip file, or memories as JSONL.",
+    ),
+    "import": ("memoranda.cli.export_import:import_", "Import an export of Memoranda or of another system."),
+    "reindex": ("memoranda.cli.maintenance:reindex", "Make the vectors that are missing."),
     "backfill": (
         "memoranda.cli.backfill:app",
         "Make what is missing of what is there already: embeddings, summaries, query-logs.",
     ),
     "compact": (
-        "memoranda.cli.keeping:compact",
+        "memoranda.cli.maintenance:compact",
         "Give back what deleted memories still hold, on disk and in memory.",
     ),
     "usage": (

@@ -8,10 +8,10 @@ import msgspec
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.keeping import followed
-from memoranda.cli.opening import configured, house, memories_of
+from memoranda.cli.maintenance import followed
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit, rows
+from memoranda.cli.output import emit, rows
+from memoranda.cli.product import configured, house, memories_of
 
 Pace = Annotated[float | None, typer.Option("--rows-per-second", help="Go no faster than this.")]
 app = group()

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from memoranda.cli.mcp_folder import Folder
-from memoranda.cli.opening import configured
 from memoranda.cli.options import ConfigFile, Data, Settings
-from memoranda.cli.show import say
+from memoranda.cli.output import say
+from memoranda.cli.product import configured
 from memoranda.config.sections import Config
 from memoranda.errors import ConfigError
 from memoranda.server.console import PATH

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.opening import configured, house
+from memoranda.cli.index_documents import existing
 from memoranda.cli.options import (
     AnyScope,
     ConfigFile,
@@ -19,8 +19,8 @@ from memoranda.cli.options import (
     moment,
     scope_of,
 )
-from memoranda.cli.show import emit, plain, say, say_degraded, say_evidence
-from memoranda.cli.storing import existing
+from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
+from memoranda.cli.product import configured, house
 
 
 def context(

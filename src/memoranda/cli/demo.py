@@ -15,11 +15,11 @@ import typer
 
 import memoranda
 from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, index
-from memoranda.cli.opening import Verbs, configured, memories
 from memoranda.cli.options import ConfigFile, Data, Json, Settings, ids_of
+from memoranda.cli.output import emit, origin, plain, say
 from memoranda.cli.paths import found
+from memoranda.cli.product import Verbs, configured, memories
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, origin, plain, say
 from memoranda.types import Hit
 
 SESSION = "sample"

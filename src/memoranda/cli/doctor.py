@@ -13,9 +13,9 @@ from memoranda.app import blocking
 from memoranda.app.bootstrap import folder_of
 from memoranda.cli import checks
 from memoranda.cli.checks import Finding, broken, note, ok
-from memoranda.cli.opening import configured, through
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit
+from memoranda.cli.output import emit
+from memoranda.cli.product import configured, through
 from memoranda.config import explain
 from memoranda.config.sections import Config, Setting
 from memoranda.errors import ConfigError, FolderInUse, MemorandaError

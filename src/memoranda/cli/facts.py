@@ -9,7 +9,6 @@ import typer
 
 from memoranda.cli.groups import group
 from memoranda.cli.memories import show_page
-from memoranda.cli.opening import configured, house
 from memoranda.cli.options import (
     After,
     AnyScope,
@@ -27,7 +26,8 @@ from memoranda.cli.options import (
     Until,
     selection_of,
 )
-from memoranda.cli.show import beginning, emit, plain, rows, say
+from memoranda.cli.output import beginning, emit, plain, rows, say
+from memoranda.cli.product import configured, house
 from memoranda.facts.history import FactVersion
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The fact.")]

@@ -12,9 +12,9 @@ import msgspec
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.opening import configured, knowledge
 from memoranda.cli.options import After, ConfigFile, Data, Json, Limit, Order, Settings
-from memoranda.cli.show import UNSET, emit, plain, rows, say
+from memoranda.cli.output import UNSET, emit, plain, rows, say
+from memoranda.cli.product import configured, knowledge
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.values import Purpose, StoredFile

@@ -12,12 +12,12 @@ from memoranda.app.folder_sync import memory_sync
 from memoranda.app.folder_sync.document_sync import How
 from memoranda.app.folder_sync.memory_sync import Indexed, Indexing
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped
-from memoranda.cli.opening import configured, memories
+from memoranda.cli.index_documents import STORE, chunking_of, into_store
 from memoranda.cli.options import ConfigFile, Data, Json, ScopeId, Settings, ids_of, pairs, scope_of
+from memoranda.cli.output import emit, say, short_path
 from memoranda.cli.paths import found, left_out
+from memoranda.cli.product import configured, memories
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, say, short_path
-from memoranda.cli.storing import STORE, chunking_of, into_store
 from memoranda.config.sections import Config
 
 SIZE, OVERLAP = 512, 50

@@ -13,8 +13,8 @@ import typer
 
 from memoranda.cli.mcp_bridge import Bridge
 from memoranda.cli.mcp_folder import Folder
-from memoranda.cli.opening import configured
 from memoranda.cli.options import ConfigFile, Data, Settings
+from memoranda.cli.product import configured
 from memoranda.config.sections import Config
 from memoranda.mcp.place import Place
 from memoranda.validation import convert

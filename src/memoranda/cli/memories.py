@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from memoranda.cli.opening import Verbs, configured, memories
 from memoranda.cli.options import (
     After,
     AnyScope,
@@ -30,7 +29,8 @@ from memoranda.cli.options import (
     pairs,
     selection_of,
 )
-from memoranda.cli.show import beginning, emit, memory_line, memory_lines, say
+from memoranda.cli.output import beginning, emit, memory_line, memory_lines, say
+from memoranda.cli.product import Verbs, configured, memories
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.types import ChangeFields, Kind, Memory, SelectionFields

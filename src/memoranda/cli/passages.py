@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from memoranda.cli.opening import knowledge
-from memoranda.cli.show import (
+from memoranda.cli.index_documents import existing
+from memoranda.cli.output import (
     emit,
     explanation_lines,
     plain,
@@ -18,7 +18,7 @@ from memoranda.cli.show import (
     short_path,
     snippet_lines,
 )
-from memoranda.cli.storing import existing
+from memoranda.cli.product import knowledge
 from memoranda.config.sections import Config
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.text.highlights import highlights

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from memoranda.app.folder_sync.scan import LIVE, Skipped, walk
-from memoranda.cli.show import plain, short_path
+from memoranda.cli.output import plain, short_path
 from memoranda.errors import InvalidInput
 from memoranda.readers.base import Unreadable
 from memoranda.readers.detect import media_type

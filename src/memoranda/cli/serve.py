@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from memoranda.app.bootstrap import folder_of, rows_url
-from memoranda.cli.opening import configured
 from memoranda.cli.options import ConfigFile, Data, Settings
-from memoranda.cli.show import say
+from memoranda.cli.output import say
+from memoranda.cli.product import configured
 from memoranda.config.sections import Config
 from memoranda.server import serve as run
 from memoranda.server.serve import work as run_worker

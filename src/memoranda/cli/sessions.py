@@ -11,9 +11,9 @@ import msgspec
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.opening import configured, house
 from memoranda.cli.options import After, ConfigFile, Data, Json, Limit, Order, Settings, Since, Until, moment
-from memoranda.cli.show import UNSET, beginning, emit, plain, rows, say
+from memoranda.cli.output import UNSET, beginning, emit, plain, rows, say
+from memoranda.cli.product import configured, house
 from memoranda.config.sections import Config
 from memoranda.sessions.values import Message, NewMessage, Session
 

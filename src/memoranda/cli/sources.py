@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from memoranda.cli.opening import Verbs
-from memoranda.cli.show import memory_line, plain, short_path
+from memoranda.cli.output import memory_line, plain, short_path
+from memoranda.cli.product import Verbs
 from memoranda.errors import NotFound
 
 _MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")

@@ -10,11 +10,11 @@ import msgspec
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.opening import Shelves, configured, knowledge
+from memoranda.cli.index_documents import existing
+from memoranda.cli.index_documents import stores as all_stores
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit, plain, rows, say, short_path
-from memoranda.cli.storing import existing
-from memoranda.cli.storing import stores as all_stores
+from memoranda.cli.output import emit, plain, rows, say, short_path
+from memoranda.cli.product import Shelves, configured, knowledge
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.values import FileState, StoreFile, VectorStore

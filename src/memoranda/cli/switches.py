@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from memoranda.cli.opening import configured, house
 from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit, plain
+from memoranda.cli.output import emit, plain
+from memoranda.cli.product import configured, house
 from memoranda.errors import InvalidInput
 from memoranda.sessions.switches import NAMES, SwitchFields, SwitchState
 

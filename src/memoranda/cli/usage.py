@@ -8,9 +8,9 @@ import msgspec
 import typer
 
 from memoranda.app.costs import UsageReport
-from memoranda.cli.opening import configured, house
 from memoranda.cli.options import ConfigFile, Data, Json, Settings, moment
-from memoranda.cli.show import emit, plain, rows
+from memoranda.cli.output import emit, plain, rows
+from memoranda.cli.product import configured, house
 from memoranda.errors import InvalidInput
 from memoranda.store.usage import COUNTS
 

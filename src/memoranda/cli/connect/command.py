@@ -13,9 +13,9 @@ import typer
 
 from memoranda.cli.connect.clients import CLIENTS
 from memoranda.cli.connect.editing import Editing
-from memoranda.cli.opening import configured
 from memoranda.cli.options import ConfigFile, Data, Settings
-from memoranda.cli.show import say
+from memoranda.cli.output import say
+from memoranda.cli.product import configured
 from memoranda.errors import InvalidInput
 from memoranda.mcp.place import Place
 from memoranda.validation import convert

@@ -13,8 +13,8 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from memoranda.cli.hooks.notes import Position, log
 from memoranda.cli.hooks.options import Options, read_options
+from memoranda.cli.hooks.state import Position, log
 
 LIMITS = {"prompt": 0.28, "session-start": 5.0}
 """Seconds from the start of the process until it is told; a prompt has 0.3 with the end of the process."""
@@ -51,7 +51,7 @@ def answer(options: Options, given: bytes) -> str:
         finally:  # at the end of the process an alarm would kill it
             signal.setitimer(signal.ITIMER_REAL, 0)
         return _in_form(asked, told) if told else ""
-    from memoranda.cli.hooks.observing import observe_new
+    from memoranda.cli.hooks.observe import observe_new
 
     observe_new(options, asked)
     return ""
@@ -60,7 +60,7 @@ def answer(options: Options, given: bytes) -> str:
 def _told(options: Options, asked: dict[str, Any]) -> str:
     """What is known, and before a prompt also what is remembered for it. What a start of the session could not be told,
     because the server was not there yet, its first prompt is."""
-    from memoranda.cli.hooks import telling
+    from memoranda.cli.hooks import prompt_context
     from memoranda.cli.hooks.server import server_of
 
     server = server_of(options, LIMITS[options.event])
@@ -71,9 +71,9 @@ def _told(options: Options, asked: dict[str, Any]) -> str:
     parts = []
     introduces = options.event == "session-start" or not position.introduced
     if introduces:
-        parts.append(telling.introduction(server, options, session_id))
+        parts.append(prompt_context.introduction(server, options, session_id))
     if options.event == "prompt" and (prompt := str(asked.get("prompt") or "").strip()):
-        parts.append(telling.context(server, options, prompt, position))
+        parts.append(prompt_context.context(server, options, prompt, position))
     if introduces:
         position.introduced = True
         position.save()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import msgspec
 import typer
 
-from memoranda.cli.opening import configured, house, memories
 from memoranda.cli.options import (
     ConfigFile,
     Data,
@@ -23,8 +22,9 @@ from memoranda.cli.options import (
     kinds_of,
     scope_of,
 )
+from memoranda.cli.output import emit, plain, say
+from memoranda.cli.product import configured, house, memories
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, plain, say
 from memoranda.errors import InvalidInput
 from memoranda.importers.formats import ARCHIVE, OWN, format_of
 from memoranda.importers.mapping import parsed

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.opening import configured, memories
 from memoranda.cli.options import ConfigFile, Data, Json, Settings, moment, pairs
-from memoranda.cli.show import emit, say
+from memoranda.cli.output import emit, say
+from memoranda.cli.product import configured, memories
 from memoranda.errors import InvalidInput
 from memoranda.types import Kind
 

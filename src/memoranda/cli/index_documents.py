@@ -15,10 +15,10 @@ import typer
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.folder_sync.document_sync import Filed, Filing, How, summary
 from memoranda.app.folder_sync.scan import Skipped
-from memoranda.cli.opening import Shelves, knowledge
+from memoranda.cli.output import emit, plain, say, short_path
 from memoranda.cli.paths import documents, left_out
+from memoranda.cli.product import Shelves, knowledge
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, plain, say, short_path
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.attaching import INDEX_JOB

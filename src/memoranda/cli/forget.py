@@ -10,7 +10,6 @@ import msgspec
 import typer
 
 from memoranda.cli.memories import found_of
-from memoranda.cli.opening import Verbs, configured, memories
 from memoranda.cli.options import (
     AnyScope,
     ConfigFile,
@@ -26,7 +25,8 @@ from memoranda.cli.options import (
     Until,
     selection_of,
 )
-from memoranda.cli.show import emit, memory_line, rows, say
+from memoranda.cli.output import emit, memory_line, rows, say
+from memoranda.cli.product import Verbs, configured, memories
 from memoranda.errors import InvalidInput
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase

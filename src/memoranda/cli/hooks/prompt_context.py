@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoranda.cli.hooks.notes import Position
 from memoranda.cli.hooks.options import Options
 from memoranda.cli.hooks.server import Server
+from memoranda.cli.hooks.state import Position
 
 FACTS, SESSIONS, LOOKED_AT = 50, 5, 50
 """Facts and summaries that are told at most, and sessions that are looked at for those with a summary."""

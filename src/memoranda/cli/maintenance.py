@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from memoranda.app import blocking
-from memoranda.cli.opening import Verbs, configured, memories
 from memoranda.cli.options import ConfigFile, Data, Json, Places, ScopeId, Settings, scope_of
+from memoranda.cli.output import emit, rows, say
+from memoranda.cli.product import Verbs, configured, memories
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, rows, say
 from memoranda.config.sections import Config
 from memoranda.errors import MemorandaError
 from memoranda.types import Job

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
-from memoranda.cli.hooks.notes import Position, log
 from memoranda.cli.hooks.options import Options
 from memoranda.cli.hooks.server import Refused, Server, server_of
+from memoranda.cli.hooks.state import Position, log
 from memoranda.cli.hooks.transcripts import Message, messages_after
 
 BATCH = 200

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from memoranda.cli.options import pairs
-from memoranda.cli.show import say
+from memoranda.cli.output import say
 from memoranda.config import load
 from memoranda.config.sections import Config
 from memoranda.errors import FolderInUse

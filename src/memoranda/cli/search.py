@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from memoranda.cli.opening import configured, memories
 from memoranda.cli.options import (
     AnyScope,
     ConfigFile,
@@ -21,8 +20,9 @@ from memoranda.cli.options import (
     moment,
     scope_of,
 )
+from memoranda.cli.output import emit, hit_lines, say, say_degraded, say_evidence
 from memoranda.cli.passages import search_stores
-from memoranda.cli.show import emit, hit_lines, say, say_degraded, say_evidence
+from memoranda.cli.product import configured, memories
 from memoranda.knowledge.values import PassageQuery
 from memoranda.types import SearchFields, SearchResult
 

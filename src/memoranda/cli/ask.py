@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from memoranda.cli.opening import House, configured, house, memories_of
+from memoranda.cli.index_documents import existing, stores
 from memoranda.cli.options import ConfigFile, Data, Json, Scope, ScopeId, Settings, scope_of
-from memoranda.cli.show import emit, plain, say, say_degraded, say_evidence
+from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
+from memoranda.cli.product import House, configured, house, memories_of
 from memoranda.cli.sources import Sources, source_lines, sources_of
-from memoranda.cli.storing import existing, stores
 from memoranda.errors import InvalidInput, ModelError, NotFound
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.responses.events import Event
