@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -59,12 +59,21 @@ def memory_line(memory: Memory) -> str:
     return plain(f"{memory.id}  {memory.kind}  {memory.occurred_at:%Y-%m-%d}  {beginning(memory.content)}")
 
 
-def memory_lines(memory: Memory) -> Iterator[str]:
-    """A memory with all its fields that are set, then its text."""
-    fields = msgspec.to_builtins(memory, builtin_types=(datetime,))
-    shown = {name: value for name, value in fields.items() if name != "content" and value not in UNSET}
-    yield from (plain(line) for line in rows(shown))
-    yield f"\n{plain(memory.content)}"
+def memory_text(memory: Memory) -> str:
+    """Return the fields of a memory that are set, then its text."""
+    return f"{set_fields_text(memory, leave_out=('content',))}\n\n{plain(memory.content)}"
+
+
+def fields_text(value: msgspec.Struct) -> str:
+    """Return all fields of a value, a line each."""
+    return plain("\n".join(rows(msgspec.to_builtins(value, builtin_types=(datetime,)))))
+
+
+def set_fields_text(value: msgspec.Struct, leave_out: Container[str] = ()) -> str:
+    """Return the fields of a value that are set, a line each."""
+    fields = msgspec.to_builtins(value, builtin_types=(datetime,))
+    shown = {name: part for name, part in fields.items() if name not in leave_out and part not in UNSET}
+    return plain("\n".join(rows(shown)))
 
 
 def beginning(text: str, most: int = LINE) -> str:

@@ -1,4 +1,4 @@
-"""From flags to memories: the folder opened by this process, or reached through the server that has it."""
+"""The product that a command works with: the data folder opened by this process, or the server that has it open."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from memoranda.config import load
 from memoranda.config.sections import Config
 from memoranda.errors import FolderInUse
 
-if (
-    TYPE_CHECKING
-):  # what opens a folder takes two seconds to import, and a folder that is served is not opened
+if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
     from memoranda.app.blocking.knowledge import BlockingKnowledge
     from memoranda.app.blocking.memoranda import BlockingMemoranda, BlockingMemories
     from memoranda.client.client import Client
     from memoranda.client.knowledge import ClientKnowledge
 
-Verbs: TypeAlias = "BlockingMemories | Client"
-"""The verbs of memory: of a folder that this process opened, or of a server."""
-Shelves: TypeAlias = "BlockingKnowledge | ClientKnowledge"
-"""Files and vector stores, in the same two ways."""
-House: TypeAlias = "BlockingMemoranda | Client"
-"""All that is in a folder, in the same two ways."""
+Memories: TypeAlias = "BlockingMemories | Client"
+"""Memories, of an open folder or of a server."""
+Knowledge: TypeAlias = "BlockingKnowledge | ClientKnowledge"
+"""Files and vector stores, of an open folder or of a server."""
+Product: TypeAlias = "BlockingMemoranda | Client"
+"""The whole application, over an open folder or a server."""
 
 
-def configured(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
-    """The configuration that the flags, the environment and the file make.
+def load_config(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
+    """Return the configuration that the options, the environment and the file make.
 
     Raises:
         ConfigError: a key or value is wrong.
@@ -42,55 +40,41 @@ def configured(data: Path | None, file: Path | None, settings: list[str] | None)
 
 
 @contextmanager
-def memories(config: Config) -> Iterator[Verbs]:
-    """The folder's memories. When a server has the folder open, the verbs go through it.
+def open_product(config: Config) -> Iterator[Product]:
+    """Open the data folder, or connect to the server that has it open.
 
     Raises:
-        FolderInUse: another process has the folder and serves nothing.
+        FolderInUse: another process has the folder open and serves nothing.
     """
-    with house(config) as held:
-        yield memories_of(held)
-
-
-def memories_of(held: House) -> Verbs:
-    """The memories of an open folder, or of a server."""
-    from memoranda.app.blocking.memoranda import BlockingMemoranda
-
-    return held.memories if isinstance(held, BlockingMemoranda) else held
-
-
-@contextmanager
-def knowledge(config: Config) -> Iterator[Shelves]:
-    """The folder's files and vector stores, as `memories` gives its memories."""
-    with house(config) as held:
-        yield held.knowledge
-
-
-@contextmanager
-def house(config: Config) -> Iterator[House]:
-    """All that is in the folder, as `memories` gives its memories."""
     from memoranda.app import blocking
 
     try:
-        opened = blocking.open(config=config)
+        product = blocking.open(config=config)
     except FolderInUse as busy:
         if busy.url is None:
             raise
         url = busy.url
     else:
-        with opened:
-            yield opened
+        with product:
+            yield product
         return
     say(f"{config.data} is served at {url}; going through it")
-    with through(url, config) as remote:
-        yield remote
+    with connect(url, config) as client:
+        yield client
 
 
 @contextmanager
-def through(url: str, config: Config) -> Iterator[Client]:
-    """The verbs of a running server, with the first admin key that the configuration has, if any."""
+def connect(url: str, config: Config) -> Iterator[Client]:
+    """Connect to a running server, with the first admin key of the configuration if it has one."""
     from memoranda.client.client import Client  # its HTTP library takes a quarter of a second to import
 
     key = next((each.key for each in config.keys if each.role == "admin"), None)
     with Client(url, key) as client:
         yield client
+
+
+def memories_of(product: Product) -> Memories:
+    """Return the memories of a product."""
+    from memoranda.app.blocking.memoranda import BlockingMemoranda
+
+    return product.memories if isinstance(product, BlockingMemoranda) else product
