@@ -18,7 +18,7 @@ from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, index
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import ids_of
 from memoranda.cli.output import emit, origin, plain, say
-from memoranda.cli.paths import found
+from memoranda.cli.paths import find_files
 from memoranda.cli.product import Memories, load_config, memories_of, open_product
 from memoranda.cli.progress import bar
 from memoranda.types import Hit
@@ -105,7 +105,7 @@ def own_documents() -> list[Path]:
 def documents(memories: Memories, *, quiet: bool) -> Indexed:
     """Memoranda's own documents, indexed globally."""
     roots = own_documents()
-    paths, _ = found(roots, [], hidden=False, missing=False)
+    paths, _ = find_files(roots, [], hidden=False, missing=False)
     with bar("indexing", quiet=quiet) as report:
         how = Indexing(ids=ids_of("global"), size=160, overlap=20)
         return index(memories, paths, roots, how, on_file=lambda done: report(done.files, len(paths), ""))

@@ -16,7 +16,7 @@ from memoranda.cli.index_documents import STORE, chunking_of, index_documents
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import ScopeId, ids_of, pairs, scope_of
 from memoranda.cli.output import emit, say, short_path
-from memoranda.cli.paths import found, left_out
+from memoranda.cli.paths import find_files, left_out
 from memoranda.cli.progress import bar
 
 SIZE, OVERLAP = 512, 50
@@ -73,7 +73,7 @@ def index(
         how = How(
             pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, invocation.config), prune, retry
         )
-        files, skipped = found(roots, exclude or [], hidden, prune)
+        files, skipped = find_files(roots, exclude or [], hidden, prune)
         index_documents(invocation, store or STORE, how, files, roots, skipped, max_bytes)
         return
     texts = Indexing(
@@ -85,7 +85,7 @@ def index(
         max_bytes=MAX_BYTES if max_bytes is None else max_bytes,
         prune=prune,
     )
-    files, skipped = found(roots, exclude or [], hidden, prune)
+    files, skipped = find_files(roots, exclude or [], hidden, prune)
     index_texts(invocation, texts, files, roots, skipped)
 
 

@@ -43,13 +43,13 @@ def mcp(
 ) -> None:
     """Serve memory and documents to an MCP client at standard input and output."""
     config = invocation.config
-    given: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
-    place = convert({name: value for name, value in given.items() if value is not None}, Place)
+    options: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
+    place = convert({name: value for name, value in options.items() if value is not None}, Place)
     asyncio.run(run(config, place, key or _own_key(config), url))
 
 
 def _own_key(config: Config) -> str | None:
-    """The first admin key of the configuration, for its own server."""
+    """Return the first admin key of the configuration, for its own server."""
     return next((each.key for each in config.keys if each.role == "admin"), None)
 
 

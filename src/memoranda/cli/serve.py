@@ -22,9 +22,9 @@ def serve(
     port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one [default: 8377].")] = None,
 ) -> None:
     """Serve the folder over HTTP until stopped."""
-    given = [f"server.host={host}"] if host is not None else []
-    given += [f"server.port={port}"] if port is not None else []
-    settings = [*(invocation.settings or []), *given]
+    server_settings = [f"server.host={host}"] if host is not None else []
+    server_settings += [f"server.port={port}"] if port is not None else []
+    settings = [*(invocation.settings or []), *server_settings]
     config = load_config(invocation.data, invocation.config_file, settings)
     run(config, started=lambda url: say(welcome(url, config)))
 

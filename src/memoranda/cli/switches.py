@@ -1,4 +1,4 @@
-"""`memoranda switches`: extraction and summaries, on or off for a tenant or a channel."""
+"""`memoranda switches`: switch extraction and summaries on or off, for a tenant or a channel."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def switches(
     ] = None,
 ) -> None:
     """Show or set whether facts are extracted and summaries made, for a tenant or a channel."""
-    wanted = _changes(changes)
-    if wanted:
-        state = invocation.product.switches.set(channel, tenant=tenant, **wanted)
+    new_values = _changes(changes)
+    if new_values:
+        state = invocation.product.switches.set(channel, tenant=tenant, **new_values)
     else:
         state = invocation.product.switches.get(channel, tenant=tenant)
     invocation.show(state, _table(state))
