@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.cli.hooks.notes import LOG_BYTES, Position, log
+from memoranda.cli.hooks.state import LOG_BYTES, Position, log
 from memoranda.cli.hooks.transcripts import message_of
 from memoranda.client import Client
 from memoranda.storage.data_lock import DATABASE, LOCK

@@ -9,27 +9,25 @@ from typing import Annotated
 
 import typer
 
+from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.mcp_folder import Folder
-from memoranda.cli.opening import configured
-from memoranda.cli.options import ConfigFile, Data, Settings
-from memoranda.cli.show import say
+from memoranda.cli.output import say
 from memoranda.config.sections import Config
 from memoranda.errors import ConfigError
 
 
+@common_options(json=False)
 def console(
+    invocation: Invocation,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser, or only print the address.")
     ] = True,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
 ) -> None:
     """Open the web console of the folder's server, or of one that runs until it is stopped."""
-    force = configured(data, config, settings)
-    if not force.console.enabled:
+    config = invocation.config
+    if not config.console.enabled:
         raise ConfigError("console.enabled", "is false, so there is no console; set it to true")
-    asyncio.run(run(force, browser=browser))
+    asyncio.run(run(config, browser=browser))
 
 
 async def run(config: Config, *, browser: bool) -> None:

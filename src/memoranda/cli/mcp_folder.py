@@ -1,4 +1,4 @@
-"""The one server of a data folder, whichever process it is in.
+"""The server of a data folder, in this process or in another.
 
 The process that gets the folder serves it at a port of this machine until its client leaves; the others send their
 requests there. When that process ends, one of the others takes the folder.
@@ -20,7 +20,7 @@ from memoranda.storage.data_lock import FolderLock
 PATIENCE = 60.0
 """Seconds within which the folder has a server again after one has ended."""
 PAUSE = 0.1
-"""Seconds between two looks."""
+"""Seconds between two attempts."""
 
 
 class Folder:
@@ -72,14 +72,14 @@ class Folder:
 
 @asynccontextmanager
 async def _served(config: Config) -> AsyncIterator[str]:
-    """Serve the folder at a free port of this machine."""
+    """Serve the folder at a free port of this machine; yield the URL."""
     from memoranda.server.serve import listening, serving, url_of
 
-    with listening("127.0.0.1", 0) as door:
-        async with serving(config, door, signals=False) as server:
-            running = asyncio.create_task(server.serve(sockets=[door]))
+    with listening("127.0.0.1", 0) as listener:
+        async with serving(config, listener, signals=False) as server:
+            running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
-                yield url_of(door)
+                yield url_of(listener)
             finally:
                 server.should_exit = True
                 await running

@@ -1,4 +1,4 @@
-"""`memoranda switches`: extraction and summaries, on or off for a tenant or a channel."""
+"""`memoranda switches`: switch extraction and summaries on or off, for a tenant or a channel."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Annotated
 import msgspec
 import typer
 
-from memoranda.cli.opening import configured, house
-from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit, plain
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.output import plain
 from memoranda.errors import InvalidInput
 from memoranda.sessions.switches import NAMES, SwitchFields, SwitchState
 
 VALUES = {"on": True, "off": False, "default": None}
 
 
+@common_options()
 def switches(
+    invocation: Invocation,
     channel: Annotated[
         str | None, typer.Option(metavar="ID", help="Of this channel [default: of the whole tenant].")
     ] = None,
@@ -27,19 +28,14 @@ def switches(
             "--switch", metavar="NAME=VALUE", help="Switch it on, off, or to default; repeat for more."
         ),
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Show or set whether facts are extracted and summaries made, for a tenant or a channel."""
-    wanted = _changes(changes)
-    with house(configured(data, config, settings)) as held:
-        if wanted:
-            state = held.switches.set(channel, tenant=tenant, **wanted)
-        else:
-            state = held.switches.get(channel, tenant=tenant)
-    emit(state) if as_json else typer.echo(_table(state))
+    new_values = _changes(changes)
+    if new_values:
+        state = invocation.product.switches.set(channel, tenant=tenant, **new_values)
+    else:
+        state = invocation.product.switches.get(channel, tenant=tenant)
+    invocation.show(state, _table(state))
 
 
 def _changes(given: list[str] | None) -> SwitchFields:

@@ -1,4 +1,4 @@
-"""`memoranda forget`: what would be erased, and erasing it."""
+"""`memoranda forget`: erase, or preview what would be erased."""
 
 from __future__ import annotations
 
@@ -9,24 +9,11 @@ from typing import Annotated, cast
 import msgspec
 import typer
 
-from memoranda.cli.memories import found_of
-from memoranda.cli.opening import Verbs, configured, memories
-from memoranda.cli.options import (
-    AnyScope,
-    ConfigFile,
-    Data,
-    Filters,
-    Json,
-    Kinds,
-    ScopeId,
-    Settings,
-    Since,
-    Source,
-    Tags,
-    Until,
-    selection_of,
-)
-from memoranda.cli.show import emit, memory_line, rows, say
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.memories import get_memories
+from memoranda.cli.options import AnyScope, Filters, Kinds, ScopeId, Since, Source, Tags, Until, selection_of
+from memoranda.cli.output import emit, memory_line, rows, say
+from memoranda.cli.product import Memories
 from memoranda.errors import InvalidInput
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
@@ -35,10 +22,12 @@ from memoranda.types import ForgetFields, Memory, Receipt, SelectionFields
 SHOWN = 10
 """Memories that a preview shows."""
 MEMORIES_ALONE = ("kinds", "tags", "filters", "source")
-"""Fields of a selection that mean memories and nothing else."""
+"""Fields of a selection that apply to memories only."""
 
 
+@common_options()
 def forget(
+    invocation: Invocation,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="The ids of memories; they go alone.")
     ] = None,
@@ -52,10 +41,6 @@ def forget(
     since: Since = None,
     until: Until = None,
     yes: Annotated[bool, typer.Option("--yes", help="Erase it; without, only show what would be.")] = False,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Erase for good what ids, a scope, a text or other conditions name. Without --yes, show what would be erased."""
     fields = cast(
@@ -73,54 +58,53 @@ def forget(
         )
     if ids and fields:
         raise InvalidInput("ID", f"goes alone, without {', '.join(fields)}: forget the one, then the other")
-    with memories(configured(data, config, settings)) as verbs:
-        if yes:
-            receipt = verbs.forget(ids, **fields) if ids else verbs.forget(**fields)
-            emit(receipt) if as_json else _erased(receipt)
-        else:
-            _preview(list(_meant(verbs, ids, fields)), fields, as_json=as_json)
+    if yes:
+        receipt = invocation.memories.forget(ids, **fields) if ids else invocation.memories.forget(**fields)
+        _show_receipt(invocation, receipt)
+    else:
+        _preview(invocation, list(_matching(invocation.memories, ids, fields)), fields)
 
 
-def _meant(verbs: Verbs, ids: list[str] | None, fields: ForgetFields) -> Iterator[Memory]:
-    """The memories that would be erased, archived and superseded ones too."""
+def _matching(memories: Memories, ids: list[str] | None, fields: ForgetFields) -> Iterator[Memory]:
+    """Yield the memories that would be erased, archived and superseded ones too."""
     if ids:
-        yield from found_of(verbs, ids)[0]
+        yield from get_memories(memories, ids)[0]
         return
     phrase = Phrase(words) if (words := fields.get("text")) is not None else None
     selection = cast(SelectionFields, {name: value for name, value in fields.items() if name != "text"})
-    lines = verbs.export(**selection)
+    lines = memories.export(**selection)
     next(lines)  # the header
     for line in lines:
         memory = msgspec.json.decode(line, type=Memory)
-        if phrase is None or _holds(memory, phrase):
+        if phrase is None or _contains(memory, phrase):
             yield memory
 
 
-def _holds(memory: Memory, phrase: Phrase) -> bool:
-    noted = compact_json(memory.tags), compact_json(memory.metadata)
-    return phrase.within(memory.content, memory.source, memory.role) or phrase.within_json(*noted)
+def _contains(memory: Memory, phrase: Phrase) -> bool:
+    fields = compact_json(memory.tags), compact_json(memory.metadata)
+    return phrase.within(memory.content, memory.source, memory.role) or phrase.within_json(*fields)
 
 
-def _preview(meant: list[Memory], fields: ForgetFields, *, as_json: bool) -> None:
+def _preview(invocation: Invocation, matching: list[Memory], fields: ForgetFields) -> None:
     everywhere = bool(fields) and not any(name in fields for name in MEMORIES_ALONE)
-    counts = dict(Counter(one.kind for one in meant).most_common())
-    if as_json:
+    counts = dict(Counter(memory.kind for memory in matching).most_common())
+    if invocation.as_json:
         emit(
             {
                 "dry_run": True,
-                "memories": len(meant),
+                "memories": len(matching),
                 "by_kind": counts,
                 "only_memories": not everywhere,
-                "data": meant[:SHOWN],
+                "data": matching[:SHOWN],
             }
         )
         return
     kinds = ", ".join(f"{number} {kind}" for kind, number in counts.items())
-    typer.echo(f"{len(meant)} memories would be erased{': ' if kinds else ''}{kinds}")
-    for memory in meant[:SHOWN]:
+    typer.echo(f"{len(matching)} memories would be erased{': ' if kinds else ''}{kinds}")
+    for memory in matching[:SHOWN]:
         typer.echo(f"  {memory_line(memory)}")
-    if len(meant) > SHOWN:
-        typer.echo(f"  and {len(meant) - SHOWN} more")
+    if len(matching) > SHOWN:
+        typer.echo(f"  and {len(matching) - SHOWN} more")
     if everywhere:
         typer.echo(
             "and what else was said or written there: messages, responses, conversations, logged questions, files"
@@ -128,7 +112,8 @@ def _preview(meant: list[Memory], fields: ForgetFields, *, as_json: bool) -> Non
     say("nothing is erased yet; the same command with --yes erases it for good")
 
 
-def _erased(receipt: Receipt) -> None:
+def _show_receipt(invocation: Invocation, receipt: Receipt) -> None:
     counts = receipt.counts or {"memories": 0}
-    typer.echo("\n".join(["erased", *rows(counts, 2), f"receipt {receipt.tombstone}"]))
-    say(receipt.note)
+    invocation.show(receipt, "\n".join(["erased", *rows(counts, 2), f"receipt {receipt.tombstone}"]))
+    if not invocation.as_json:
+        say(receipt.note)

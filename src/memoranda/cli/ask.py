@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from memoranda.cli.opening import House, configured, house, memories_of
-from memoranda.cli.options import ConfigFile, Data, Json, Scope, ScopeId, Settings, scope_of
-from memoranda.cli.show import emit, plain, say, say_degraded, say_evidence
+from memoranda.cli.find_store import all_stores, find_store
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import Scope, ScopeId, scope_of
+from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
+from memoranda.cli.product import Knowledge, Product
 from memoranda.cli.sources import Sources, source_lines, sources_of
-from memoranda.cli.storing import existing, stores
 from memoranda.errors import InvalidInput, ModelError, NotFound
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.responses.events import Event
@@ -26,7 +27,9 @@ DELTAS = ("response.output_text.delta", "response.refusal.delta")
 RESULTS = "file_search_call.results"
 
 
+@common_options()
 def ask(
+    invocation: Invocation,
     question: Annotated[str, typer.Argument(help="What you want to know, in your own words.")],
     store: Annotated[
         list[str] | None,
@@ -47,10 +50,6 @@ def ask(
         str | None, typer.Option(metavar="ID|NAME", help="The agent profile that answers.")
     ] = None,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Use documents alone, no memories.")] = False,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Answer a question from memories and documents, and name the sources.
 
@@ -63,32 +62,31 @@ def ask(
         session_id=places.get("session"),
         channel_id=places.get("channel"),
     )
-    with house(configured(data, config, settings)) as held:
-        named = _stores(held, store)
-        request = ResponseRequest(
-            input=[*_said(held, use.session_id), {"role": "user", "content": question}],
-            tools=[{"type": "file_search", "vector_store_ids": named}] if named else None,
-            include=[RESULTS],
-            memory=use,
-            agent=agent,
-            store=session is not None,
-        )
-        response = _answered(held, request, quiet=as_json)
-        sources = sources_of(response, memories_of(held))
-    if as_json:
-        emit(_document(response, sources))
+    store_ids = _store_ids(invocation.knowledge, store)
+    request = ResponseRequest(
+        input=[*_recent_messages(invocation.product, use.session_id), {"role": "user", "content": question}],
+        tools=[{"type": "file_search", "vector_store_ids": store_ids}] if store_ids else None,
+        include=[RESULTS],
+        memory=use,
+        agent=agent,
+        store=session is not None,
+    )
+    response = _stream(invocation.product, request, quiet=invocation.as_json)
+    sources = sources_of(response, invocation.memories)
+    if invocation.as_json:
+        emit(_json_answer(response, sources))
     else:
-        _tell(response, sources)
+        _print_sources(response, sources)
 
 
 def _places(scope: str | None, user: str | None, channel: str | None, session: str | None) -> dict[str, str]:
-    """The user, channel and session that the options name.
+    """Return the user, channel and session that the options name.
 
     Raises:
         InvalidInput: one is given twice, or the scope is one of an agent.
     """
-    given = {"user": user, "channel": channel, "session": session}
-    places = {name: id_ for name, id_ in given.items() if id_ is not None}
+    options = {"user": user, "channel": channel, "session": session}
+    places = {name: id_ for name, id_ in options.items() if id_ is not None}
     if scope is None or scope == "global":
         return places
     name, _, id_ = scope.partition(":")
@@ -99,62 +97,62 @@ def _places(scope: str | None, user: str | None, channel: str | None, session: s
     return {**places, name: id_}
 
 
-def _stores(held: House, names: list[str] | None) -> list[str]:
-    """The ids of the stores to search: those that are named, else all that have not expired."""
+def _store_ids(knowledge: Knowledge, names: list[str] | None) -> list[str]:
+    """Return the ids of the stores to search: those that are named, else all that have not expired."""
     if names:
-        return list(dict.fromkeys(existing(held.knowledge, name).id for name in names))
-    found = [one.id for one in stores(held.knowledge) if one.status != "expired"]
-    if len(found) > MAX_STORES:
-        say(f"searching the newest {MAX_STORES} of {len(found)} vector stores; --store names others")
-    return found[:MAX_STORES]
+        return list(dict.fromkeys(find_store(knowledge, name).id for name in names))
+    ids = [store.id for store in all_stores(knowledge) if store.status != "expired"]
+    if len(ids) > MAX_STORES:
+        say(f"searching the newest {MAX_STORES} of {len(ids)} vector stores; --store names others")
+    return ids[:MAX_STORES]
 
 
-def _said(held: House, session: str | None) -> list[Item]:
-    """The last messages of a session, as the model is shown them; none where the session is new."""
+def _recent_messages(product: Product, session: str | None) -> list[Item]:
+    """Return the last messages of a session as input of the model; none if the session is new."""
     if session is None:
         return []
     try:
-        page = held.sessions.messages(session, limit=RECENT, order="desc")
+        page = product.sessions.messages(session, limit=RECENT, order="desc")
     except NotFound:
         return []
     return [
         {
             "type": "message",
-            "id": one.id,
-            "role": "user" if is_person(one.role) else "assistant",
-            "content": one.content,
+            "id": message.id,
+            "role": "user" if is_person(message.role) else "assistant",
+            "content": message.content,
         }
-        for one in reversed(page.data)
-        if is_person(one.role) or one.role == "assistant"
+        for message in reversed(page.data)
+        if is_person(message.role) or message.role == "assistant"
     ]
 
 
-def _answered(held: House, request: ResponseRequest, *, quiet: bool) -> dict[str, Any]:
-    """The response when it has ended; its text is printed as it arrives.
+def _stream(product: Product, request: ResponseRequest, *, quiet: bool) -> dict[str, Any]:
+    """Return the completed response; print its text as it arrives unless `quiet`.
 
     Raises:
-        ModelError: it failed.
+        ModelError: the response failed or was cancelled.
     """
-    ended: Event = {}
+    response: Event = {}
     written = False
     try:
-        with closing(held.responses.stream(request)) as events:
+        with closing(product.responses.stream(request)) as events:
             for event in events:
                 if event["type"] in DELTAS and not quiet:
                     typer.echo(plain(event["delta"]), nl=False)
                     written = True
                 if "response" in event:
-                    ended = event["response"]
+                    response = event["response"]
     finally:
         if written:
             typer.echo()
-    if ended["status"] in ("failed", "cancelled"):
-        raise ModelError((ended["error"] or {}).get("message") or "the answer was stopped before its end")
-    return ended
+    if response["status"] in ("failed", "cancelled"):
+        raise ModelError((response["error"] or {}).get("message") or "the answer was stopped before its end")
+    return response
 
 
-def _document(response: dict[str, Any], sources: Sources) -> dict[str, Any]:
-    """The answer as one JSON document."""
+def _json_answer(response: dict[str, Any], sources: Sources) -> dict[str, Any]:
+    """Return the answer as one JSON document."""
     extensions = response["extensions"]
     return {
         "id": response["id"],
@@ -177,8 +175,8 @@ def _texts(response: dict[str, Any]) -> Iterator[str]:
             yield from (part.get("text") or part.get("refusal") or "" for part in item["content"])
 
 
-def _tell(response: dict[str, Any], sources: Sources) -> None:
-    """The sources for people, and how far the answer goes."""
+def _print_sources(response: dict[str, Any], sources: Sources) -> None:
+    """Print the sources as text, and on standard error why the answer may be incomplete."""
     extensions = response["extensions"]
     lines = list(source_lines(sources))
     degraded = extensions.get("degraded", [])

@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import msgspec
 import typer
 
-from memoranda.cli.opening import configured, house, memories
-from memoranda.cli.options import (
-    ConfigFile,
-    Data,
-    Json,
-    Kinds,
-    Places,
-    Scope,
-    ScopeId,
-    Settings,
-    kinds_of,
-    scope_of,
-)
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import Kinds, Places, Scope, ScopeId, kinds_of, scope_of
+from memoranda.cli.output import plain, say
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, plain, say
 from memoranda.errors import InvalidInput
 from memoranda.importers.formats import ARCHIVE, OWN, format_of
 from memoranda.importers.mapping import parsed
@@ -35,7 +24,9 @@ if TYPE_CHECKING:
     from memoranda.memories.transfer import Imported
 
 
+@common_options()
 def export(
+    invocation: Invocation,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -51,36 +42,30 @@ def export(
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With the vectors, so that an import needs no model.")
     ] = False,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Write everything into a zip file, or memories as JSONL.
 
     JSONL is a header, then one memory a line. With --json, a receipt when there is a file.
     """
-    one = scope_of(scope, scope_id, any_id=True)
+    place = scope_of(scope, scope_id, any_id=True)
     if output is not None and output.suffix.lower() == ".zip":
-        _not_for_archives(scope=one, kind=kind)
-        with house(configured(data, config, settings)) as opened:
-            _archive_report(opened.archives.export_to(output, vectors=vectors), output, as_json)
+        _not_for_archives(scope=place, kind=kind)
+        exported = invocation.product.archives.export_to(output, vectors=vectors)
+        _show_archive(invocation, exported, output)
         return
-    fields: dict[str, Any] = {"scopes": [one] if one else None, "kinds": kinds_of(kind)}
-    with memories(configured(data, config, settings)) as verbs:
-        if output is None:
-            for line in verbs.export(vectors=vectors, **fields):
-                sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-            return
-        count = verbs.export_to(output, vectors=vectors, **fields)
-    if as_json:
-        emit({"memories": count, "output": str(output)})
-    else:
-        typer.echo(f"{count} memories written to {output}")
+    fields: dict[str, Any] = {"scopes": [place] if place else None, "kinds": kinds_of(kind)}
+    if output is None:
+        for line in invocation.memories.export(vectors=vectors, **fields):
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        return
+    count = invocation.memories.export_to(output, vectors=vectors, **fields)
+    invocation.show({"memories": count, "output": str(output)}, f"{count} memories written to {output}")
 
 
+@common_options()
 def import_(
+    invocation: Invocation,
     source: Annotated[
         str,
         typer.Argument(
@@ -111,10 +96,6 @@ def import_(
             help="A field of a database: table, id, text, date, user, agent or session; repeatable.",
         ),
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Import an export of Memoranda or of another system.
 
@@ -125,29 +106,26 @@ def import_(
     named = parsed(fields or ())
     if name == OWN:
         _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None, map=fields)
-        with memories(configured(data, config, settings)) as verbs:
-            done = verbs.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
-        _own_report(done, as_json)
+        imported = invocation.memories.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
+        _show_imported(invocation, imported)
         return
     if name == ARCHIVE:
         _only_for_others(extraction=extraction, map=fields)
-    with (
-        house(configured(data, config, settings)) as opened,
-        bar(f"Importing {name}", quiet=as_json) as moved,
-    ):
+    product = invocation.product  # opened before the progress bar begins
+    with bar(f"Importing {name}", quiet=invocation.as_json) as show_progress:
         options = _Common(
             scope=place,
             user_id=user,
             dry_run=dry_run,
-            on_progress=lambda so_far: moved(so_far.read, None, ""),
+            on_progress=lambda report: show_progress(report.read, None, ""),
         )
         if name == ARCHIVE:
-            report = opened.archives.import_from(source, **options)
+            report = product.archives.import_from(source, **options)
         else:
-            report = opened.import_history(
+            report = product.import_history(
                 source, format=name, extraction=extraction, fields=named, **options
             )
-    _history_report(report, as_json)
+    _show_history(invocation, report)
 
 
 class _Common(TypedDict):
@@ -160,21 +138,21 @@ class _Common(TypedDict):
 
 
 def _not_for_archives(**options: object) -> None:
-    """Refuses the options that select memories: an archive has everything."""
+    """Refuse the options that select memories: an archive has everything."""
     for name, value in options.items():
         if value is not None:
             says = "is for memories as JSONL, an archive has everything; leave it out, or end the file's name in .jsonl"
             raise typer.BadParameter(says, param_hint=f"--{name}")
 
 
-def _archive_report(made: Exported, output: Path, as_json: bool) -> None:
-    if as_json:
-        emit({**msgspec.to_builtins(made), "output": str(output)})
-    else:
-        rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in made.rows.items() if count)
-        typer.echo(f"{output}: {made.bytes:,} bytes; {rows or 'nothing'}")
-    if made.missing:
-        say(f"{len(made.missing)} files were deleted meanwhile; their bytes are not in the archive")
+def _show_archive(invocation: Invocation, exported: Exported, output: Path) -> None:
+    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in exported.rows.items() if count]
+    invocation.show(
+        {**msgspec.to_builtins(exported), "output": str(output)},
+        f"{output}: {exported.bytes:,} bytes; {', '.join(counts) or 'nothing'}",
+    )
+    if exported.missing:
+        say(f"{len(exported.missing)} files were deleted meanwhile; their bytes are not in the archive")
 
 
 def _format(source: str, name: str | None) -> str:
@@ -186,38 +164,35 @@ def _format(source: str, name: str | None) -> str:
 
 
 def _only_for_others(**options: object) -> None:
-    """Refuses the options that an export of Memoranda does not take."""
+    """Refuse the options that an export of Memoranda does not take."""
     for name, value in options.items():
         if value is not None:
             flag = f"--{name.replace('_', '-')}"
             raise typer.BadParameter("does not apply to this format; leave it out", param_hint=flag)
 
 
-def _own_report(done: Imported, as_json: bool) -> None:
-    if as_json:
-        emit(done)
-    else:
-        typer.echo(f"{done.read} memories read: {done.created} new, {done.present} were there already")
-    if done.unproven:
-        first = ", ".join(done.unproven[:3])
-        say(f"{len(done.unproven)} claim to be extracted by rules and are stored without that: {first}")
-    if done.conflicts:
-        first = ", ".join(done.conflicts[:3])
-        say(f"{len(done.conflicts)} ids name another text here and were left alone: {first}")
+def _show_imported(invocation: Invocation, imported: Imported) -> None:
+    invocation.show(
+        imported,
+        f"{imported.read} memories read: {imported.created} new, {imported.present} were there already",
+    )
+    if imported.unproven:
+        first = ", ".join(imported.unproven[:3])
+        say(f"{len(imported.unproven)} claim to be extracted by rules and are stored without that: {first}")
+    if imported.conflicts:
+        first = ", ".join(imported.conflicts[:3])
+        say(f"{len(imported.conflicts)} ids name another text here and were left alone: {first}")
         raise typer.Exit(1)
 
 
-def _history_report(report: HistoryImported, as_json: bool) -> None:
-    if as_json:
-        emit(report)
-    else:
-        typer.echo("\n".join(_lines(report)))
+def _show_history(invocation: Invocation, report: HistoryImported) -> None:
+    invocation.show(report, "\n".join(_history_lines(report)))
     if report.failed:
         say(f"{report.failed} parts are damaged or could not be stored")
         raise typer.Exit(1)
 
 
-def _lines(report: HistoryImported) -> Iterator[str]:
+def _history_lines(report: HistoryImported) -> Iterator[str]:
     yield f"{report.format}{', nothing was stored' if report.dry_run else ''}"
     for kind, tally in report.imported.items():
         counted = tally.created + tally.present

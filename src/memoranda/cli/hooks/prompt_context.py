@@ -1,15 +1,15 @@
-"""What a client is told: at the start of a session, and before a prompt."""
+"""The context that hooks add: at the start of a session, and before a prompt."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from memoranda.cli.hooks.notes import Position
 from memoranda.cli.hooks.options import Options
 from memoranda.cli.hooks.server import Server
+from memoranda.cli.hooks.state import Position
 
 FACTS, SESSIONS, LOOKED_AT = 50, 5, 50
-"""Facts and summaries that are told at most, and sessions that are looked at for those with a summary."""
+"""Most facts and summaries in an introduction, and most sessions that are searched for summaries."""
 CHARS = 8_000
 """Of facts and of summaries together; Claude Code takes 10 000 characters of a hook."""
 PROMPT_CHARS = 2_000
@@ -25,14 +25,15 @@ def introduction(server: Server, options: Options, session_id: str) -> str:
     if options.user is not None:
         query += [("scopes", f"user:{options.user}"), ("scopes", "global")]
     facts = [
-        f"- {one['content']} ({one['occurred_at'][:10]})" for one in server.get("/v1/memories", query)["data"]
+        f"- {fact['content']} ({fact['occurred_at'][:10]})"
+        for fact in server.get("/v1/memories", query)["data"]
     ]
     sessions = server.get("/v1/sessions", [("limit", str(LOOKED_AT))])["data"]
-    own = [one for one in sessions if options.user is None or one["user_id"] == options.user]
+    own = [session for session in sessions if options.user is None or session["user_id"] == options.user]
     summaries = [
-        f"- {one['ended_at'][:10]}: {one['summary']}"
-        for one in own
-        if one["summary"] and one["id"] != session_id
+        f"- {session['ended_at'][:10]}: {session['summary']}"
+        for session in own
+        if session["summary"] and session["id"] != session_id
     ][:SESSIONS]
     parts = [
         f"{heading}\n" + "\n".join(lines)

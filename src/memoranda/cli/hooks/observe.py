@@ -1,4 +1,4 @@
-"""What is new in a transcript, observed into the session of the client's id."""
+"""Observe new messages of a transcript into the session with the client's session id."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
-from memoranda.cli.hooks.notes import Position, log
 from memoranda.cli.hooks.options import Options
 from memoranda.cli.hooks.server import Refused, Server, server_of
+from memoranda.cli.hooks.state import Position, log
 from memoranda.cli.hooks.transcripts import Message, messages_after
 
 BATCH = 200
@@ -44,12 +44,14 @@ def observe_new(options: Options, given: dict[str, Any]) -> None:
     lines = messages_after(path, position.offset, session_id)
     with ExitStack() as stack:
         observe: Observe | None = None
-        while some := list(islice(lines, BATCH)):
-            said = list({one["id"]: one for one, _ in some if one is not None}.values())
-            if said:
+        while lines_read := list(islice(lines, BATCH)):
+            messages = list(
+                {message["id"]: message for message, _ in lines_read if message is not None}.values()
+            )
+            if messages:
                 observe = observe or _opened(options, session_id, stack)
-                position.ids += _kept(observe, said, options)
-            position.offset = some[-1][1]
+                position.ids += _stored_ids(observe, messages, options)
+            position.offset = lines_read[-1][1]
             position.save()
     if options.event == "compact":  # from here on the client has no longer before it what was said
         position.ids = []
@@ -61,26 +63,26 @@ def _await_last(path: str, offset: int, session_id: str, last: str | None) -> No
     end = time.monotonic() + PATIENCE
     while last and time.monotonic() < end:
         new = list(messages_after(path, offset, session_id))
-        texts = [one["content"] for one, _ in new if one is not None]
+        texts = [message["content"] for message, _ in new if message is not None]
         if not new or any(text in last or last in text for text in texts[-1:]):
             return
         time.sleep(PAUSE)
 
 
-def _kept(observe: Observe, said: list[Message], options: Options) -> list[str]:
-    """Observe messages together; where one of them cannot be kept, one by one. The ids of those that were kept."""
+def _stored_ids(observe: Observe, messages: list[Message], options: Options) -> list[str]:
+    """Observe messages together, or one by one if a message is refused. Return the ids of those that are stored."""
     try:
-        observe(said)
-    except Unkept as exc:
-        if len(said) > 1:
-            return [id_ for one in said for id_ in _kept(observe, [one], options)]
-        log(options.folder, options.event, f"message {said[0]['id']}: {exc}")
+        observe(messages)
+    except MessageRefused as exc:
+        if len(messages) > 1:
+            return [id_ for message in messages for id_ in _stored_ids(observe, [message], options)]
+        log(options.folder, options.event, f"message {messages[0]['id']}: {exc}")
         return []
-    return [one["id"] for one in said]
+    return [message["id"] for message in messages]
 
 
-class Unkept(Exception):
-    """One of the messages cannot be kept."""
+class MessageRefused(Exception):
+    """A message is refused and cannot be stored."""
 
 
 def _opened(options: Options, session_id: str, stack: ExitStack) -> Observe:
@@ -100,7 +102,7 @@ def _through(server: Server, place: dict[str, Any]) -> Observe:
             server.post("/v1/messages", {"messages": messages, **place})
         except Refused as exc:
             if exc.status in WRONG:
-                raise Unkept(str(exc)) from exc
+                raise MessageRefused(str(exc)) from exc
             raise
 
     return observe
@@ -121,6 +123,6 @@ def _here(options: Options, place: dict[str, Any], stack: ExitStack) -> Observe:
         try:
             opened.sessions.observe(messages, **place)
         except (Conflict, InvalidInput) as exc:
-            raise Unkept(str(exc)) from exc
+            raise MessageRefused(str(exc)) from exc
 
     return observe

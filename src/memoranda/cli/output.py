@@ -1,10 +1,10 @@
-"""What commands print: values as JSON, hits and tables for people, messages on standard error."""
+"""What commands print: values as JSON, hits and tables as text, messages on standard error."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,65 +16,74 @@ from memoranda.types import Explanation, Highlight, Hit, Memory
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 UNSET: tuple[Any, ...] = (None, [], {}, "")
-"""Values of fields that are not shown."""
+"""Values of fields that count as not set."""
 SNIPPET = 240
 LINE = 100
 """Characters of a text that is shown on one line."""
 
 
 def emit(value: Any) -> None:
-    """Prints one JSON value on a line of standard output."""
+    """Print one JSON value on a line of standard output."""
     typer.echo(msgspec.json.encode(value).decode("utf-8"))
 
 
 def say_evidence(level: str, probability: float) -> None:
-    """Tell people whether the results answer."""
+    """Print how likely the results answer the question."""
     say(f"evidence: {level} (the answer is among these with a probability of {probability:.2f})")
 
 
-def say_degraded(sides: Sequence[str]) -> None:
-    """Tell people what could not answer in full; nothing where all did."""
-    if sides:
-        say(f"not the whole answer: {', '.join(sides)} could not answer in full; see memoranda doctor")
+def say_degraded(parts: Sequence[str]) -> None:
+    """Print which parts of a search or answer failed; nothing if none did."""
+    if parts:
+        say(f"not the whole answer: {', '.join(parts)} could not answer in full; see memoranda doctor")
 
 
 def say(text: str) -> None:
-    """Tells the person something, on standard error."""
+    """Print a message on standard error."""
     typer.echo(text, err=True)
 
 
 def plain(text: str) -> str:
-    """The text without control characters: a stored text must not steer the terminal."""
+    """Return the text without control characters: a stored text must not control the terminal."""
     return _CONTROLS.sub("�", text)
 
 
 def short_path(path: str) -> str:
-    """A path as seen from the current folder, when it is inside it."""
+    """Return a path relative to the current folder if it is inside it."""
     here = f"{Path.cwd()}{os.sep}"
     return path.removeprefix(here)
 
 
 def memory_line(memory: Memory) -> str:
-    """A memory in a line: its id, kind, day and the beginning of its text."""
+    """Return a line about a memory: its id, kind, day and the beginning of its text."""
     return plain(f"{memory.id}  {memory.kind}  {memory.occurred_at:%Y-%m-%d}  {beginning(memory.content)}")
 
 
-def memory_lines(memory: Memory) -> Iterator[str]:
-    """A memory with all its fields that are set, then its text."""
-    fields = msgspec.to_builtins(memory, builtin_types=(datetime,))
-    shown = {name: value for name, value in fields.items() if name != "content" and value not in UNSET}
-    yield from (plain(line) for line in rows(shown))
-    yield f"\n{plain(memory.content)}"
+def memory_text(memory: Memory) -> str:
+    """Return the fields of a memory that are set, then its text."""
+    return f"{set_fields_text(memory, leave_out=('content',))}\n\n{plain(memory.content)}"
+
+
+def fields_text(value: msgspec.Struct) -> str:
+    """Return all fields of a value, a line each."""
+    return plain("\n".join(rows(msgspec.to_builtins(value, builtin_types=(datetime,)))))
+
+
+def set_fields_text(value: msgspec.Struct, leave_out: Container[str] = ()) -> str:
+    """Return the fields of a value that are set, a line each."""
+    fields = msgspec.to_builtins(value, builtin_types=(datetime,))
+    shown = {name: part for name, part in fields.items() if name not in leave_out and part not in UNSET}
+    return plain("\n".join(rows(shown)))
 
 
 def beginning(text: str, most: int = LINE) -> str:
-    """The first characters of a text on one line, with an ellipsis where there are more."""
+    """Return the first characters of a text on one line, with an ellipsis if there are more."""
     words = " ".join(text.split())
     return plain(words if len(words) <= most else f"{words[:most]}…")
 
 
 def rows(value: Mapping[str, Any], indent: int = 0) -> Iterator[str]:
-    """A mapping as aligned lines, nested ones further in."""
+    """Yield a mapping as aligned lines; nested mappings are indented."""
     width = max((len(key) for key in value), default=0)
     for key, part in value.items():
         name = f"{' ' * indent}{key:<{width}}"
@@ -98,7 +107,7 @@ def _cell(value: Any) -> str:
 
 
 def hit_lines(number: int, hit: Hit, query: str, *, colour: bool) -> Iterator[str]:
-    """A hit for people: its scores and origin, the matching snippets, and its explanation when it has one."""
+    """Yield the lines of a hit: its scores and origin, the matching snippets, and its explanation if it has one."""
     memory = hit.memory
     similarity = "" if hit.similarity is None else f"  similarity {hit.similarity:.3f}"
     yield f"{number:>2}. score {hit.score:.3f}{similarity}  {origin(hit)}"
@@ -107,9 +116,9 @@ def hit_lines(number: int, hit: Hit, query: str, *, colour: bool) -> Iterator[st
     yield from explanation_lines(hit.explanation)
 
 
-def snippet_lines(text: str, found: Sequence[Highlight], query: str, *, colour: bool) -> Iterator[str]:
-    """The snippets of a text, or its beginning where there are none."""
-    for snippet in found or [_beginning(text)]:
+def snippet_lines(text: str, highlights: Sequence[Highlight], query: str, *, colour: bool) -> Iterator[str]:
+    """Yield the snippets of a text, or its beginning if there are none."""
+    for snippet in highlights or [_beginning(text)]:
         before = "…" if snippet.start else ""
         after = "…" if snippet.end < len(text) else ""
         shown = " ".join(plain(snippet.text).split())
@@ -117,7 +126,7 @@ def snippet_lines(text: str, found: Sequence[Highlight], query: str, *, colour: 
 
 
 def explanation_lines(explanation: Explanation | None) -> Iterator[str]:
-    """Every part of a score, a line each."""
+    """Yield every part of a score, a line each."""
     if explanation is not None:
         for key, value in msgspec.to_builtins(explanation).items():
             yield f"      {key:<17} {_part(value)}"
@@ -136,7 +145,7 @@ def _part(value: Any) -> str:
 
 
 def origin(hit: Hit) -> str:
-    """Where a memory comes from, in a few words: its kind, file or source, scope, speaker and day."""
+    """Return where a memory comes from: its kind, file or source, scope, speaker and day."""
     memory = hit.memory
     parts: list[str] = [memory.kind]
     path, start, end = (memory.metadata.get(key) for key in ("path", "start", "end"))
@@ -156,10 +165,10 @@ def origin(hit: Hit) -> str:
 
 
 def marked(text: str, query: str) -> str:
-    """The text with the query's words in bold, matched as the word index matches them."""
+    """Return the text with the terms of the query in bold, matched as the keyword index matches them."""
     from memoranda.text.terms import WORD, query_terms, word_terms
 
-    wanted = set(query_terms(query))
+    terms = set(query_terms(query))
     return WORD.sub(
-        lambda word: f"\x1b[1;33m{word[0]}\x1b[0m" if wanted & set(word_terms(word[0])) else word[0], text
+        lambda word: f"\x1b[1;33m{word[0]}\x1b[0m" if terms & set(word_terms(word[0])) else word[0], text
     )

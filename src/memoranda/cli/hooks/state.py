@@ -1,4 +1,4 @@
-"""What hooks write down beside the memory: a log of failures, and how far each transcript was read.
+"""What hooks store beside the memories: a log of failures, and how far each transcript was read.
 
 It is in the folder `hooks` of the data folder, which is no part of what the application manages there
 (`storage.data_lock.PARTS`). Losing it costs a second reading of transcripts, which changes nothing.
@@ -21,7 +21,7 @@ IDS = 200
 
 class Position:
     """How far the transcript of a session was read, in bytes. `ids` are its last messages, `introduced` says whether
-    the session was told what is known."""
+    the session got the introduction."""
 
     def __init__(self, folder: str, session_id: str) -> None:
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in session_id)[:100]

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.opening import configured, memories
-from memoranda.cli.options import ConfigFile, Data, Json, Settings, moment, pairs
-from memoranda.cli.show import emit, say
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import moment, pairs
+from memoranda.cli.output import say
 from memoranda.errors import InvalidInput
 from memoranda.types import Kind
 
 
+@common_options()
 def add(
+    invocation: Invocation,
     text: Annotated[str, typer.Argument(help="The text to remember; - reads it from standard input.")],
     kind: Annotated[Kind, typer.Option(help="What it is.")] = "note",
     user: Annotated[str | None, typer.Option(metavar="ID", help="Whose memory it is.")] = None,
@@ -32,10 +34,6 @@ def add(
     occurred_at: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="When it was said, in ISO 8601 [default: now].")
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Remember one text. The same text in the same scope is stored once."""
     content = sys.stdin.buffer.read() if text == "-" else text
@@ -56,11 +54,7 @@ def add(
         "importance": importance,
         **{name: value for name, value in fields.items() if value is not None},
     }
-    with memories(configured(data, config, settings)) as verbs:
-        done = verbs.add_many([new])[0]
-    if as_json:
-        emit(done)
-        return
-    typer.echo(f"{done.memory.id}  {'remembered' if done.created else 'was there already'}")
-    if not done.embedded:
+    added = invocation.memories.add_many([new])[0]
+    invocation.show(added, f"{added.memory.id}  {'remembered' if added.created else 'was there already'}")
+    if not added.embedded and not invocation.as_json:
         say("its vector is still to be made; until then only its words are found")

@@ -7,29 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from memoranda.cli.opening import configured, memories
-from memoranda.cli.options import (
-    AnyScope,
-    ConfigFile,
-    Data,
-    Json,
-    Kinds,
-    ScopeId,
-    Settings,
-    json_object,
-    kinds_of,
-    moment,
-    scope_of,
-)
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import AnyScope, Kinds, ScopeId, json_object, kinds_of, moment, scope_of
+from memoranda.cli.output import emit, hit_lines, say, say_degraded, say_evidence
 from memoranda.cli.passages import search_stores
-from memoranda.cli.show import emit, hit_lines, say, say_degraded, say_evidence
 from memoranda.knowledge.values import PassageQuery
 from memoranda.types import SearchFields, SearchResult
 
 Mode = Literal["hybrid", "dense", "words"]
 
 
+@common_options()
 def search(
+    invocation: Invocation,
     query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
     scope: AnyScope = None,
     scope_id: ScopeId = None,
@@ -57,13 +47,9 @@ def search(
     ] = None,
     mode: Annotated[Mode, typer.Option(help="Meaning, words, or both.")] = "hybrid",
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of each score.")] = False,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Find the best memories for a text, by meaning and by words."""
-    one = scope_of(scope, scope_id)
+    place = scope_of(scope, scope_id)
     if store:
         memories_only = {
             "--scope": scope, "--scopes": scopes, "--kind": kind, "--tag": tag, "--source": source, "--as-of": as_of,
@@ -71,7 +57,7 @@ def search(
         for flag, given in memories_only.items():
             if given:
                 raise typer.BadParameter("is for memories; it does not go with --store", param_hint=flag)
-        asked = PassageQuery(
+        passage_query = PassageQuery(
             queries=[query],
             limit=10 if limit is None else limit,
             filters=json_object(filter_, "--filter"),
@@ -79,12 +65,12 @@ def search(
             mode=mode,
             explain=explain,
         )
-        search_stores(configured(data, config, settings), store, asked, as_json=as_json)
+        search_stores(invocation, store, passage_query)
         return
-    if one is not None and scopes:
+    if place is not None and scopes:
         raise typer.BadParameter("does not go with --scope; name all of them here", param_hint="--scopes")
     fields: SearchFields = {
-        "scopes": scopes or ([one] if one else None),
+        "scopes": scopes or ([place] if place else None),
         "threshold": threshold,
         "kinds": kinds_of(kind),
         "tags": tag or None,
@@ -96,16 +82,15 @@ def search(
     }
     if limit is not None:
         fields["limit"] = limit
-    with memories(configured(data, config, settings)) as verbs:
-        result = verbs.search(query, **fields)
-    if as_json:
+    result = invocation.memories.search(query, **fields)
+    if invocation.as_json:
         emit(result)
     else:
         show(result, query)
 
 
 def show(result: SearchResult, query: str) -> None:
-    """The hits for people: a paragraph each."""
+    """Print the hits as text, a paragraph each."""
     colour = sys.stdout.isatty()
     for number, hit in enumerate(result.results, 1):
         typer.echo("\n".join(hit_lines(number, hit, query, colour=colour)))
