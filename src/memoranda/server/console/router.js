@@ -42,16 +42,24 @@ export function go(to, { replace = false } = {}) {
 }
 
 /**
+ * The address of the view that is shown with some filters changed; null and "" remove one.
+ * @param {import("./api.js").Query} changes
+ */
+export function addressWith(changes) {
+  const { view, query } = place.peek();
+  /** @type {import("./api.js").Query} */
+  const all = {};
+  for (const name of new Set(query.keys())) all[name] = query.getAll(name);
+  return address(view, { ...all, ...changes });
+}
+
+/**
  * Changes filters of the view that is shown; null and "" remove one.
  * @param {import("./api.js").Query} changes
  * @param {{ replace?: boolean }} [options]
  */
 export function setQuery(changes, options = { replace: true }) {
-  const { view, query } = place.peek();
-  /** @type {import("./api.js").Query} */
-  const all = {};
-  for (const name of new Set(query.keys())) all[name] = query.getAll(name);
-  go(address(view, { ...all, ...changes }), options);
+  go(addressWith(changes), options);
 }
 
 /** The place that is shown; the component renders again when it changes. */

@@ -1,0 +1,71 @@
+"""The pages Sessions, Facts and Forget in a browser: their tasks, and hostile texts in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.server_process import Process
+
+from .conftest import Seen
+
+pytestmark = pytest.mark.slow
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+
+
+def say(page: Seen, session: str, *texts: str, **fields: Any) -> None:
+    """Let somebody say something in a session of a name."""
+    messages = [
+        {"content": text, "occurred_at": f"2026-01-05T08:{minute:02}:00Z", **fields}
+        for minute, text in enumerate(texts)
+    ]
+    body = {"messages": messages, "session_id": session, "extraction": False}
+    page.api.post("/v1/messages", json=body).raise_for_status()
+
+
+def test_a_session_with_messages_and_summary(page: Seen, server: Process) -> None:
+    shown = page.open("/sessions?participant=Bo")
+    assert shown.locator(".vrow").count() == 1
+    shown.locator(".vrow [data-main]").focus()
+    shown.keyboard.press("Enter")
+    shown.locator(".said", has_text="The sink stays under the window.").wait_for()
+    assert shown.locator(".said.first strong").all_inner_texts()[:2] == ["Nora", "Bo"]
+    assert "we order the oak worktop" in shown.locator(".made").first.inner_text()
+    shown.locator(".made", has_text="2026-W10").wait_for()
+    assert "id=kitchen-plan" in shown.url
+    shown.keyboard.press("Escape")
+    shown.locator(".detail").wait_for(state="detached")
+
+
+def test_facts_are_linked_with_their_session(page: Seen, server: Process) -> None:
+    oldest = page.api.get("/v1/sessions", params={"channel_id": "kitchen", "order": "asc"}).json()["data"][0]
+    shown = page.open(f"/sessions?id={oldest['id']}")
+    shown.locator(".made", has_text="Facts from this session").locator(
+        "li", has_text="Nora lives in Munich"
+    ).wait_for()
+    assert shown.locator(".linked .ended", has_text="Munich").count() == 1
+
+
+def test_end_summarize_and_delete_a_session(page: Seen, server: Process) -> None:
+    say(page, "short", "We paint the fence green.", "The fence is painted on Friday.", speaker="Bo")
+    shown = page.open("/sessions?id=short")
+    shown.get_by_role("button", name="End session").click()
+    shown.locator("dialog").get_by_role("button", name="End session").click()
+    shown.locator(".detail .badge", has_text="Closed").wait_for()
+    shown.get_by_role("button", name="Summarize").click()
+    shown.locator("dialog").get_by_role("button", name="Summarize").click()
+    shown.locator(".detail .badge", has_text="Summarized").wait_for()
+    shown.get_by_role("button", name="Delete").click()
+    shown.locator("dialog").get_by_role("button", name="Delete").click()
+    shown.get_by_text("The session was deleted").wait_for()
+    assert page.api.get("/v1/sessions/short").status_code == 404
+    assert shown.locator(".vrow", has_text="short").count() == 0
+
+
+def test_hostile_messages_stay_texts(page: Seen, server: Process) -> None:
+    say(page, "hostile", HOSTILE, HOSTILE + " again", speaker=HOSTILE[:60], user_id="eve")
+    shown = page.open("/sessions?id=hostile")
+    assert HOSTILE in shown.locator(".messages").inner_text()
+    assert shown.evaluate("window.hacked") is None
+    page.api.delete("/v1/sessions/hostile").raise_for_status()
