@@ -69,3 +69,64 @@ def test_hostile_messages_stay_texts(page: Seen, server: Process) -> None:
     assert HOSTILE in shown.locator(".messages").inner_text()
     assert shown.evaluate("window.hacked") is None
     page.api.delete("/v1/sessions/hostile").raise_for_status()
+
+
+def fact(page: Seen, content: str, when: str, **fields: Any) -> str:
+    """Write a fact; its id."""
+    body = {"content": content, "kind": "fact", "occurred_at": f"{when}T09:00:00Z", **fields}
+    made: str = page.api.post("/v1/memories", json=body).raise_for_status().json()["id"]
+    return made
+
+
+def test_a_timeline_as_of_a_day(page: Seen, server: Process) -> None:
+    shown = page.open("/facts?who=user:nora&at=2024-09-01")
+    row = shown.locator(".vrow", has_text="3 versions")
+    row.get_by_text("Nora lives in Hamburg").wait_for()
+    shown.get_by_text("2 of 4 facts hold").wait_for()
+    slider = shown.get_by_role("slider")
+    slider.focus()
+    shown.keyboard.press("Home")
+    row.get_by_text("Nora lives in Munich").wait_for()
+    assert "at=2024-01-10" in shown.url
+    shown.get_by_role("button", name="Today").click()
+    row.get_by_text("Nora moved to Berlin").wait_for()
+    assert "at=" not in shown.url
+    shown.get_by_label("Topic").fill("tea")
+    row.wait_for(state="detached")
+    assert shown.locator(".vrow").count() == 1
+
+
+def test_sources_and_versions_of_a_fact(page: Seen, server: Process) -> None:
+    shown = page.open("/facts?who=user:nora&q=Munich")
+    shown.locator(".vrow [data-main]").focus()
+    shown.keyboard.press("Enter")
+    shown.locator(".timeline li", has_text="Nora lives in Munich").get_by_text("says otherwise").wait_for()
+    shown.locator(".timeline a", has_text="Munich").click()
+    shown.locator(".detail .badge", has_text="Superseded").wait_for()
+    shown.locator(".quoted", has_text="I live in Munich").click()
+    shown.locator(".said.marked", has_text="I live in Munich").wait_for()
+    assert "/sessions?id=" in shown.url
+    assert "message=" in shown.url
+
+
+def test_undo_and_forget_a_fact(page: Seen, server: Process) -> None:
+    fact(page, "Zoe lives in Oslo.", "2025-01-01", user_id="zoe")
+    id_ = fact(page, "Zoe lives in Lima.", "2025-02-01", user_id="zoe")
+    shown = page.open(f"/facts?who=user:zoe&id={id_}")
+    shown.get_by_text("1 of 2 facts hold").wait_for()
+    shown.get_by_role("button", name="Undo last change").click()
+    shown.locator(".detail .badge", has_text="Held at no time").wait_for()
+    shown.locator(".vrow", has_text="Zoe lives in Oslo.").get_by_text("Holds").wait_for()
+    shown.get_by_role("button", name="Forget").click()
+    shown.locator("dialog").get_by_role("button", name="Forget").click()
+    shown.get_by_text("1 of 1 fact holds").wait_for()
+    assert page.api.get(f"/v1/memories/{id_}").status_code == 404
+
+
+def test_hostile_facts_stay_texts(page: Seen, server: Process) -> None:
+    id_ = fact(page, HOSTILE, "2025-03-01", user_id="eve", tags=[HOSTILE])
+    shown = page.open(f"/facts?who=user:eve&id={id_}")
+    assert HOSTILE in shown.locator(".detail .content-text").inner_text()
+    assert HOSTILE in shown.locator(".vrow").inner_text()
+    assert shown.evaluate("window.hacked") is None
+    page.api.delete(f"/v1/memories/{id_}").raise_for_status()

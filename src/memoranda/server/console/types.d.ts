@@ -33,7 +33,8 @@ export interface Message {
   id: string; session_id: string; channel_id: string | null; user_id: string | null; role: string; speaker: string | null;
   content: string; indexed: boolean; occurred_at: string;
 }
-export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: unknown[] }
+export interface FactChange { at: string; what: string; ids: string[]; why: string | null }
+export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: FactChange[] }
 export interface Citation {
   mark: string | null; ids: string[]; kind: string | null; source: string | null; session_id: string | null;
   channel_id: string | null; started_at: string | null; ended_at: string | null; vector_store_id: string | null;

@@ -8,5 +8,6 @@ import { t } from "../strings.js";
 export const VIEWS = [
   { path: "memories", title: t.nav.memories, icon: "memories", load: () => import("./memories.js") },
   { path: "sessions", title: t.sessions.title, icon: "sessions", load: () => import("./sessions.js") },
+  { path: "facts", title: t.facts.title, icon: "facts", load: () => import("./facts.js") },
   { path: "context", title: t.nav.context, icon: "context", load: () => import("./context.js") },
 ];
