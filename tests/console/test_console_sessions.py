@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -130,3 +132,105 @@ def test_hostile_facts_stay_texts(page: Seen, server: Process) -> None:
     assert HOSTILE in shown.locator(".vrow").inner_text()
     assert shown.evaluate("window.hacked") is None
     page.api.delete(f"/v1/memories/{id_}").raise_for_status()
+
+
+def test_preview_confirm_and_receipt(page: Seen, server: Process) -> None:
+    say(page, "yard", "The gate code is Kestrel 41.", "Nobody else knows it.", user_id="rob")
+    fact(page, "Rob changes the code   KESTREL 41 in May.", "2025-01-01", user_id="rob", tags=["gate"])
+    fact(page, "Kestrels nest in the tower.", "2025-01-01", user_id="rob")
+    shown = page.open("/forget")
+    assert shown.get_by_role("button", name="Preview").is_disabled()
+    shown.get_by_label("Words").fill("kestrel 41")
+    shown.keyboard.press("Enter")
+    shown.get_by_text("2 memories").wait_for()
+    assert "q=kestrel+41" in shown.url
+    assert sorted(shown.locator("td .kind").all_inner_texts()) == ["Fact", "Message"]
+    assert page.api.get("/v1/sessions/yard").json()["message_count"] == 2
+    shown.get_by_role("button", name="Erase for good").click()
+    shown.locator("dialog").get_by_role("button", name="Cancel").click()
+    shown.get_by_role("button", name="Erase for good").click()
+    shown.locator("dialog").get_by_role("button", name="Erase for good").click()
+    shown.locator(".receipt", has_text="gone_").wait_for()
+    receipt = shown.locator(".receipt").inner_text()
+    assert "Messages of the log" in receipt
+    assert page.api.get("/v1/sessions/yard").json()["message_count"] == 1
+    left = page.api.get("/v1/memories", params={"scopes": "user:rob", "kinds": "fact"}).json()["data"]
+    assert [memory["content"] for memory in left] == ["Kestrels nest in the tower."]
+    shown.get_by_role("button", name="Forget something else").click()
+    shown.get_by_text("Name what to forget").wait_for()
+
+
+def test_a_preview_counts_what_is_erased(page: Seen, server: Process) -> None:
+    old = fact(page, "Kim lives in Rome.", "2025-01-01", user_id="kim")
+    fact(page, "Kim lives in Bern.", "2025-02-01", user_id="kim", tags=["home"])
+    gone = fact(page, "Kim likes figs.", "2025-02-01", user_id="kim")
+    page.api.patch(f"/v1/memories/{gone}", json={"archived": True}).raise_for_status()
+    assert page.api.get(f"/v1/memories/{old}").json()["superseded_by"] is not None
+    shown = page.open("/forget?user=kim")
+    shown.get_by_text("3 memories").wait_for()
+    shown.get_by_text("2 of them archived or superseded").wait_for()
+    shown.get_by_role("button", name="Erase for good").click()
+    shown.locator("dialog").get_by_role("button", name="Erase for good").click()
+    row = shown.locator(".receipt .pairs > div", has_text="Memories")
+    assert row.inner_text().split() == ["Memories", "3"]
+
+
+def test_a_preview_finds_words_as_the_server_does(page: Seen, server: Process) -> None:
+    texts = ["Straße der Ärzte", "call ann!", "planning (a+b)", "tel. 030/12-34", "ΟΔΟΣ 5", "Cafe\u0301 Lux"]
+    for text in texts:
+        page.api.post("/v1/memories", json={"content": text, "tags": ["words"]}).raise_for_status()
+    shown = page.open("/forget")
+    wanted = {"STRASSE der ärzte": 1, "Ann": 1, "a+b": 1, "030/12-34": 1, "οδος": 1, "café": 1, "plan": 0}
+    for words, number in wanted.items():
+        shown.goto(f"{page.url}/console/forget?tag=words&q={quote(words)}")
+        shown.get_by_text("1 memory" if number else "0 memories", exact=True).wait_for()
+    for words, number in wanted.items():
+        erased = page.api.post("/v1/memories/forget", json={"text": words, "tags": ["words"]}).json()
+        assert erased["memories"] == number, words
+
+
+def test_hostile_words_stay_texts(page: Seen, server: Process) -> None:
+    page.api.post("/v1/memories", json={"content": HOSTILE, "tags": ["evil"]}).raise_for_status()
+    shown = page.open(f"/forget?tag=evil&q={quote(HOSTILE)}")
+    assert HOSTILE in shown.locator(".examples").inner_text()
+    assert shown.evaluate("window.hacked") is None
+    shown.get_by_role("button", name="Erase for good").click()
+    shown.locator("dialog").get_by_role("button", name="Erase for good").click()
+    shown.locator(".receipt").wait_for()
+
+
+def test_a_reader_may_preview_and_not_erase(see: Callable[..., Seen], guarded: Process) -> None:
+    page = see(guarded.url)
+    page.expects(403)
+    page.sign_in("key-of-viewer")
+    page.page.goto(f"{guarded.url}/console/forget?user=ada")
+    page.page.get_by_role("button", name="Erase for good").click()
+    page.page.locator("dialog").get_by_role("button", name="Erase for good").click()
+    page.page.locator(".toast.bad").wait_for()
+
+
+def test_no_page_shows_another_tenant(see: Callable[..., Seen], guarded: Process) -> None:
+    page = see(guarded.url)
+    page.expects(404)
+    page.sign_in("key-of-ops")
+    for address, says in {
+        "sessions": "There are no sessions yet",
+        "sessions?id=kitchen-plan": "Not found",
+        "facts?who=user:nora": "No fact matches",
+        "forget?user=nora": "No memory matches.",
+    }.items():
+        page.page.goto(f"{guarded.url}/console/{address}")
+        page.page.get_by_text(says).first.wait_for()
+        assert "Berlin" not in page.page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("path", ["sessions", "facts", "forget?user=nora"])
+def test_what_failed_can_be_tried_again(page: Seen, path: str) -> None:
+    page.expects(503)
+    refusal = '{"error": {"message": "rows are away", "type": "server_error", "param": null, "code": "x"}}'
+    page.page.route("**/v1/**", lambda route: route.fulfill(status=503, body=refusal))
+    shown = page.open(f"/{path}")
+    shown.get_by_text("rows are away").wait_for()
+    page.page.unroute("**/v1/**")
+    shown.get_by_role("button", name="Try again").click()
+    shown.locator("main .vrow, main td").first.wait_for()

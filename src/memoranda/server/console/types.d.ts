@@ -33,6 +33,9 @@ export interface Message {
   id: string; session_id: string; channel_id: string | null; user_id: string | null; role: string; speaker: string | null;
   content: string; indexed: boolean; occurred_at: string;
 }
+export interface Receipt {
+  tombstone: string; memories: number; vectors: number; erased_at: string; note: string; counts: Record<string, number>;
+}
 export interface FactChange { at: string; what: string; ids: string[]; why: string | null }
 export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: FactChange[] }
 export interface Citation {

@@ -9,5 +9,6 @@ export const VIEWS = [
   { path: "memories", title: t.nav.memories, icon: "memories", load: () => import("./memories.js") },
   { path: "sessions", title: t.sessions.title, icon: "sessions", load: () => import("./sessions.js") },
   { path: "facts", title: t.facts.title, icon: "facts", load: () => import("./facts.js") },
+  { path: "forget", title: t.forget.title, icon: "forget", load: () => import("./forget.js") },
   { path: "context", title: t.nav.context, icon: "context", load: () => import("./context.js") },
 ];
