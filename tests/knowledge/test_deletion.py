@@ -13,6 +13,7 @@ import pytest
 
 from memoranda.errors import NotFound
 from memoranda.knowledge import pipeline
+from memoranda.knowledge.removal import REMOVE_JOB, hide
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.store import jobs
 from memoranda.text.splitting import Chunking
@@ -299,6 +300,32 @@ def test_a_removal_that_lost_its_job_is_taken_up(full: tuple[Any, str, str]) -> 
     shelf.rc.portal.call(shelf.expiry.sweep())
     gone(shelf, file)
     assert shelf.admin.stores.get(store).file_counts.total == 1
+
+
+def test_a_mark_that_comes_while_its_job_ends_has_a_job(full: tuple[Any, str, str]) -> None:
+    """Indexing that was under way marks an attachment again, after the job looked for chunks the last time."""
+    shelf, store, file = full
+    attached = shelf.rows("SELECT seq FROM store_files WHERE file_id = ?", file)[0][0]
+    core = shelf.core
+    remove, runs = core.jobs.handlers[REMOVE_JOB], []
+
+    def mark(c: Any) -> None:
+        hide(c, core, shelf.tenant, store, attached)
+
+    async def ends(run: Any) -> Any:
+        result = await remove(run)
+        runs.append(run.id)
+        if len(runs) == 1:
+            await core.threads.result(core.store.db.write(mark, tenant=shelf.tenant))
+            core.jobs.wake(REMOVE_JOB)
+        return result
+
+    core.jobs.handlers[REMOVE_JOB] = ends
+    shelf.admin.stores.detach(store, file)
+    shelf.settle()
+    assert shelf.rows("SELECT * FROM removing") == []
+    assert len(set(runs)) == 2
+    core.jobs.handlers[REMOVE_JOB] = remove
 
 
 def test_the_clock_goes_on_after_trouble(lone: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,13 +49,19 @@ class Removal:
     async def remove(self, run: Run) -> dict[str, Any]:
         """Deletes the chunks of an attachment, or of a whole store; chunks deleted."""
         store_id, attached = str(run.payload["store"]), int(run.payload["attached"])
-        done = await self.clear(run.tenant, store_id, attached, run)
 
-        def settled(c: Connection) -> int:
-            return c.run("drop_removing", [run.tenant, store_id, attached])
+        def unmark(c: Connection) -> bool:
+            """Whether nothing is left. A mark that comes after this has a job of its own."""
+            if _chunks(c, run.tenant, store_id, attached, 1):
+                return False
+            c.run("free_job_key", [run.tenant, run.id])
+            c.run("drop_removing", [run.tenant, store_id, attached])
+            return True
 
-        await self.core.threads.result(self.core.store.db.write(settled, tenant=run.tenant))
-        return {"chunks": done}
+        while True:
+            done = await self.clear(run.tenant, store_id, attached, run)
+            if await self.core.threads.result(self.core.store.db.write(unmark, tenant=run.tenant)):
+                return {"chunks": done}
 
     async def clear(self, tenant: str, store_id: str, attached: int, run: Run | None = None) -> int:
         """Deletes the chunks of an attachment (or of the store) with their vectors; chunks deleted."""
@@ -68,11 +74,13 @@ class Removal:
         return done
 
     def _next(self, tenant: str, store_id: str, attached: int) -> list[int]:
-        def read(c: Connection) -> list[int]:
-            if attached == WHOLE:
-                rows = c.all("chunks_of_store", [tenant, store_id, STEP])
-            else:
-                rows = c.all("chunks_of_attachment", [tenant, attached, STEP])
-            return [int(seq) for (seq,) in rows]
+        return self.core.store.db.read(lambda c: _chunks(c, tenant, store_id, attached, STEP), tenant)
 
-        return self.core.store.db.read(read, tenant)
+
+def _chunks(c: Connection, tenant: str, store_id: str, attached: int, limit: int) -> list[int]:
+    """The first chunks of an attachment, or of the store."""
+    if attached == WHOLE:
+        rows = c.all("chunks_of_store", [tenant, store_id, limit])
+    else:
+        rows = c.all("chunks_of_attachment", [tenant, attached, limit])
+    return [int(seq) for (seq,) in rows]
