@@ -226,7 +226,8 @@ def test_whatever_fails_the_prompt_passes(server: Process, tmp_path: Path) -> No
     folder = server.folder
     for words, given, says in (
         (["prompt", "--data", str(folder)], b"no json", "JSONDecodeError"),
-        (["stop", "--data", str(folder)], b"[]", "AttributeError"),
+        (["prompt", "--data", str(folder)], b"[]", "prompt: TypeError: the input of a hook is a JSON object"),
+        (["stop", "--data", str(folder)], b"[]", "stop: TypeError: the input of a hook is a JSON object"),
         (
             ["stop", "--data", str(folder)],
             b'{"session_id": "a", "transcript_path": "/none"}',

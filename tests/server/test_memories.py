@@ -158,6 +158,8 @@ def test_an_export_goes_in_again_unchanged(opened: Any) -> None:
     assert second.request("GET", "/v1/memories/export").content == out.content
     moved = second.request("POST", "/v1/memories/import", params={"scope": "global"}, content=out.content)
     assert (moved.json()["created"], moved.json()["conflicts"]) == (5, [])
+    again = second.request("POST", "/v1/memories/import", params={"scope": "global"}, content=out.content)
+    assert (again.json()["created"], again.json()["present"], again.json()["conflicts"]) == (0, 5, [])
 
 
 def test_long_work_is_a_job(house: Any) -> None:

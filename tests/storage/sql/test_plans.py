@@ -30,8 +30,6 @@ WALKS = {
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
     # of switches
     "switched_on_anywhere",
-    # of archives: the attachments that are being written, which have an index of their own
-    "settle_attachments", "unsettled_attachments",
     # of agents
     "count_agents",
     # of the log of questions: what became no memory, row by row

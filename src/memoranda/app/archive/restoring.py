@@ -21,6 +21,7 @@ from memoranda.app.archive.rows import (
     write_rows,
 )
 from memoranda.app.archive.tables import (
+    ATTACHED,
     CHUNKS,
     CONVERSATIONS,
     FILES,
@@ -105,8 +106,8 @@ class Restoring:
             if table.name == "store_files":
                 await self._chunks()
         if not self._dry_run:
-            await self._each(CONVERSATIONS, self._summaries)
-            await self._write(lambda c: settle_attachments(c, self._core, self._tenant), INDEX_JOB)
+            await self._each(CONVERSATIONS, self._summaries, quiet=True)
+            await self._each(ATTACHED, self._settle, quiet=True)
             self._core.expect(now_micros())
         return self.report
 
@@ -171,6 +172,9 @@ class Restoring:
         told = [row for row in rows if row["summary"] is not None and row["id"] not in refused]
         if told:
             await self._write(lambda c: restore_summaries(c, self._tenant, told))
+
+    async def _settle(self, rows: list[Fields]) -> None:
+        await self._write(lambda c: settle_attachments(c, self._core, self._tenant, rows), INDEX_JOB)
 
     # --- files -------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from memoranda.responses.conversations import ConversationRow
 from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.ids import listed
 from memoranda.text.json import compact_json
 
 Fields = dict[str, Any]
@@ -233,11 +234,12 @@ def _read_again(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) 
         core.jobs.place_many(c, tenant, INDEX_JOB, payloads)
 
 
-def settle_attachments(c: Connection, core: Core, tenant: str) -> int:
-    """Makes the restored files of stores visible to searches; those of which chunks are missing are read again. How
-    many those are."""
-    c.run("settle_attachments", [tenant])
-    left = c.all("unsettled_attachments", [tenant])
+def settle_attachments(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) -> int:
+    """Makes the restored files of these stores visible to searches; those of which chunks are missing are read again.
+    How many those are."""
+    stores = listed(sorted({row["store_id"] for row in rows}))
+    c.run("settle_attachments", [tenant, stores])
+    left = c.all("unsettled_attachments", [tenant, stores])
     for row in left:
         c.run("read_attachment_again", [tenant, *row])
     if left:

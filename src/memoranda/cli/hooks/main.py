@@ -44,6 +44,8 @@ def answer(options: Options, given: bytes) -> str:
         Exception: the hook failed.
     """
     event_input: dict[str, Any] = json.loads(given)
+    if not isinstance(event_input, dict):
+        raise TypeError("the input of a hook is a JSON object")
     if options.event in LIMITS:
         _limit(LIMITS[options.event] - age())
         try:
