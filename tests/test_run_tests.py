@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -30,10 +32,28 @@ def test_kills_its_worker_once():
 """
 
 
-def run(folder: Path, source: str, workers: int = 0) -> subprocess.CompletedProcess[str]:
+FOLDER = """
+def test_where(tmp_path_factory):
+    base = tmp_path_factory.getbasetemp()
+    print("folder", base)
+    print("device", base.stat().st_dev)
+"""
+
+
+def run(folder: Path, source: str, *options: str, workers: int = 0) -> subprocess.CompletedProcess[str]:
     """The script over one file of tests; without workers, its first run is one process."""
     (folder / "test_sample.py").write_text(source)
-    command = [sys.executable, str(SCRIPT), "-p", "xdist", "-n", str(workers), "-q", "test_sample.py"]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        "-p",
+        "xdist",
+        "-n",
+        str(workers),
+        "-q",
+        *options,
+        "test_sample.py",
+    ]
     plain = {
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -81,3 +101,16 @@ def test_a_run_without_failures_is_one_run(tmp_path: Path) -> None:
     done = run(tmp_path, PASSES)
     assert done.returncode == 0
     assert done.stdout.count("1 passed") == 1
+
+
+def test_temporary_files_lie_in_memory_where_there_is_room_and_go_at_the_end(tmp_path: Path) -> None:
+    found = dict(
+        line.split(" ", 1) for line in run(tmp_path, FOLDER, "--in-memory", "-s").stdout.splitlines()[:2]
+    )
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free >= 4 * 2**30
+    if roomy and not os.statvfs(memory).f_flag & os.ST_NOEXEC:
+        assert found["device"] == str(memory.stat().st_dev)
+        assert not Path(found["folder"]).exists()
+    else:
+        assert found["device"] == str(Path(tempfile.gettempdir()).stat().st_dev)

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +37,7 @@ def package_of(module: str) -> str:
     return ".".join(module.split(".")[1:2]) or "__init__"
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     found = {}
     for path in SOURCE.rglob("*.py"):
@@ -57,13 +59,18 @@ def imports(tree: ast.Module, known: set[str]) -> set[str]:
     return found
 
 
-TREES = modules()
-GRAPH = {name: imports(tree, set(TREES)) for name, tree in TREES.items()}
+@cache
+def graph() -> dict[str, set[str]]:
+    """The modules that each module imports."""
+    trees = modules()
+    return {name: imports(tree, set(trees)) for name, tree in trees.items()}
+
+
 LAYERS = layers()
 
 
 def test_every_package_has_a_layer() -> None:
-    assert {package_of(name) for name in TREES} == LAYERS.keys()
+    assert {package_of(name) for name in modules()} == LAYERS.keys()
     assert sorted(set(LAYERS.values())) == list(range(1, 13))
 
 
@@ -71,7 +78,7 @@ def test_a_package_imports_lower_layers_only() -> None:
     """Which also means that packages form no cycle. `memoranda` itself is a facade that any layer above it may use."""
     wrong = [
         f"{name} -> {other}"
-        for name, others in GRAPH.items()
+        for name, others in graph().items()
         for other in others
         if package_of(other) not in ("__init__", package_of(name))
         and LAYERS[package_of(other)] >= LAYERS[package_of(name)]
@@ -81,7 +88,7 @@ def test_a_package_imports_lower_layers_only() -> None:
 
 def test_the_picture_shows_the_imports_between_packages() -> None:
     """Every arrow is an import, every import can be reached over arrows, and no arrow repeats a longer way."""
-    pairs = {(package_of(name), package_of(other)) for name, others in GRAPH.items() for other in others}
+    pairs = {(package_of(name), package_of(other)) for name, others in graph().items() for other in others}
     drawn = {(a, b) for a, b in pairs if a != b and LAYERS[b] > SHARED_LAYERS and b != "__init__"}
     below: dict[str, set[str]] = {}
     for package in sorted(LAYERS, key=lambda name: LAYERS[name]):
@@ -100,14 +107,14 @@ def test_no_cycle_between_modules() -> None:
     def walk(name: str) -> None:
         state[name] = 1
         trail.append(name)
-        for other in GRAPH.get(name, ()):
+        for other in graph().get(name, ()):
             assert state[other] != 1 or other == name, f"cycle: {' -> '.join([*trail, other])}"
             if state[other] == 0:
                 walk(other)
         trail.pop()
         state[name] = 2
 
-    for name in TREES:
+    for name in modules():
         if state[name] == 0:
             walk(name)
 
