@@ -23,7 +23,7 @@ FAILED = 1
 MEMORY = Path("/dev/shm")
 """A file system in memory."""
 ROOM = 4 * 2**30
-"""Bytes that it must have free: the gate writes up to a fourth of them."""
+"""Bytes that it must have free: the gate writes about half of them."""
 
 
 def main(arguments: Sequence[str]) -> int:
