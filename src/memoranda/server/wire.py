@@ -3,27 +3,73 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from memoranda.indexes.vector import INDEXES
 from memoranda.types import (
+    PLACES,
+    SCOPE,
     Change,
     EvidenceLevel,
     Explanation,
     Highlight,
     Job,
+    Limit,
     Memory,
+    Name,
     NearDuplicate,
     NewMemory,
     Query,
     Selection,
+    Words,
+    configured,
+    says,
 )
+from memoranda.validation.constraints import Needs, NotBoth, OneOf
 
 Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Count = Annotated[int, Meta(ge=1, le=1_000)]
-Vector = Annotated[list[float], Meta(max_length=65_536)]
+Vector = Annotated[
+    list[float],
+    Meta(
+        max_length=65_536,
+        extra_json_schema=configured(minItems="embedder.dimension", maxItems="embedder.dimension"),
+    ),
+]
+
+Encoded = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9+/]+={0,2}$",
+        extra=says("must be a list of floats, or float32 little-endian in base64"),
+        extra_json_schema=configured(minLength="embedder.base64", maxLength="embedder.base64"),
+    ),
+]
+SCOPE_NAME = r"^(session|user|agent|channel|global|all)$|" + SCOPE
+ScopeName = Annotated[
+    str,
+    Meta(
+        pattern=SCOPE_NAME,
+        extra=says("must be session, user, agent or channel with `scope_id`, or global, or all"),
+    ),
+]
+SCOPED = (
+    Needs("scope_id", "scope", "goes with `scope`, as in scope=session, scope_id=ID"),
+    Needs("scope", "scope_id", "needs a `scope_id`, as in scope=session, scope_id=ID", PLACES),
+    NotBoth("scope", "scope_id", "is global or all, which go without `scope_id`", ("global", "all")),
+    NotBoth("scope", "scopes", "goes without `scopes`; write every scope there"),
+)
+HIERARCHY = tuple(
+    NotBoth("hierarchy", name, f"names the scopes itself; leave `{name}` out") for name in ("scopes", "scope")
+)
+ALONE = "goes without a selection: name ids, or say which memories are meant"
+SELECTING = (
+    "scopes", "scope", "kinds", "tags", "filters", "source", "since", "until", "as_of", "text",
+)  # fmt: skip
+"""Two ways to write scopes."""
 
 # --- bodies and query strings ----------------------------------------------------------------------
 
@@ -31,13 +77,16 @@ Vector = Annotated[list[float], Meta(max_length=65_536)]
 class NewMemoryBody(NewMemory, kw_only=True, forbid_unknown_fields=True):
     """One memory to remember. `embedding` is a list of floats, or float32 little-endian bytes in base64."""
 
-    embedding: Vector | str | None = None
+    embedding: Vector | Encoded | None = None
 
 
 class BatchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Memories to remember together: all of them, or none when one is wrong."""
 
-    memories: Annotated[list[NewMemoryBody], Meta(max_length=100_000)]
+    memories: Annotated[
+        list[NewMemoryBody],
+        Meta(min_length=1, max_length=100_000, extra_json_schema=configured(maxItems="limits.max_batch")),
+    ]
 
 
 class ChangeBody(Change, kw_only=True, forbid_unknown_fields=True):
@@ -48,17 +97,21 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
     """A search. `scope` with `scope_id` is another way to write `scopes` with one entry; `embedding` is the query's
     vector, as floats or in base64."""
 
-    embedding: Vector | str | None = None
-    limit: int | UnsetType = UNSET  # type: ignore[assignment]
-    scope: str | None = None
-    scope_id: str | None = None
+    constraints: ClassVar = (*SCOPED, *HIERARCHY)
+
+    embedding: Vector | Encoded | None = None
+    limit: Limit | UnsetType = UNSET  # type: ignore[assignment]
+    scope: ScopeName | None = None
+    scope_id: Name | None = None
 
 
 class SelectionBody(Selection, kw_only=True, forbid_unknown_fields=True):
     """Which memories. `scope` with `scope_id` is another way to write `scopes` with one entry."""
 
-    scope: str | None = None
-    scope_id: str | None = None
+    constraints: ClassVar = SCOPED
+
+    scope: ScopeName | None = None
+    scope_id: Name | None = None
 
 
 class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -73,8 +126,15 @@ class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """What to erase: these ids, or what the selection names."""
 
+    constraints: ClassVar = (
+        *SCOPED,
+        *(NotBoth("ids", name, ALONE) for name in SELECTING),
+        NotBoth("include_archived", "ids", "goes without `ids`", (True,)),
+        OneOf((*SELECTING, "ids"), 'name what to forget: ids, scopes, a source, ...; everything is ["all"]'),
+    )
+
     ids: Annotated[list[str], Meta(max_length=100_000)] | None = None
-    text: str | None = None
+    text: Words | None = None
 
 
 class ExportBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -102,10 +162,19 @@ class ReembedBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     rows_per_second: Rate | None = None
 
 
+IndexUrl = Annotated[
+    str,
+    Meta(
+        pattern=f"^({'|'.join(INDEXES)}):",
+        extra=says(f"must be the URL of a vector index: {', '.join(INDEXES)}"),
+    ),
+]
+
+
 class MoveBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The URL of the vector index to move to."""
 
-    to: str
+    to: IndexUrl
 
 
 class CompactBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -123,8 +192,11 @@ class EmbeddingsBody(msgspec.Struct, kw_only=True):
     `input_type` is `query` for questions asked of documents."""
 
     input: (
-        str
-        | Annotated[list[str | int | Annotated[list[int], Meta(max_length=8_192)]], Meta(max_length=8_192)]
+        Name
+        | Annotated[
+            list[Name | int | Annotated[list[int], Meta(min_length=1, max_length=8_192)]],
+            Meta(min_length=1, max_length=8_192),
+        ]
     )
     model: str | None = None
     dimensions: int | None = None

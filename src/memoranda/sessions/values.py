@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 import msgspec
 
 from memoranda.config.sections import Facts
-from memoranda.types import MACHINES
+from memoranda.types import MACHINES, Content, Id, Metadata, Moment
 
 EXTRACT_JOB = "facts.extract"
 """The job that takes facts out of a session; its payload is `{"session_id": ...}`."""
@@ -53,13 +53,13 @@ class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     there is one. With `id`, or with `occurred_at` (when it was said; left out: now), sending it again changes
     nothing. `user_id` is whose it is: left out the caller's, None nobody's."""
 
-    content: str
-    role: str = "user"
-    speaker: str | None = None
-    id: str | None = None
-    occurred_at: datetime | None = None
-    user_id: str | None | msgspec.UnsetType = msgspec.UNSET
-    metadata: dict[str, Any] = {}
+    content: Content
+    role: Id = "user"
+    speaker: Id | None = None
+    id: Id | None = None
+    occurred_at: Moment | None = None
+    user_id: Id | None | msgspec.UnsetType = msgspec.UNSET
+    metadata: Metadata = {}
 
 
 class Message(msgspec.Struct, kw_only=True):

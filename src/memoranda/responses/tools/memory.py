@@ -20,7 +20,7 @@ from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.types import Hit, NewMemory, Subject
-from memoranda.validation import invalid
+from memoranda.validation import converted
 
 T = TypeVar("T")
 Scope = Literal["session", "user", "agent", "channel", "global"]
@@ -223,10 +223,7 @@ def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
     Raises:
         InvalidInput: names the field and the fix.
     """
-    try:
-        return msgspec.convert(arguments, type_, strict=False)
-    except msgspec.ValidationError as exc:
-        raise invalid(exc, type_, "") from exc
+    return converted(arguments, type_, strict=False)
 
 
 def _source(hit: Hit) -> Source:
