@@ -138,7 +138,11 @@ FILTER_KEYS = ("$user_id", "$agent_id", "$channel_id", "$session_id", "$tags", "
 def _conditions(own: Sequence[str]) -> dict[str, Any]:
     also = "".join(f"|^\\{key}$" for key in own)
     values = {"type": ["string", "number", "boolean", "null", "array"]}
-    return {"propertyNames": {"pattern": f"^[^$]{also}"}, "additionalProperties": values}
+    return {
+        "propertyNames": {"pattern": f"^[^$]{also}"},
+        "additionalProperties": values,
+        "maxProperties": 1_000,
+    }
 
 
 Filters = Annotated[dict[str, Any], Meta(extra_json_schema=_conditions(FILTER_KEYS))]

@@ -230,7 +230,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("confidence", {"confidence": "high"}, "must be a number"),
     ("source_refs", {"source_refs": "m1"}, "must be a list"),
     ("source_refs[0]", {"source_refs": [""]}, "must be 1 to 256"),
-    ("occurred_at", {"occurred_at": "yesterday"}, "such as 2024-05-01T12:00:00Z"),
+    ("occurred_at", {"occurred_at": "yesterday"}, "such as 2024-05-01 or 2024-05-01T12:00:00Z"),
     ("occurred_at", {"occurred_at": datetime.min.replace(tzinfo=FAR_EAST)}, "years 1 to 9999"),
     ("occurred_at", {"occurred_at": datetime.max.replace(tzinfo=FAR_WEST)}, "years 1 to 9999"),
     ("valid_from", {"valid_from": datetime.min.replace(tzinfo=FAR_EAST)}, "years 1 to 9999"),

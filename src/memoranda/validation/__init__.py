@@ -57,7 +57,14 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     except msgspec.ValidationError as exc:
         if len(body) > DIAGNOSED and not dates.expected(exc):
             raise invalid(exc, decoder.type, "") from exc
-        return converted(msgspec.json.decode(body), decoder.type)
+        return converted(_plain(body), decoder.type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise InvalidInput("body", f"is not valid JSON: {exc}") from exc
+
+
+def _plain(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise InvalidInput("body", f"is not valid JSON: {exc}") from exc
 
