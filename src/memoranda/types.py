@@ -35,9 +35,9 @@ def says(sentence: str) -> dict[str, str]:
     return {"says": sentence}
 
 
-# The types of fields. msgspec checks their limits where a value is read, and the OpenAPI document shows them. Texts
-# that callers of the library hand over have a pattern instead of a length: msgspec crashes where it counts the
-# characters of a text with a lone surrogate.
+# The types of fields. msgspec checks their limits where a value is read, and the OpenAPI document shows them. A text
+# that may be a list or an object instead has its pattern in `extra_json_schema` alone, and is checked where it is used:
+# msgspec 0.22 frees a pattern in such a union as if it were a type, and the interpreter crashes.
 
 Id = Annotated[
     str,
@@ -100,7 +100,7 @@ Diversity = Annotated[float, Meta(ge=0, le=1, extra=says("must be between 0 and 
 Reranked = Annotated[int, Meta(ge=0, le=50)]
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT)]
 Tags = Annotated[list[Id], Meta(max_length=1_000, extra_json_schema=configured(maxItems="limits.max_tags"))]
-AllTags = Annotated[list[Name], Meta(max_length=100)]
+AllTags = Annotated[list[Name], Meta(max_length=1_000)]
 Refs = Annotated[list[Id], Meta(max_length=1_000)]
 Scopes = Annotated[list[Scope], Meta(min_length=1, max_length=1_000)]
 Kinds = Annotated[list[Kind], Meta(max_length=64)]

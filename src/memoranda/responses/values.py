@@ -20,16 +20,7 @@ MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
 TYPED: dict[str, Any] = {"required": ["type"], "properties": {"type": {"type": "string"}}}
 Typed = Annotated[dict[str, Any], Meta(extra_json_schema=TYPED)]
 """An object that says of which type it is."""
-ToolChoice = (
-    Annotated[
-        str,
-        Meta(
-            pattern=f"^({'|'.join(CHOICES)})$",
-            extra=says(f"must be one of {', '.join(CHOICES)}, or an object that names a tool"),
-        ),
-    ]
-    | Typed
-)
+ToolChoice = Annotated[str, Meta(extra_json_schema={"enum": list(CHOICES)})] | Typed
 _NAMED = {
     "required": ["name", "schema"],
     "properties": {"name": {"type": "string"}, "schema": {"type": "object"}},
@@ -110,7 +101,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     stream_options: dict[str, Any] | None = None
     background: bool | None = None
     include: Annotated[list[str], Meta(max_length=64)] | None = None
-    tools: Annotated[list[Typed], Meta(max_length=512)] | None = None
+    tools: Annotated[list[Typed], Meta(max_length=1_000)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Annotated[int, Meta(ge=1, le=1_000)] | None = None

@@ -54,10 +54,7 @@ def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, i
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}, **_other_schemes(routes)},
         },
     }
-    plain = msgspec.json.decode(
-        msgspec.json.encode(whole)
-    )  # copies of msgspec's own objects crash its collection
-    configured: Schema = _configured(plain, limits)
+    configured: Schema = _configured(whole, limits)
     return configured
 
 

@@ -43,9 +43,10 @@ Vector = Annotated[
 Encoded = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9+/]+={0,2}$",
-        extra=says("must be a list of floats, or float32 little-endian in base64"),
-        extra_json_schema=configured(minLength="embedder.base64", maxLength="embedder.base64"),
+        extra_json_schema={
+            "pattern": r"^[A-Za-z0-9+/]+={0,2}$",
+            **configured(minLength="embedder.base64", maxLength="embedder.base64"),
+        },
     ),
 ]
 SCOPE_NAME = r"^(session|user|agent|channel|global|all)$|" + SCOPE
@@ -187,14 +188,18 @@ class JobsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Count = 100
 
 
+TextOrList = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
+"""A text where a list may stand, too."""
+
+
 class EmbeddingsBody(msgspec.Struct, kw_only=True):
     """Texts, or texts as cl100k tokens, to embed. Without `model` the configured one does.
     `input_type` is `query` for questions asked of documents."""
 
     input: (
-        Name
+        TextOrList
         | Annotated[
-            list[Name | int | Annotated[list[int], Meta(min_length=1, max_length=8_192)]],
+            list[TextOrList | int | Annotated[list[int], Meta(min_length=1, max_length=8_192)]],
             Meta(min_length=1, max_length=8_192),
         ]
     )

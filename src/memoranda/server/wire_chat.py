@@ -84,7 +84,7 @@ class ChatBody(msgspec.Struct, kw_only=True):
     model: str | None = None
     stream: bool | None = None
     stream_options: ChatStreamOptions | None = None
-    tools: Annotated[list[Typed], Meta(max_length=512)] | None = None
+    tools: Annotated[list[Typed], Meta(max_length=1_000)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None

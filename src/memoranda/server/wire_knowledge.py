@@ -22,10 +22,15 @@ from memoranda.types import (
     PlainFilters,
     Question,
     Share,
+    configured,
     says,
 )
 from memoranda.validation.constraints import NotBoth, OneAbove, OneOf
 
+OneQuestion = Annotated[
+    str, Meta(extra_json_schema={"pattern": r"\S", **configured(maxLength="limits.max_query_chars")})
+]
+"""A question where a list of them may stand, too."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
@@ -449,7 +454,7 @@ class Expand(msgspec.Struct, kw_only=True):
 class PassagesBody(msgspec.Struct, kw_only=True):
     """A search. `filter` and `max_results` are other names of `filters` and `max_num_results`."""
 
-    query: Question | Annotated[list[Question], Meta(min_length=1, max_length=32)]
+    query: OneQuestion | Annotated[list[Question], Meta(min_length=1, max_length=32)]
     filters: PlainFilters | None = None
     filter: PlainFilters | None = None
     max_num_results: Results | None = None
