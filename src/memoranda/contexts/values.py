@@ -21,7 +21,7 @@ from memoranda.types import (
     Threshold,
     Weights,
 )
-from memoranda.validation.constraints import NotBoth
+from memoranda.validation.constraints import Constraint, NotBoth
 
 PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Speaking = Literal["user", "assistant", "system"]
@@ -66,7 +66,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     summaries carry a number to be cited by. What `exclude` names is not told: memories that the model has before it
     already."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         NotBoth("hierarchy", "scopes", "names the scopes itself; leave `scopes` out"),
         *(
             NotBoth(name, named, f"says where the conversation is and goes without `{named}`; name it there")

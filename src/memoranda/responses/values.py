@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.types import Id, Kinds, Share, says
-from memoranda.validation.constraints import NotBoth
+from memoranda.validation.constraints import Constraint, NotBoth
 
 Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
@@ -84,7 +84,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields
     that are not here are ignored, as are tools of types that are not known."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         NotBoth(
             "previous_response_id",
             "conversation",

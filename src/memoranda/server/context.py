@@ -12,7 +12,7 @@ from memoranda.server.memories import as_wire, named_scopes
 from memoranda.server.route import Call, Route
 from memoranda.server.wire import SCOPED, ScopeName
 from memoranda.types import Name, Question
-from memoranda.validation.constraints import NotBoth
+from memoranda.validation.constraints import Constraint, NotBoth
 
 Asked = Annotated[Question, Meta(description="What is asked.", examples=["What must be kept away from her?"])]
 Recent = Annotated[
@@ -34,7 +34,7 @@ class ContextBody(ContextQuery, kw_only=True, forbid_unknown_fields=True):
     """A question, what was said before it, and where to look. `scope` with `scope_id` is another way to write `scopes`
     with one entry."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         *SCOPED,
         *ContextQuery.constraints,
         *(

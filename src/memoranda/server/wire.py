@@ -28,7 +28,7 @@ from memoranda.types import (
     configured,
     says,
 )
-from memoranda.validation.constraints import Needs, NotBoth, OneOf
+from memoranda.validation.constraints import Constraint, Needs, NotBoth, OneOf
 
 Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Count = Annotated[int, Meta(ge=1, le=1_000)]
@@ -57,7 +57,7 @@ ScopeName = Annotated[
         extra=says("must be session, user, agent or channel with `scope_id`, or global, or all"),
     ),
 ]
-SCOPED = (
+SCOPED: tuple[Constraint, ...] = (
     Needs("scope_id", "scope", "goes with `scope`, as in scope=session, scope_id=ID"),
     Needs("scope", "scope_id", "needs a `scope_id`, as in scope=session, scope_id=ID", PLACES),
     NotBoth("scope", "scope_id", "is global or all, which go without `scope_id`", ("global", "all")),
@@ -98,7 +98,7 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
     """A search. `scope` with `scope_id` is another way to write `scopes` with one entry; `embedding` is the query's
     vector, as floats or in base64."""
 
-    constraints: ClassVar = (*SCOPED, *HIERARCHY)
+    constraints: ClassVar[tuple[Constraint, ...]] = (*SCOPED, *HIERARCHY)
 
     embedding: Vector | Encoded | None = None
     limit: Limit | UnsetType = UNSET  # type: ignore[assignment]
@@ -109,7 +109,7 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
 class SelectionBody(Selection, kw_only=True, forbid_unknown_fields=True):
     """Which memories. `scope` with `scope_id` is another way to write `scopes` with one entry."""
 
-    constraints: ClassVar = SCOPED
+    constraints: ClassVar[tuple[Constraint, ...]] = SCOPED
 
     scope: ScopeName | None = None
     scope_id: Name | None = None
@@ -127,7 +127,7 @@ class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """What to erase: these ids, or what the selection names."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         *SCOPED,
         *(NotBoth("ids", name, ALONE) for name in SELECTING),
         NotBoth("include_archived", "ids", "goes without `ids`", (True,)),

@@ -20,7 +20,7 @@ from memoranda.responses.values import (
     Typed,
 )
 from memoranda.types import Share, says
-from memoranda.validation.constraints import Needs
+from memoranda.validation.constraints import Constraint, Needs
 
 ONE = Meta(ge=1, le=1, extra=says("must be 1: one answer is made; send the request several times for more"))
 Part = Annotated[
@@ -59,7 +59,7 @@ class ChatToolCall(msgspec.Struct, kw_only=True):
 class ChatMessage(msgspec.Struct, kw_only=True):
     """A message of the conversation. `tool_calls` are for `assistant` alone, `tool_call_id` for `tool`."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         Needs("role", "content", "is required", ("system", "developer", "user", "tool")),
         Needs("role", "tool_call_id", "is required: the id of the call that is answered", ("tool",)),
     )

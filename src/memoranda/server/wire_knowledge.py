@@ -25,7 +25,7 @@ from memoranda.types import (
     configured,
     says,
 )
-from memoranda.validation.constraints import NotBoth, OneAbove, OneOf
+from memoranda.validation.constraints import Constraint, NotBoth, OneAbove, OneOf
 
 OneQuestion = Annotated[
     str, Meta(extra_json_schema={"pattern": r"\S", **configured(maxLength="limits.max_query_chars")})
@@ -403,7 +403,7 @@ class FileBatchBody(msgspec.Struct, kw_only=True):
     """Files to add together: `file_ids`, with `attributes` and `chunking_strategy` for all of them, or `files`, each
     with its own."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         NotBoth("files", "file_ids", "goes without `file_ids`; send one of the two"),
         OneOf(("file_ids", "files"), "is required, or `files`"),
     )
@@ -429,7 +429,7 @@ class FileBatchObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vec
 class HybridWeights(msgspec.Struct, kw_only=True):
     """How much meaning counts, and how much words; one of them more than 0."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         OneAbove(("embedding_weight", "text_weight"), "or `text_weight` must be more than 0"),
     )
     embedding_weight: Weight

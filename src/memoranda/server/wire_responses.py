@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from memoranda.responses.items import MAX_ITEMS, SentItem
 from memoranda.responses.values import Item, ResponseRequest, ResponseUsage
-from memoranda.validation.constraints import OneOf
+from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 
@@ -22,7 +22,7 @@ SentInput = str | Annotated[list[SentItem], Meta(max_length=MAX_ITEMS)]
 class ResponseBody(ResponseRequest, kw_only=True):
     """A response to be made."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         *ResponseRequest.constraints,
         OneOf(("input",), "is missing; give a text or a list of items", filled=False),
     )

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.sessions.values import Message, NewMessage, Session
 from memoranda.types import Content, Id, Moment, configured
-from memoranda.validation.constraints import OneOf
+from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 
@@ -31,7 +31,7 @@ class SaidBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class ObserveBody(SaidBody, kw_only=True, forbid_unknown_fields=True):
     """What was said in a channel (`channel_id`), or in a session of a name (`session_id`)."""
 
-    constraints: ClassVar = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         OneOf(("channel_id", "session_id"), "name the channel it was said in, or a session_id"),
     )
     session_id: Id | None = None

@@ -121,7 +121,7 @@ class MemorySearch(MemoryTool):
             asked.query,
             limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
             threshold=turn.settings.memory_min_score if floor is None else floor,
-            kinds=turn.memory.kinds,  # type: ignore[arg-type]
+            kinds=turn.memory.kinds,
             count_access=True,
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
