@@ -23,8 +23,8 @@ GENERATOR = PACKAGE / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 
 
 def api() -> str:
-    """The OpenAPI document of the product's own routes, without the version of the product."""
-    found = document([route for route in ROUTES if not route.api.name], None)
+    """The OpenAPI document of the product's own routes, without the version and the configuration of a server."""
+    found = document([route for route in ROUTES if not route.api.name], None, None)
     found["info"]["version"] = ""
     return json.dumps(_open(found))
 

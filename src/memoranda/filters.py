@@ -24,12 +24,13 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from memoranda.errors import InvalidInput
+from memoranda.types import FILTER_KEYS
 
 Scalar: TypeAlias = str | int | float | bool | None
 Attributes: TypeAlias = Mapping[str, Any]
 Op = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
 
-OWN_KEYS = frozenset({"$user_id", "$agent_id", "$channel_id", "$session_id", "$tags", "$occurred_at"})
+OWN_KEYS = frozenset(FILTER_KEYS)
 """Fields of a memory that filters of callers may name; `$occurred_at` is compared in microseconds since 1970."""
 OPS: tuple[str, ...] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 MAX_DEPTH = 16

@@ -13,9 +13,8 @@ from memoranda.server.mem0_views import event, expiry_of, learned, own_metadata
 from memoranda.server.memories import in_batch
 from memoranda.server.route import Call
 from memoranda.sessions.values import NewMessage
-from memoranda.store.validation import MAX_ID_CHARS
 from memoranda.text.hashing import digest
-from memoranda.types import Memory, NewMemory
+from memoranda.types import MAX_ID_CHARS, Memory, NewMemory
 
 BESIDE = (*ENTITIES, "session_id", "channel_id")
 """Fields of a request, and of what it becomes, that hold for all its messages."""

@@ -12,7 +12,7 @@ from memoranda.app.costs import UsageReport
 from memoranda.config.sections import Spending
 from memoranda.server.memories import changes_for
 from memoranda.server.route import Call, Route
-from memoranda.server.wire_knowledge import TenantQuery
+from memoranda.server.wire_knowledge import Quota, Tenant, TenantQuery
 
 
 class UsageQuery(TenantQuery, kw_only=True, forbid_unknown_fields=True):
@@ -29,11 +29,11 @@ class UsageReportObject(UsageReport, kw_only=True, tag_field="object", tag="usag
 class SpendingBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The limits to change; null is the configured default again. `tenant` as in the query."""
 
-    tenant: str | None = None
-    model_calls_per_day: int | None | UnsetType = UNSET
-    model_tokens_per_day: int | None | UnsetType = UNSET
-    background_tokens_per_day: int | None | UnsetType = UNSET
-    embedded_tokens_per_day: int | None | UnsetType = UNSET
+    tenant: Tenant | None = None
+    model_calls_per_day: Quota | None | UnsetType = UNSET
+    model_tokens_per_day: Quota | None | UnsetType = UNSET
+    background_tokens_per_day: Quota | None | UnsetType = UNSET
+    embedded_tokens_per_day: Quota | None | UnsetType = UNSET
 
 
 class SpendingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="spending"):

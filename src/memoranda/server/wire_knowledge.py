@@ -5,25 +5,68 @@ Times are whole seconds since 1970."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMetadata
+from memoranda.knowledge.uploads import MAX_BYTES
 from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
-from memoranda.types import EvidenceLevel, Explanation
+from memoranda.types import (
+    NO_NUL,
+    SOME_TEXT,
+    EvidenceLevel,
+    Explanation,
+    Name,
+    PlainFilters,
+    Question,
+    Share,
+    configured,
+    says,
+)
+from memoranda.validation.constraints import Constraint, NotBoth, OneAbove, OneOf
 
+OneQuestion = Annotated[
+    str, Meta(extra_json_schema={"pattern": r"\S", **configured(maxLength="limits.max_query_chars")})
+]
+"""A question where a list of them may stand, too."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Weight = Annotated[float, Meta(ge=0)]
-FileIds = Annotated[list[str], Meta(min_length=1, max_length=2_000)]
-TEXT = {"type": "string", "maxLength": 512}
-SCALARS = {"type": ["string", "number", "boolean", "null"], "maxLength": 512}
-PAIRS = {"maxProperties": 16, "propertyNames": {"minLength": 1, "maxLength": 64}}
-Attributes = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": SCALARS})]
-Metadata = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": TEXT})]
+Weight = Annotated[float, Meta(ge=0, le=100)]
+FileIds = Annotated[list[Name], Meta(min_length=1, max_length=2_000)]
+Attributes = FileAttributes
+Metadata = StoreMetadata
+Tenant = Annotated[
+    str, Meta(max_length=256, pattern=SOME_TEXT, extra=says("must be 1 to 256 characters, with some text"))
+]
+Title = Annotated[
+    str,
+    Meta(
+        max_length=MAX_NAME_CHARS,
+        pattern=NO_NUL,
+        extra=says(f"must be at most {MAX_NAME_CHARS} characters, without NUL"),
+    ),
+]
+FileName = Annotated[
+    str,
+    Meta(
+        max_length=MAX_NAME_CHARS,
+        pattern=SOME_TEXT,
+        extra=says(f"must be 1 to {MAX_NAME_CHARS} characters, with some text"),
+    ),
+]
+Description = Annotated[
+    str, Meta(max_length=4_096, pattern=NO_NUL, extra=says("must be at most 4096 characters, without NUL"))
+]
+Writer = Annotated[
+    str, Meta(max_length=256, pattern=SOME_TEXT, extra=says("must be 1 to 256 characters, with some text"))
+]
+Writers = Annotated[list[Writer], Meta(max_length=1_000)]
+Quota = Annotated[
+    int, Meta(ge=0, extra=says("must be a whole number of at least 0, or null for the default"))
+]
 
 # --- how a text is split ---------------------------------------------------------------------------
 
@@ -148,17 +191,17 @@ class DeletedFile(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
 class UploadBody(msgspec.Struct, kw_only=True):
     """A file that will come in parts: its name, and how many bytes it has."""
 
-    filename: str
-    bytes: int
+    filename: FileName
+    bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)]
     purpose: Purpose
-    mime_type: str | None = None
+    mime_type: Title | None = None
     expires_after: ExpiresAfterCreated | None = None
 
 
 class CompleteBody(msgspec.Struct, kw_only=True):
     """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
 
-    part_ids: Annotated[list[str], Meta(max_length=100_000)]
+    part_ids: Annotated[list[Name], Meta(min_length=1, max_length=100_000)]
     md5: str | None = None
 
 
@@ -197,26 +240,26 @@ class ExpiresAfterActive(msgspec.Struct, kw_only=True):
 class StoreBody(msgspec.Struct, kw_only=True):
     """A new vector store. `sharing` and `writers` say who else reads it and adds to it."""
 
-    name: str | None = None
-    description: str | None = None
-    file_ids: Annotated[list[str], Meta(max_length=500)] | None = None
+    name: Title | None = None
+    description: Description | None = None
+    file_ids: Annotated[list[Name], Meta(max_length=500)] | None = None
     metadata: Metadata | None = None
     expires_after: ExpiresAfterActive | None = None
     chunking_strategy: Strategy | None = None
     sharing: Sharing = "private"
-    writers: Annotated[list[str], Meta(max_length=1_000)] = []
+    writers: Writers = []
 
 
 class StoreChangeBody(msgspec.Struct, kw_only=True):
     """The fields to change; what is left out stays as it is. Another `chunking_strategy` is for files that come."""
 
-    name: str | None | UnsetType = UNSET
-    description: str | None | UnsetType = UNSET
+    name: Title | None | UnsetType = UNSET
+    description: Description | None | UnsetType = UNSET
     metadata: Metadata | None | UnsetType = UNSET
     expires_after: ExpiresAfterActive | None | UnsetType = UNSET
     chunking_strategy: Strategy | None | UnsetType = UNSET
     sharing: Sharing | UnsetType = UNSET
-    writers: Annotated[list[str], Meta(max_length=1_000)] | UnsetType = UNSET
+    writers: Writers | UnsetType = UNSET
 
 
 class StoresQuery(msgspec.Struct, kw_only=True):
@@ -282,7 +325,7 @@ class DeletedStore(msgspec.Struct, kw_only=True, tag_field="object", tag="vector
 class AttachBody(msgspec.Struct, kw_only=True):
     """An uploaded file to add."""
 
-    file_id: str
+    file_id: Name
     attributes: Attributes | None = None
     chunking_strategy: Strategy | None = None
 
@@ -366,6 +409,10 @@ class FileBatchBody(msgspec.Struct, kw_only=True):
     """Files to add together: `file_ids`, with `attributes` and `chunking_strategy` for all of them, or `files`, each
     with its own."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        NotBoth("files", "file_ids", "goes without `file_ids`; send one of the two"),
+        OneOf(("file_ids", "files"), "is required, or `files`"),
+    )
     file_ids: FileIds | None = None
     files: Annotated[list[AttachBody], Meta(min_length=1, max_length=2_000)] | None = None
     attributes: Attributes | None = None
@@ -388,6 +435,9 @@ class FileBatchObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vec
 class HybridWeights(msgspec.Struct, kw_only=True):
     """How much meaning counts, and how much words; one of them more than 0."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneAbove(("embedding_weight", "text_weight"), "or `text_weight` must be more than 0"),
+    )
     embedding_weight: Weight
     text_weight: Weight
 
@@ -410,9 +460,9 @@ class Expand(msgspec.Struct, kw_only=True):
 class PassagesBody(msgspec.Struct, kw_only=True):
     """A search. `filter` and `max_results` are other names of `filters` and `max_num_results`."""
 
-    query: str | Annotated[list[str], Meta(max_length=32)]
-    filters: dict[str, Any] | None = None
-    filter: dict[str, Any] | None = None
+    query: OneQuestion | Annotated[list[Question], Meta(min_length=1, max_length=32)]
+    filters: PlainFilters | None = None
+    filter: PlainFilters | None = None
     max_num_results: Results | None = None
     max_results: Results | None = None
     ranking_options: RankingOptions | None = None
@@ -427,7 +477,7 @@ class PassagesBody(msgspec.Struct, kw_only=True):
 class StoresPassagesBody(PassagesBody, kw_only=True):
     """A search in several stores, answered as one."""
 
-    vector_store_ids: Annotated[list[str], Meta(min_length=1, max_length=100)]
+    vector_store_ids: Annotated[list[Name], Meta(min_length=1, max_length=100)]
 
 
 class PassagesQuery(msgspec.Struct, kw_only=True):
@@ -496,19 +546,19 @@ class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
 class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Another tenant, for the operator."""
 
-    tenant: str | None = None
+    tenant: Tenant | None = None
 
 
 class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The quotas to change; null is the configured default again. `tenant` as in the query."""
 
-    tenant: str | None = None
-    max_storage_bytes: int | None | UnsetType = UNSET
-    max_files_per_store: int | None | UnsetType = UNSET
-    max_file_bytes: int | None | UnsetType = UNSET
-    max_stores: int | None | UnsetType = UNSET
-    max_entries: int | None | UnsetType = UNSET
-    auto_archive_days: int | None | UnsetType = UNSET
+    tenant: Tenant | None = None
+    max_storage_bytes: Quota | None | UnsetType = UNSET
+    max_files_per_store: Quota | None | UnsetType = UNSET
+    max_file_bytes: Quota | None | UnsetType = UNSET
+    max_stores: Quota | None | UnsetType = UNSET
+    max_entries: Quota | None | UnsetType = UNSET
+    auto_archive_days: Quota | None | UnsetType = UNSET
 
 
 class QuotasObject(msgspec.Struct, kw_only=True, tag_field="object", tag="quotas"):

@@ -9,8 +9,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.server.errors import ErrorEnvelope, Problem
+from memoranda.types import Content, Id, Metadata, Moment, Question, Threshold, says
 
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+Day = Annotated[
+    str,
+    Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", extra=says("must be a date such as 2027-01-31")),
+]
 Categories = Annotated[list[str], Meta(max_length=1_000)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
@@ -36,18 +40,18 @@ def failure(status: int, found: Problem, exc: Exception) -> Mem0Failure:
 class Entities(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Whose memories: of a user, an agent, an application, a run (which is a session)."""
 
-    user_id: Name | None = None
-    agent_id: Name | None = None
-    app_id: Name | None = None
-    run_id: Name | None = None
+    user_id: Id | None = None
+    agent_id: Id | None = None
+    app_id: Id | None = None
+    run_id: Id | None = None
 
 
 class Mem0Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Something that was said; `name` is the name of who said it."""
 
-    content: str
-    role: str = "user"
-    name: str | None = None
+    content: Content
+    role: Id = "user"
+    name: Id | None = None
 
 
 class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
@@ -58,11 +62,11 @@ class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
 
     messages: Annotated[list[Mem0Message], Meta(min_length=1, max_length=10_000)]
     filters: dict[str, Any] | None = None
-    metadata: dict[str, Any] = {}
+    metadata: Metadata = {}
     categories: Categories = []
     infer: bool = True
     timestamp: int | None = None
-    expiration_date: str | None = None
+    expiration_date: Day | None = None
     async_mode: bool | None = None
     version: Literal["v2"] | None = None
     output_format: Literal["v1.1"] | None = None
@@ -81,8 +85,8 @@ class Mem0Selection(Entities, kw_only=True, forbid_unknown_fields=True):
 class Mem0ListBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
     """Memories that were made from `start_date` to `end_date`. The page is in the query string, or here."""
 
-    start_date: datetime | None = None
-    end_date: datetime | None = None
+    start_date: Moment | None = None
+    end_date: Moment | None = None
     page: PageNumber | None = None
     page_size: Limit | None = None
 
@@ -98,9 +102,9 @@ class Mem0SearchBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
     """A search. `threshold` is a floor on the similarity, 0 to 1; without `rerank` the order is as the server is
     configured; `keyword_search: false` leaves keyword search out; `fields` are those to answer with."""
 
-    query: str
+    query: Question
     top_k: Limit = 10
-    threshold: float | None = None
+    threshold: Threshold | None = None
     rerank: bool | None = None
     keyword_search: bool = True
     fields: Annotated[list[Field], Meta(max_length=64)] | None = None
@@ -110,10 +114,10 @@ class Mem0UpdateBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fields to change; `metadata` takes the place of what was there, `timestamp` is a date, a date and time, or
     seconds since 1970; `expiration_date: null` lets a memory hold for good."""
 
-    text: str | UnsetType = UNSET
-    metadata: dict[str, Any] | UnsetType = UNSET
+    text: Content | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
     timestamp: int | float | str | UnsetType = UNSET
-    expiration_date: str | None | UnsetType = UNSET
+    expiration_date: Day | None | UnsetType = UNSET
 
 
 class Mem0BatchUpdate(Mem0UpdateBody, kw_only=True, forbid_unknown_fields=True):

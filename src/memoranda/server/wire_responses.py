@@ -4,27 +4,41 @@ Unknown fields are ignored, as OpenAI's clients expect. Times are whole seconds 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from memoranda.responses.items import MAX_ITEMS, SentItem
 from memoranda.responses.values import Item, ResponseRequest, ResponseUsage
+from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
+
+
+SentInput = str | Annotated[list[SentItem], Meta(max_length=MAX_ITEMS)]
 
 
 class ResponseBody(ResponseRequest, kw_only=True):
     """A response to be made."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *ResponseRequest.constraints,
+        OneOf(("input",), "is missing; give a text or a list of items", filled=False),
+    )
+    input: SentInput | None = None
+
 
 class InputTokensBody(ResponseRequest, kw_only=True):
     """A request as for a response, whose input is only counted."""
+
+    input: SentInput | None = None
 
 
 class CompactBody(ResponseRequest, kw_only=True):
     """What is to be compacted: `input`, and what `previous_response_id` leads to. `model` is required, as by OpenAI."""
 
+    input: SentInput | None = None
     model: str
 
 

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.clock import micros
+from memoranda.clock import micros, moment_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.rows import ITEM, Record
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
-from memoranda.types import KINDS, Change, NewMemory, Subject
+from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
+from memoranda.validation.messages import MOMENT
 
-MAX_ID_CHARS = 256
 GIVEN = "given-"
 """Begins the text hash of a vector that somebody handed in: no other text is ever given that vector."""
 PLAIN = {str, bool, type(None)}
@@ -191,13 +191,18 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
 
 
 def time_of(value: Any, where: str) -> int:
-    """A moment in microseconds since 1970; without a zone it is taken as UTC.
+    """A moment, as a datetime or in ISO 8601, in microseconds since 1970; without a zone it is in UTC, and a date alone
+    is its midnight.
 
     Raises:
         InvalidInput: it is no moment, or not one of the years 1 to 9999 in UTC.
     """
+    try:
+        value = moment_of(value) if isinstance(value, str) else value
+    except ValueError as exc:
+        raise InvalidInput(where, MOMENT) from exc
     if not isinstance(value, datetime):
-        raise InvalidInput(where, "must be a moment, as in 2024-05-01T12:00:00Z")
+        raise InvalidInput(where, MOMENT)
     try:
         return micros(value if value.tzinfo is None else value.astimezone(UTC))
     except OverflowError as exc:
