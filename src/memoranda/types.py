@@ -16,7 +16,7 @@ EvidenceLevel = Literal["strong", "weak", "none"]
 Role = Literal["admin", "service", "member", "reader"]
 MAX_ID_CHARS = 256
 MAX_LIMIT = 1_000
-"""Results of one search."""
+"""Results of one search, and how deep each side is looked into where the first candidates are too few."""
 NO_NUL = r"^[^\x00]*$"
 SOME_TEXT = r"^\s*[^\s\x00][^\x00]*$"
 SCOPE = r"^(global|all|(session|user|agent|channel):[\s\S]+)$"

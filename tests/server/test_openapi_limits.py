@@ -20,6 +20,9 @@ from support.valid_requests import valid_requests
 ROUTE_BY_NAME = {route.name: route for route in ROUTES}
 IN_GATE = (
     "POST /v1/memories",
+    "POST /v1/memories/entries",
+    "POST /v1/memories/entries/search",
+    "POST /v1/sessions/{session_id}/summary",
     "POST /v1/messages",
     "POST /v1/context",
     "POST /v1/agents",
@@ -150,6 +153,8 @@ def test_a_limit_is_one_sentence(lasting: Any, body: dict[str, Any], message: st
         ({"scopes": ["session"]}, "scopes[0]"),
         ({"scopes": []}, "scopes"),
         ({"scope": "session"}, "scope"),
+        ({"scope": "session", "scope_id": ""}, "scope"),
+        ({"scope": "", "scope_id": "a"}, "scope_id"),
         ({"scope": "global", "scope_id": "a"}, "scope"),
         ({"scope_id": "a"}, "scope_id"),
         ({"scope": "global", "scopes": ["global"]}, "scope"),
@@ -166,6 +171,37 @@ def test_document_and_server_refuse_alike(
     assert not jsonschema_rs.validator_for(body_schema(document, route)).is_valid(asked)
     answer = lasting.request("POST", "/v1/memories/search", json=asked)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("POST /v1/memories/search", {"query": "x", "scope": "global", "scope_id": ""}),
+        ("POST /v1/memories/search", {"query": "x", "scope": "", "scope_id": "", "scopes": ["global"]}),
+        ("POST /v1/memories/count", {"scope": "session", "scope_id": ""}),
+        ("POST /v1/memories/count", {"scopes": ["session", "user"]}),
+        ("POST /v1/memories/entries/search", {"query": "x", "scope": "", "scope_id": "", "limit": 0}),
+        ("POST /v1/context", {"query": "x", "scopes": ["global"], "session_id": ""}),
+    ],
+)
+def test_document_and_server_accept_alike(
+    lasting: Any, document: dict[str, Any], route: str, body: dict[str, Any]
+) -> None:
+    assert jsonschema_rs.validator_for(body_schema(document, ROUTE_BY_NAME[route])).is_valid(body)
+    method, path = route.split()
+    assert lasting.request(method, path, json=body).status_code == 200
+
+
+@pytest.mark.parametrize("scope", ["session", "user:"])
+def test_only_listings_and_counts_take_a_scope_without_an_id(lasting: Any, scope: str) -> None:
+    for path, body in (
+        ("/v1/memories/search", {"query": "x"}),
+        ("/v1/memories/forget", {}),
+        ("/v1/context", {"query": "x"}),
+        ("/v1/memories/consolidate", {}),
+    ):
+        answer = lasting.request("POST", path, json={**body, "scopes": [scope]})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "scopes[0]"), path
 
 
 def test_a_date_alone_is_its_midnight_in_utc(lasting: Any) -> None:

@@ -29,7 +29,6 @@ from memoranda.text.terms import query_terms
 from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, SearchResult, Subject
 
 log = logging.getLogger("memoranda.search")
-"""Hits of a search at most, and how deep each side is looked into where the first candidates are too few."""
 SNIPPET = 240
 
 
