@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.sessions.values import Message, NewMessage, NewSummary, Session
-from memoranda.types import SOME_TEXT, Content, Id, Moment, configured, says
+from memoranda.sessions.values import Message, NewMessage, NewSummary, Session, some_text
+from memoranda.types import Content, Id, Moment, configured
 from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
@@ -54,14 +54,7 @@ class SummaryBody(NewSummary, kw_only=True, forbid_unknown_fields=True):
 class FailureBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Why a summary could not be made elsewhere."""
 
-    reason: Annotated[
-        str,
-        Meta(
-            max_length=10_000,
-            pattern=SOME_TEXT,
-            extra=says("must be 1 to 10000 characters, with some text, without NUL"),
-        ),
-    ]
+    reason: Annotated[str, some_text(10_000)]
 
 
 class SessionsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

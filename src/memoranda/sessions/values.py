@@ -129,12 +129,13 @@ class Session(msgspec.Struct, kw_only=True):
     updated_at: datetime
 
 
-def _text(most: int) -> Meta:
-    sentence = f"must be 1 to {most} characters, with some text, without NUL"
+def some_text(most: int) -> Meta:
+    """The limits of a text of at most `most` characters."""
+    sentence = f"must hold some text, at most {most} characters, without NUL"
     return Meta(max_length=most, pattern=SOME_TEXT, extra=says(sentence))
 
 
-SummaryItem = Annotated[str, _text(1_000)]
+SummaryItem = Annotated[str, some_text(1_000)]
 SummaryItems = Annotated[list[SummaryItem], Meta(max_length=100)]
 
 
@@ -142,7 +143,7 @@ class NewSummary(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A summary of a session that somebody else made. `model` is what made it. With `message_count` it is of so many
     messages, and refused once the session has others."""
 
-    summary: Annotated[str, _text(100_000)]
+    summary: Annotated[str, some_text(100_000)]
     topics: SummaryItems = []
     decisions: SummaryItems = []
     open_questions: SummaryItems = []
