@@ -24,6 +24,7 @@ PAGES = tuple(re.findall(r'path: "([\w-]+)"', (SOURCE / "views/index.js").read_t
 PHONE = {"width": 375, "height": 812}
 DESKTOP = {"width": 1280, "height": 800}
 QUESTIONS = {"memories": "?q=garden+tools", "context": "?q=What+must+be+kept+away+from+Mara%3F&budget=300"}
+QUESTIONS |= {"sessions": "?id=kitchen-plan", "facts": "?who=user:nora&at=2024-09-01", "forget": "?user=nora"}
 """What an address asks, so that a page has something to show; a page that is not here is opened without."""
 WHEN = "2026-03-{:02}T09:30:00Z"
 SAMPLE: list[dict[str, Any]] = [
@@ -42,8 +43,50 @@ SAMPLE: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+NORA = [
+    ("2024-01-10", "I live in Munich and I prefer tea over coffee."),
+    ("2024-06-01", "I live in Hamburg."),
+    ("2025-02-15", "I moved to Berlin."),
+]
+"""What Nora says of herself in the channel `kitchen`, a session each: facts that supersede each other."""
+PLAN = [
+    ("Nora", "Shall we order the oak worktop for the kitchen? The carpenter needs six weeks."),
+    ("Bo", "It is agreed: we order the oak worktop. The sink stays under the window."),
+    ("Nora", "I will call the carpenter on Monday and send him the plan."),
+    ("Bo", "What about the lamp above the table, who chooses it?"),
+    ("assistant", "The oak worktop is ordered, Nora calls the carpenter, and the lamp is still open."),
+]
+"""The session `kitchen-plan`."""
+
+
+def converse(http: httpx.Client) -> None:
+    """Hold conversations: sessions, one of them summarized, and facts out of them."""
+    for day, text in NORA:
+        said = {"content": text, "speaker": "Nora", "user_id": "nora", "occurred_at": f"{day}T09:00:00Z"}
+        body = {"messages": [said], "channel_id": "kitchen", "extraction": True}
+        made = http.post("/v1/messages", json=body).raise_for_status().json()["data"][0]["session_id"]
+        http.post(f"/v1/sessions/{made}/extract", json={}).raise_for_status()
+    plan = [
+        {"content": text, "speaker": name, "role": "assistant" if name == "assistant" else "user",
+         "occurred_at": f"2026-03-02T10:{minute:02}:00Z"}
+        for minute, (name, text) in enumerate(PLAN)
+    ]  # fmt: skip
+    http.post(
+        "/v1/messages", json={"messages": plan, "session_id": "kitchen-plan", "channel_id": "kitchen"}
+    ).raise_for_status()
+    http.post("/v1/sessions/kitchen-plan/summarize", json={}).raise_for_status()
+    week = {
+        "content": "The oak worktop was ordered; the lamp is still to be chosen.",
+        "kind": "rollup",
+        "channel_id": "kitchen",
+        "occurred_at": "2026-03-02T00:00:00Z",
+        "metadata": {"week": "2026-W10"},
+    }
+    http.post("/v1/memories", json=week).raise_for_status()
+
+
 def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
-    """Store the sample, `beside` more notes, a fact that supersedes another, and a vector store."""
+    """Store the sample, `beside` more notes, conversations, and a vector store."""
     with httpx.Client(
         base_url=url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=60
     ) as http:
@@ -55,6 +98,7 @@ def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
         ]  # fmt: skip
         for body in ({"memories": [*rows, *plain]},):
             http.post("/v1/memories/batch", json=body).raise_for_status()
+        converse(http)
         http.post("/v1/vector_stores", json={"name": "Garden books"}).raise_for_status()
 
 

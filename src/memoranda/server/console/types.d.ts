@@ -21,7 +21,23 @@ export type Evidence = "strong" | "weak" | "none";
 export interface SearchAnswer {
   results: Hit[]; total_count: number; query_time: number; evidence: Evidence; evidence_probability: number; degraded: string[];
 }
-export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: unknown[] }
+export type SessionStatus = "open" | "closed" | "summarized" | "failed";
+export interface Session {
+  id: string; named: boolean; channel_id: string | null; user_id: string | null; agent_id: string | null;
+  started_at: string; ended_at: string; message_count: number; participants: string[]; status: SessionStatus;
+  summary: string | null; topics: string[]; decisions: string[]; open_questions: string[]; action_items: string[];
+  entities: string[]; summary_id: string | null; summary_model: string | null; summary_created_at: string | null;
+  failure: string | null; attempts: number; extraction: string; facts_failure: string | null;
+}
+export interface Message {
+  id: string; session_id: string; channel_id: string | null; user_id: string | null; role: string; speaker: string | null;
+  content: string; indexed: boolean; occurred_at: string;
+}
+export interface Receipt {
+  tombstone: string; memories: number; vectors: number; erased_at: string; note: string; counts: Record<string, number>;
+}
+export interface FactChange { at: string; what: string; ids: string[]; why: string | null }
+export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: FactChange[] }
 export interface Citation {
   mark: string | null; ids: string[]; kind: string | null; source: string | null; session_id: string | null;
   channel_id: string | null; started_at: string | null; ended_at: string | null; vector_store_id: string | null;

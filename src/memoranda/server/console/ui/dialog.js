@@ -33,11 +33,11 @@ export function Dialog({ title, onClose, children, actions }) {
   </dialog>`;
 }
 
-/** Asks before something that cannot be undone. @param {{ title: string, body: string, action: string, onConfirm: () => void, onClose: () => void }} props */
-export function Confirm({ title, body, action, onConfirm, onClose }) {
+/** Asks before something that cannot be undone, or that costs something. @param {{ title: string, body: string, action: string, kind?: "danger" | "primary", onConfirm: () => void, onClose: () => void }} props */
+export function Confirm({ title, body, action, kind = "danger", onConfirm, onClose }) {
   return html`<${Dialog} title=${title} onClose=${onClose} actions=${html`
     <${Button} onClick=${onClose}>${t.cancel}<//>
-    <${Button} kind="danger" onClick=${() => { onClose(); onConfirm(); }}>${action}<//>`}>
+    <${Button} kind=${kind} onClick=${() => { onClose(); onConfirm(); }}>${action}<//>`}>
     <p>${body}</p>
   <//>`;
 }

@@ -7,6 +7,9 @@ import { t } from "../strings.js";
  */
 export const VIEWS = [
   { path: "memories", title: t.nav.memories, icon: "memories", load: () => import("./memories.js") },
+  { path: "sessions", title: t.sessions.title, icon: "sessions", load: () => import("./sessions.js") },
+  { path: "facts", title: t.facts.title, icon: "facts", load: () => import("./facts.js") },
+  { path: "forget", title: t.forget.title, icon: "forget", load: () => import("./forget.js") },
   { path: "context", title: t.nav.context, icon: "context", load: () => import("./context.js") },
   { path: "ask", title: t.nav.ask, icon: "ask", load: () => import("./ask.js") },
   { path: "knowledge", title: t.nav.knowledge, icon: "knowledge", load: () => import("./knowledge.js") },

@@ -1,5 +1,6 @@
 // The filters of the list: in the address, and as the API takes them.
 import { html } from "../../ui/core.js";
+import { momentOf } from "../../ui/days.js";
 import { Button, Chips, Input, Select, Switch } from "../../ui/form.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
@@ -23,7 +24,7 @@ export function selectionOf(query) {
   /** @type {Selection} */
   const selection = {};
   const [scopes, kinds, tags] = [query.getAll("scope"), query.getAll("kind"), query.getAll("tag")];
-  const [source, since, until] = [query.get("source"), moment(query.get("since")), moment(query.get("until"))];
+  const [source, since, until] = [query.get("source"), momentOf(query.get("since")), momentOf(query.get("until"))];
   if (scopes.length) selection.scopes = scopes;
   if (kinds.length) selection.kinds = kinds;
   if (tags.length) selection.tags = tags;
@@ -32,15 +33,6 @@ export function selectionOf(query) {
   if (until) selection.until = until;
   if (query.get("archived")) selection.include_archived = true;
   return selection;
-}
-
-/**
- * The beginning of a day of this time zone; null for anything that is no day.
- * @param {string | null} day
- */
-function moment(day) {
-  const at = new Date(`${day}T00:00`);
-  return day && !Number.isNaN(at.getTime()) ? at.toISOString() : null;
 }
 
 /** @param {{ query: URLSearchParams, rows: import("./source.js").Row[] }} props */
