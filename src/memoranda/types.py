@@ -21,6 +21,7 @@ NO_NUL = r"^[^\x00]*$"
 SOME_TEXT = r"^\s*[^\s\x00][^\x00]*$"
 SCOPE = r"^(global|all|(session|user|agent|channel):[\s\S]+)$"
 ANY_SCOPE = r"^(session|user|agent|channel)$|" + SCOPE
+ISO_8601 = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?$"
 PLACES = ("session", "user", "agent", "channel")
 CONFIGURED = "x-configured"
 """The key of a schema under which limits stand that the configuration sets, by the keyword that they belong to."""
@@ -77,9 +78,7 @@ Moment = Annotated[
     Meta(
         description="A date and time in ISO 8601; without a zone it is UTC, and a date alone is its midnight in UTC.",
         examples=["2026-05-01T09:30:00Z", "2026-05-01"],
-        extra_json_schema={
-            "pattern": r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?$"
-        },
+        extra_json_schema={"pattern": ISO_8601},
     ),
 ]
 Words = Annotated[

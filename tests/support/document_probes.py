@@ -34,10 +34,10 @@ class Prober:
         """Probes of a body with this schema; `base` is valid."""
         for path, value in self._at((), schema, base):
             yield Probe(_shown(path), _put(base, path, value))
-
-    def fields(self, schema: Schema) -> Schema:
-        """The properties of an object, by name; empty for other types."""
-        return dict(next(iter(self._all(schema, "properties")), {}).get("properties", {}))
+        for left_out in ([*base], *([name] for name in base)):
+            yield Probe(
+                f"without {', '.join(left_out)}", {k: v for k, v in base.items() if k not in left_out}
+            )
 
     def sample(self, schema: Schema, depth: int = 0) -> Any:
         """A small value that the schema describes."""
@@ -137,9 +137,6 @@ class Prober:
                 yield from self._kinds(
                     {**{k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}, **one}
                 )
-
-    def _all(self, schema: Schema, having: str) -> Iterator[Schema]:
-        return (kind for kind in self._kinds(schema) if having in kind)
 
 
 def _put(base: Any, path: Path, value: Any) -> Any:

@@ -22,7 +22,7 @@ from memoranda.types import (
     Threshold,
     Weights,
 )
-from memoranda.validation.constraints import Constraint, NotBoth
+from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 
 PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Speaking = Literal["user", "assistant", "system"]
@@ -74,7 +74,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
                 name,
                 named,
                 f"says where the conversation is and goes without `{named}`; name it there",
-                blank=True,
+                empty=BLANK,
             )
             for named in ("scopes", "hierarchy")
             for name in CONVERSATION

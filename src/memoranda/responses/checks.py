@@ -32,14 +32,12 @@ def check(request: ResponseRequest) -> None:
     Raises:
         InvalidInput: names the field and the fix.
     """
-    if request.input is None:
-        raise InvalidInput("input", "is missing; give a text or a list of items")
     if request.background and request.store is False:
         raise InvalidInput("background", "needs `store`: what runs in the background is fetched later")
     for name in request.__struct_fields__:
         if name != "input":  # whose items are checked one by one
             check_json(getattr(request, name), name)
-    checked(msgspec.structs.replace(request, input=""))  # whose items are checked one by one
+    checked(msgspec.structs.replace(request, input=request.input and "text"))
     if len(msgspec.json.encode(request.tools)) > MAX_TOOL_BYTES:
         raise InvalidInput("tools", f"are more than {MAX_TOOL_BYTES} bytes of JSON together")
     for i, tool in enumerate(request.tools or []):

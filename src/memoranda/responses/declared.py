@@ -13,7 +13,7 @@ from memoranda.errors import InvalidInput
 from memoranda.filters import parse
 from memoranda.responses.tools.mcp import echoed
 from memoranda.text.json import compact_json
-from memoranda.types import Id, Share, says
+from memoranda.types import Share, says
 from memoranda.validation import convert
 
 MAX_TOOLS = 128
@@ -35,6 +35,7 @@ Label = Annotated[
         extra=says("must be 1 to 64 letters, digits, _ and -"),
     ),
 ]
+StoreId = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class FunctionTool(msgspec.Struct, kw_only=True):
@@ -65,7 +66,7 @@ class Ranking(msgspec.Struct, kw_only=True):
 class FileSearchTool(msgspec.Struct, kw_only=True):
     """A search in vector stores."""
 
-    vector_store_ids: Annotated[list[Id], Meta(min_length=1, max_length=MAX_STORES)]
+    vector_store_ids: Annotated[list[StoreId], Meta(min_length=1, max_length=MAX_STORES)]
     max_num_results: Annotated[int, Meta(ge=1, le=50)] | None = None
     ranking_options: Ranking | None = None
     filters: dict[str, Any] | None = None

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.types import Id, Kinds, Share, says
-from memoranda.validation.constraints import Constraint, NotBoth
+from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
@@ -16,6 +16,7 @@ Keys that begin with `_` are for this house alone, and `shown` takes them away."
 
 CHOICES = ("auto", "none", "required")
 FORMATS = ("text", "json_object", "json_schema")
+MAX_TOOLS = 512
 MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
 TYPED: dict[str, Any] = {"required": ["type"], "properties": {"type": {"type": "string"}}}
 Typed = Annotated[dict[str, Any], Meta(extra_json_schema=TYPED)]
@@ -51,9 +52,9 @@ class MemoryUse(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     retrieval: bool | None = None
     extraction: bool | None = None
-    user_id: str | None = None
-    session_id: str | None = None
-    channel_id: str | None = None
+    user_id: Id | None = None
+    session_id: Id | None = None
+    channel_id: Id | None = None
     max_results: Annotated[int, Meta(ge=1, le=100)] | None = None
     min_score: Share | None = None
     kinds: Kinds | None = None
@@ -80,16 +81,20 @@ class PromptRef(msgspec.Struct, kw_only=True):
     variables: Annotated[dict[str, str], Meta(max_length=64)] | None = None
 
 
+ONE_HISTORY = NotBoth(
+    "previous_response_id",
+    "conversation",
+    "goes without `conversation`: the history comes from one of the two",
+)
+
+
 class ResponseRequest(msgspec.Struct, kw_only=True):
     """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields
     that are not here are ignored, as are tools of types that are not known."""
 
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        NotBoth(
-            "previous_response_id",
-            "conversation",
-            "goes without `conversation`: the history comes from one of the two",
-        ),
+        ONE_HISTORY,
+        OneOf(("input",), "is missing; give a text or a list of items", (None,)),
     )
     input: str | Annotated[list[Item], Meta(max_length=10_000)] | None = None
     model: str | None = None
@@ -101,7 +106,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     stream_options: dict[str, Any] | None = None
     background: bool | None = None
     include: Annotated[list[str], Meta(max_length=64)] | None = None
-    tools: Annotated[list[Typed], Meta(max_length=1_000)] | None = None
+    tools: Annotated[list[Typed], Meta(max_length=MAX_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Annotated[int, Meta(ge=1, le=1_000)] | None = None

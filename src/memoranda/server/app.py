@@ -134,12 +134,14 @@ class Answers:
         seconds.labels("encode").observe(time.perf_counter() - handled)
 
 
-def _limits(memoranda: Memoranda) -> dict[str, int]:
+def _limits(memoranda: Memoranda) -> dict[str, int | str]:
     """The limits that the OpenAPI document shows of the configuration, by their keys."""
     limits = msgspec.structs.asdict(memoranda.config.limits)
+    dimension = memoranda.core.embedder.dim
     return {f"limits.{name}": most for name, most in limits.items()} | {
-        "embedder.dimension": memoranda.core.embedder.dim,
-        "embedder.base64": -(-memoranda.core.embedder.dim * 4 // 3) * 4,
+        "embedder.dimension": dimension,
+        "embedder.base64": -(-4 * dimension // 3) * 4,
+        "embedder.alphabet": f"^[A-Za-z0-9+/]+={{{-4 * dimension % 3}}}$",
     }
 
 

@@ -12,7 +12,7 @@ from memoranda.server.memories import as_wire, named_scopes
 from memoranda.server.route import Call, Route
 from memoranda.server.wire import SCOPED, ScopeName
 from memoranda.types import Question
-from memoranda.validation.constraints import Constraint, NotBoth
+from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 
 Asked = Annotated[Question, Meta(description="What is asked.", examples=["What must be kept away from her?"])]
 Recent = Annotated[
@@ -38,7 +38,7 @@ class ContextBody(ContextQuery, kw_only=True, forbid_unknown_fields=True):
         *SCOPED,
         *ContextQuery.constraints,
         *(
-            NotBoth(name, "scope", "says where to look and goes without `scope`", blank=True)
+            NotBoth(name, "scope", "says where to look and goes without `scope`", empty=BLANK)
             for name in ("hierarchy", *CONVERSATION)
         ),
     )

@@ -13,6 +13,7 @@ from memoranda.server.mem0_views import event, expiry_of, learned, own_metadata
 from memoranda.server.memories import in_batch
 from memoranda.server.route import Call
 from memoranda.sessions.values import NewMessage
+from memoranda.store.validation import metadata_text
 from memoranda.text.hashing import digest
 from memoranda.types import MAX_ID_CHARS, Memory, NewMemory
 
@@ -28,7 +29,7 @@ async def added(call: Call[wire.Mem0AddBody, None]) -> list[wire.Mem0Event]:
         ModelError: no facts could be taken out of the messages; they are kept, and it is tried again later.
     """
     entities = _entities(call.body)
-    own_metadata(call.body.metadata)
+    metadata_text(own_metadata(call.body.metadata), "metadata", call.house.memoranda.core.ingest.bounds)
     return await (_learned(call, entities) if call.body.infer else _kept(call, entities))
 
 
@@ -45,8 +46,6 @@ def _entities(body: wire.Mem0AddBody) -> dict[str, str]:
             raise InvalidInput(f"filters.{name}", f"is not supported by add; use {known}, each with one name")
         if found.setdefault(name, value) != value:
             raise InvalidInput(f"filters.{name}", f"is another than `{name}`; send one of the two")
-    if not found:
-        raise InvalidInput("user_id", "is required, or agent_id, app_id or run_id")
     for name, value in found.items():
         if value == "*":
             raise InvalidInput(name, "`*` stands for any in filters; name one here")

@@ -12,7 +12,7 @@ from memoranda.server.errors import JSON
 from memoranda.server.route import MULTIPART, Call, Form, Route
 from memoranda.server.sse import EVENTS
 from memoranda.types import CONFIGURED
-from memoranda.validation.constraints import schemas
+from memoranda.validation.constraints import constraints_of, schemas
 from memoranda.validation.nodes import structs_in
 
 REF = "#/components/schemas/{name}"
@@ -26,7 +26,7 @@ async def document_of(call: Call[None, None]) -> Schema:
 ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", dict[str, Any]),)
 
 
-def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, int] | None) -> Schema:
+def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, int | str] | None) -> Schema:
     """The document for these routes. `server` is the URL the server is known by, `limits` are those that the
     configuration sets, by its keys; without them the document has none of these."""
     bodies = [route.body for route in routes if route.body not in (None, bytes)]
@@ -69,7 +69,7 @@ def _constrain(components: Schema, types: Sequence[Any]) -> None:
             components[whole if whole in components else inner.__name__]["allOf"] = found
 
 
-def _configured(node: Any, limits: Mapping[str, int] | None) -> Any:
+def _configured(node: Any, limits: Mapping[str, int | str] | None) -> Any:
     """A copy with the limits that the configuration sets in the place of their keys."""
     if isinstance(node, list):
         return [_configured(each, limits) for each in node]
@@ -77,8 +77,8 @@ def _configured(node: Any, limits: Mapping[str, int] | None) -> Any:
         return node
     copy = {name: _configured(each, limits) for name, each in node.items() if name != CONFIGURED}
     for keyword, key in node.get(CONFIGURED, {}).items() if limits is not None else ():
-        most = limits[key]
-        copy[keyword] = min(most, node.get(keyword, most)) if keyword.startswith("max") else most
+        limit = limits[key]
+        copy[keyword] = min(limit, node.get(keyword, limit)) if keyword.startswith("max") else limit
     return copy
 
 
@@ -122,6 +122,8 @@ def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:
     }
     if route.api.name:
         operation["tags"] = [route.api.name]
+    if rules := [f"`{rule.field}` {rule.says}." for rule in constraints_of(route.query)]:
+        operation["description"] = " ".join(rules)
     parameters = [*_path_parameters(route), *_query_parameters(route)]
     if parameters:
         operation["parameters"] = parameters
@@ -209,5 +211,5 @@ def _query_parameter(name: str, schema: Schema) -> Schema:
     if schema.get("default") is not None:
         plain["default"] = schema["default"]
     if name == "filters":
-        plain = {"type": "string", "description": "Metadata conditions, as JSON."}
+        plain = {"type": "string", "contentMediaType": JSON, "contentSchema": plain}
     return {"name": name, "in": "query", "required": False, "schema": plain}

@@ -28,7 +28,7 @@ from memoranda.types import (
     configured,
     says,
 )
-from memoranda.validation.constraints import Constraint, Needs, NotBoth, OneOf
+from memoranda.validation.constraints import BLANK, Constraint, Needs, NotBoth, OneOf
 
 Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Count = Annotated[int, Meta(ge=1, le=1_000)]
@@ -44,8 +44,10 @@ Encoded = Annotated[
     str,
     Meta(
         extra_json_schema={
-            "pattern": r"^[A-Za-z0-9+/]+={0,2}$",
-            **configured(minLength="embedder.base64", maxLength="embedder.base64"),
+            "description": "float32 little-endian in base64",
+            **configured(
+                minLength="embedder.base64", maxLength="embedder.base64", pattern="embedder.alphabet"
+            ),
         },
     ),
 ]
@@ -57,23 +59,23 @@ ScopeName = Annotated[
     ),
 ]
 ONE_SCOPE: tuple[Constraint, ...] = (
-    Needs("scope_id", "scope", "goes with `scope`, as in scope=session, scope_id=ID", blank=True),
+    Needs("scope_id", "scope", "goes with `scope`, as in scope=session, scope_id=ID", empty=BLANK),
     NotBoth(
-        "scope", "scope_id", "is global or all, which go without `scope_id`", ("global", "all"), blank=True
+        "scope", "scope_id", "is global or all, which go without `scope_id`", ("global", "all"), empty=BLANK
     ),
 )
 WITH_ID = Needs(
-    "scope", "scope_id", "needs a `scope_id`, as in scope=session, scope_id=ID", PLACES, blank=True
+    "scope", "scope_id", "needs a `scope_id`, as in scope=session, scope_id=ID", PLACES, empty=BLANK
 )
 ANY_SCOPED: tuple[Constraint, ...] = (
     *ONE_SCOPE,
-    NotBoth("scope", "scopes", "goes without `scopes`; write every scope there", blank=True),
+    NotBoth("scope", "scopes", "goes without `scopes`; write every scope there", empty=BLANK),
 )
 SCOPED = (*ANY_SCOPED, WITH_ID)
 """Two ways to write scopes; an empty `scope` or `scope_id` is none. A search needs the id of a session, ..., while
 listings, counts and exports take all of them."""
 HIERARCHY = tuple(
-    NotBoth("hierarchy", name, f"names the scopes itself; leave `{name}` out", blank=True)
+    NotBoth("hierarchy", name, f"names the scopes itself; leave `{name}` out", empty=BLANK)
     for name in ("scopes", "scope")
 )
 ALONE = "goes without a selection: name ids, or say which memories are meant"
@@ -149,7 +151,7 @@ class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 
     constraints: ClassVar[tuple[Constraint, ...]] = (
         *SCOPED,
-        *(NotBoth("ids", name, ALONE, blank=True) for name in SELECTING),
+        *(NotBoth("ids", name, ALONE, empty=BLANK) for name in SELECTING),
         NotBoth("include_archived", "ids", "goes without `ids`", (True,)),
         OneOf((*SELECTING, "ids"), 'name what to forget: ids, scopes, a source, ...; everything is ["all"]'),
     )
@@ -211,6 +213,13 @@ class JobsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 TextOrList = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
 """A text where a list may stand, too."""
+Token = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 100_255})]
+"""A token of cl100k_base, which is checked where it is decoded."""
+NOT_MIXED = {"anyOf": [{"items": {"type": "integer"}}, {"items": {"type": ["string", "array"]}}]}
+Dimensions = Annotated[
+    int, Meta(extra_json_schema=configured(minimum="embedder.dimension", maximum="embedder.dimension"))
+]
+"""Those of the configured model: no vector is shortened."""
 
 
 class EmbeddingsBody(msgspec.Struct, kw_only=True):
@@ -220,12 +229,12 @@ class EmbeddingsBody(msgspec.Struct, kw_only=True):
     input: (
         TextOrList
         | Annotated[
-            list[TextOrList | int | Annotated[list[int], Meta(min_length=1, max_length=8_192)]],
-            Meta(min_length=1, max_length=8_192),
+            list[TextOrList | Token | Annotated[list[Token], Meta(min_length=1, max_length=8_192)]],
+            Meta(min_length=1, max_length=8_192, extra_json_schema=NOT_MIXED),
         ]
     )
     model: str | None = None
-    dimensions: int | None = None
+    dimensions: Dimensions | None = None
     encoding_format: Literal["float", "base64"] = "float"
     input_type: Literal["document", "query"] = "document"
 

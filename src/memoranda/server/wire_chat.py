@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.responses.values import (
     FORMATS,
+    MAX_TOOLS,
     MemoryUse,
     OutputTokens,
     Penalty,
@@ -23,14 +24,20 @@ from memoranda.types import Share, says
 from memoranda.validation.constraints import Constraint, Needs
 
 ONE = Meta(ge=1, le=1, extra=says("must be 1: one answer is made; send the request several times for more"))
+_PARTS = {"text": "string", "refusal": "string", "image_url": "object", "file": "object"}
 Part = Annotated[
     dict[str, Any],
     Meta(
         extra_json_schema={
-            "required": ["type"],
-            "properties": {"type": {"enum": ["text", "image_url", "file", "refusal"]}},
+            "anyOf": [
+                {"required": ["type", name], "properties": {"type": {"const": name}, name: {"type": kind}}}
+                for name, kind in _PARTS.items()
+            ]
         }
     ),
+]
+NotTaken = Annotated[
+    Any, Meta(extra_json_schema={"type": "null", "description": "not taken: use `tools` and `tool_choice`"})
 ]
 ResponseFormat = Annotated[
     dict[str, Any],
@@ -84,7 +91,7 @@ class ChatBody(msgspec.Struct, kw_only=True):
     model: str | None = None
     stream: bool | None = None
     stream_options: ChatStreamOptions | None = None
-    tools: Annotated[list[Typed], Meta(max_length=1_000)] | None = None
+    tools: Annotated[list[Typed], Meta(max_length=MAX_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
@@ -103,8 +110,8 @@ class ChatBody(msgspec.Struct, kw_only=True):
     logit_bias: Annotated[dict[str, float], Meta(max_length=1_024)] | None = None
     n: Annotated[int, ONE] | None = None
     modalities: Annotated[list[Literal["text"]], Meta(max_length=8)] | None = None
-    functions: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
-    function_call: str | dict[str, Any] | None = None
+    functions: NotTaken = None
+    function_call: NotTaken = None
     store: bool | None = None
     service_tier: str | None = None
     prompt_cache_key: str | None = None

@@ -63,6 +63,10 @@ Description = Annotated[
 Writer = Annotated[
     str, Meta(max_length=256, pattern=SOME_TEXT, extra=says("must be 1 to 256 characters, with some text"))
 ]
+Md5 = Annotated[
+    str,
+    Meta(pattern=r"^[0-9A-Fa-f]{32}$", extra=says("must be the MD5 of the file as 32 hexadecimal digits")),
+]
 Writers = Annotated[list[Writer], Meta(max_length=1_000)]
 Quota = Annotated[
     int, Meta(ge=0, extra=says("must be a whole number of at least 0, or null for the default"))
@@ -202,7 +206,7 @@ class CompleteBody(msgspec.Struct, kw_only=True):
     """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
 
     part_ids: Annotated[list[Name], Meta(min_length=1, max_length=100_000)]
-    md5: str | None = None
+    md5: Md5 | None = None
 
 
 class UploadObject(msgspec.Struct, kw_only=True, tag_field="object", tag="upload"):

@@ -3,17 +3,52 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.server.errors import ErrorEnvelope, Problem
-from memoranda.types import Content, Id, Metadata, Moment, Question, Threshold, says
+from memoranda.server.mem0_filters import ENTITIES, LOGIC, TIMES
+from memoranda.types import (
+    ISO_8601,
+    MAX_ID_CHARS,
+    NO_NUL,
+    Content,
+    Id,
+    Metadata,
+    Moment,
+    Question,
+    Tags,
+    Threshold,
+    says,
+)
+from memoranda.validation.constraints import Constraint, OneOf
 
+ENTITY = {
+    "type": "string", "minLength": 1, "maxLength": MAX_ID_CHARS, "pattern": NO_NUL, "not": {"const": "*"},
+}  # fmt: skip
+_COMPARED = {"type": ["string", "number", "boolean", "null", "array", "object"]}
+CONDITIONS: dict[str, Any] = {
+    **{word: {"type": ["object", "array"]} for word in LOGIC},
+    **dict.fromkeys((*ENTITIES, *TIMES, "categories"), _COMPARED),
+    "metadata": {"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^[^$]"}},
+}
 Day = Annotated[
     str,
     Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", extra=says("must be a date such as 2027-01-31")),
+]
+SECONDS = Meta(extra_json_schema={"minimum": -62_135_596_800, "exclusiveMaximum": 253_402_300_800})
+"""Seconds since 1970 in the years 1 to 9999."""
+TimeText = Annotated[str, Meta(extra_json_schema={"pattern": ISO_8601})]
+One = Annotated[Id, Meta(extra_json_schema={"not": {"const": "*"}})]
+"""The name of one user, agent, ...: `*` stands for any where memories are looked for."""
+EntityFilters = Annotated[
+    dict[str, Any],
+    Meta(extra_json_schema={"additionalProperties": False, "properties": dict.fromkeys(ENTITIES, ENTITY)}),
+]
+Mem0Filters = Annotated[
+    dict[str, Any], Meta(extra_json_schema={"additionalProperties": False, "properties": CONDITIONS})
 ]
 Categories = Annotated[list[str], Meta(max_length=1_000)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
@@ -60,12 +95,19 @@ class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
     `timestamp` is when it was said, in seconds since 1970; `expiration_date` (YYYY-MM-DD) is the first day on which the
     memories do not hold. The answer always comes when they are written, whatever `async_mode` says."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf((*ENTITIES, "filters"), "is required, or agent_id, app_id or run_id"),
+    )
+    user_id: One | None = None
+    agent_id: One | None = None
+    app_id: One | None = None
+    run_id: One | None = None
     messages: Annotated[list[Mem0Message], Meta(min_length=1, max_length=10_000)]
-    filters: dict[str, Any] | None = None
+    filters: EntityFilters | None = None
     metadata: Metadata = {}
-    categories: Categories = []
+    categories: Tags = []
     infer: bool = True
-    timestamp: int | None = None
+    timestamp: Annotated[int, SECONDS] | None = None
     expiration_date: Day | None = None
     async_mode: bool | None = None
     version: Literal["v2"] | None = None
@@ -76,10 +118,10 @@ class Mem0Selection(Entities, kw_only=True, forbid_unknown_fields=True):
     """Which memories: `filters` with `AND`, `OR` and `NOT`, and any of these categories. Entities beside `filters` must
     match, too. Only memories that hold now are found: `show_expired` cannot be true, nor `latest_only` false."""
 
-    filters: dict[str, Any] | None = None
+    filters: Mem0Filters | None = None
     categories: Categories | None = None
-    show_expired: bool | None = None
-    latest_only: bool | None = None
+    show_expired: Annotated[bool, Meta(extra_json_schema={"const": False})] | None = None
+    latest_only: Annotated[bool, Meta(extra_json_schema={"const": True})] | None = None
 
 
 class Mem0ListBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
@@ -114,9 +156,16 @@ class Mem0UpdateBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fields to change; `metadata` takes the place of what was there, `timestamp` is a date, a date and time, or
     seconds since 1970; `expiration_date: null` lets a memory hold for good."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf(
+            ("text", "metadata", "timestamp", "expiration_date"),
+            "is required, or metadata, timestamp or expiration_date",
+            empty=(),
+        ),
+    )
     text: Content | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
-    timestamp: int | float | str | UnsetType = UNSET
+    timestamp: Annotated[int, SECONDS] | Annotated[float, SECONDS] | TimeText | UnsetType = UNSET
     expiration_date: Day | None | UnsetType = UNSET
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.responses.items import MAX_ITEMS, SentItem
-from memoranda.responses.values import Item, ResponseRequest, ResponseUsage
+from memoranda.responses.values import ONE_HISTORY, Item, ResponseRequest, ResponseUsage
 from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
@@ -22,10 +22,6 @@ SentInput = str | Annotated[list[SentItem], Meta(max_length=MAX_ITEMS)]
 class ResponseBody(ResponseRequest, kw_only=True):
     """A response to be made."""
 
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        *ResponseRequest.constraints,
-        OneOf(("input",), "is missing; give a text or a list of items", filled=False),
-    )
     input: SentInput | None = None
 
 
@@ -38,6 +34,13 @@ class InputTokensBody(ResponseRequest, kw_only=True):
 class CompactBody(ResponseRequest, kw_only=True):
     """What is to be compacted: `input`, and what `previous_response_id` leads to. `model` is required, as by OpenAI."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        ONE_HISTORY,
+        OneOf(
+            ("input", "previous_response_id", "conversation"),
+            "holds nothing to compact, nor does what came before",
+        ),
+    )
     input: SentInput | None = None
     model: str
 

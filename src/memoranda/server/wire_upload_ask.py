@@ -12,7 +12,7 @@ from msgspec import Meta
 from memoranda.document_qa.documents import MAX_NAMED
 from memoranda.document_qa.values import AskSession, Document, LogEntry, MemoryScope
 from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, configured, says
-from memoranda.validation.constraints import Constraint, OneOf
+from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 Asked = Annotated[
     str,
@@ -38,7 +38,11 @@ class AskBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_field
     """A question, as `question` or as `query`. `topK` is another name for `topKDocs`; `userId` is whom a service or an
     admin asks for."""
 
-    constraints: ClassVar[tuple[Constraint, ...]] = (OneOf(("question", "query"), "is required"),)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf(("question", "query"), "is required"),
+        NotBoth("query", "question", "is another name for question; send one of the two"),
+        NotBoth("top_k", "top_k_docs", "is another name for topKDocs; send one of the two"),
+    )
     question: Asked | None = None
     query: Asked | None = None
     session_id: Id | None = None

@@ -114,7 +114,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         role=new.role,
         source=new.source,
         tags=_tags(new.tags, f"{where}tags", bounds),
-        metadata=_metadata(new.metadata, f"{where}metadata", bounds),
+        metadata=metadata_text(new.metadata, f"{where}metadata", bounds),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
         access_count=0,
@@ -168,7 +168,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     if change.tags is not msgspec.UNSET:
         put["tags"] = _tags(change.tags, "tags", bounds)
     if change.metadata is not msgspec.UNSET:
-        put["metadata"] = _metadata(change.metadata, "metadata", bounds)
+        put["metadata"] = metadata_text(change.metadata, "metadata", bounds)
     if change.importance is not msgspec.UNSET:
         put["importance"] = _importance(change.importance, "importance")
     if change.confidence is not msgspec.UNSET:
@@ -308,7 +308,12 @@ def _tags(tags: Any, where: str, bounds: Bounds) -> str:
     return compact_json(list(dict.fromkeys(tags)))
 
 
-def _metadata(metadata: Any, where: str, bounds: Bounds) -> str:
+def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
+    """The metadata of a memory as JSON.
+
+    Raises:
+        InvalidInput: it is too long, or has a key or a value that no memory can have.
+    """
     if not metadata:
         return "{}"
     if not isinstance(metadata, dict):

@@ -40,10 +40,18 @@ def converted(raw: Any, type_: type[T], where: str = "", *, strict: bool = True)
 
 def checked(value: S) -> S:
     """A value that was made by hand, as if it had been read. Errors as `convert`, for its constraints as well."""
-    fields = msgspec.structs.asdict(value)
-    read = converted({name: each for name, each in fields.items() if each is not msgspec.UNSET}, type(value))
+    read = converted(_taken_apart(value), type(value))
     constraints.check(read)
     return read
+
+
+def _taken_apart(value: Any) -> Any:
+    """The value with an object in the place of each struct."""
+    if isinstance(value, msgspec.Struct):
+        names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+        fields = {sent: getattr(value, name) for name, sent in names}
+        return {name: _taken_apart(each) for name, each in fields.items() if each is not msgspec.UNSET}
+    return [_taken_apart(each) for each in value] if isinstance(value, list) else value
 
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -11,11 +12,13 @@ import msgspec
 from memoranda.errors import InvalidInput
 
 Schema = dict[str, Any]
-FILLED = {"minItems": 1, "minProperties": 1, "minLength": 1}
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+BLANK: tuple[Any, ...] = (None, "")
 
 
 class Constraint(Protocol):
-    """What must hold between the fields of a value; `field` is the one that an error names, `says` what it says."""
+    """What must hold between the fields of a value; `field` is the one that an error names, `says` what it says. That
+    of an object inside a body is only shown: what uses the object checks it."""
 
     @property
     def field(self) -> str: ...
@@ -24,7 +27,7 @@ class Constraint(Protocol):
     def says(self) -> str: ...
 
     def holds(self, value_of: Callable[[str], Any]) -> bool:
-        """Return True if it holds; a field that is not given has the value None."""
+        """Return True if it holds; a field that is not given has the value UNSET or its default."""
 
     def schema(self, sent: Callable[[str], str]) -> Schema:
         """The constraint as a JSON schema; `sent` is the name of a field in JSON."""
@@ -32,65 +35,64 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NotBoth:
-    """At most one of two fields is given. With `values` this holds where the first has one of them, and with `blank` an
-    empty text counts as not given."""
+    """At most one of two fields is given. With `values` this holds where the first has one of them; a field with a
+    value of `empty` counts as not given."""
 
     field: str
     other: str
     says: str
     values: tuple[Any, ...] = ()
-    blank: bool = False
+    empty: tuple[Any, ...] = (None,)
 
     def holds(self, value_of: Callable[[str], Any]) -> bool:
-        both = _holds(value_of(self.field), self.values, self.blank) and _holds(
-            value_of(self.other), (), self.blank
+        both = _given(value_of(self.field), self.values, self.empty) and _given(
+            value_of(self.other), (), self.empty
         )
         return not both
 
     def schema(self, sent: Callable[[str], str]) -> Schema:
-        first = _given(sent(self.field), self.values, blank=self.blank)
-        return {"not": {"allOf": [first, _given(sent(self.other), blank=self.blank)]}}
+        first = _schema(sent(self.field), self.values, self.empty)
+        return {"not": {"allOf": [first, _schema(sent(self.other), (), self.empty)]}}
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """A field is given only together with another one. With `values` this holds where it has one of them, and with
-    `blank` an empty text counts as not given."""
+    """A field is given only together with another one. With `values` this holds where it has one of them; a field with
+    a value of `empty` counts as not given."""
 
     field: str
     other: str
     says: str
     values: tuple[Any, ...] = ()
-    blank: bool = False
+    empty: tuple[Any, ...] = (None,)
 
     def holds(self, value_of: Callable[[str], Any]) -> bool:
-        given = _holds(value_of(self.field), self.values, self.blank)
-        return not given or _holds(value_of(self.other), (), self.blank)
+        given = _given(value_of(self.field), self.values, self.empty)
+        return not given or _given(value_of(self.other), (), self.empty)
 
     def schema(self, sent: Callable[[str], str]) -> Schema:
-        first = _given(sent(self.field), self.values, blank=self.blank)
-        return {"anyOf": [{"not": first}, _given(sent(self.other), blank=self.blank)]}
+        first = _schema(sent(self.field), self.values, self.empty)
+        return {"anyOf": [{"not": first}, _schema(sent(self.other), (), self.empty)]}
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """At least one of the fields is given, and with `filled` is no empty text, list or object; an error names the
+    """At least one of the fields is given; one with a value of `empty` counts as not given. An error names the
     first."""
 
     fields: tuple[str, ...]
     says: str
-    filled: bool = True
+    empty: tuple[Any, ...] = EMPTY
 
     @property
     def field(self) -> str:
         return self.fields[0]
 
     def holds(self, value_of: Callable[[str], Any]) -> bool:
-        empty: tuple[Any, ...] = (None, "", [], {}) if self.filled else (None,)
-        return any(value_of(field) not in empty for field in self.fields)
+        return any(_given(value_of(field), (), self.empty) for field in self.fields)
 
     def schema(self, sent: Callable[[str], str]) -> Schema:
-        return {"anyOf": [_given(sent(field), filled=self.filled) for field in self.fields]}
+        return {"anyOf": [_schema(sent(field), (), self.empty) for field in self.fields]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +116,15 @@ class OneAbove:
         }
 
 
-def _holds(value: Any, values: tuple[Any, ...], blank: bool) -> bool:
-    """Return True if a field is given and has one of the values, where there are some."""
-    return value in values if values else value is not None and not (blank and value == "")
+def _given(value: Any, values: tuple[Any, ...], empty: tuple[Any, ...]) -> bool:
+    """Return True if a field has one of the values, or without them any that is not empty."""
+    return value in values if values else value is not msgspec.UNSET and value not in empty
 
 
-def _given(field: str, values: tuple[Any, ...] = (), *, filled: bool = False, blank: bool = False) -> Schema:
-    """An object that has a field which is not null, has one of the values, is not empty."""
-    held: Schema = {"enum": list(values)} if values else {"not": {"enum": [None, ""] if blank else [None]}}
-    return {"required": [field], "properties": {field: {**held, **(FILLED if filled else {})}}}
+def _schema(field: str, values: tuple[Any, ...], empty: tuple[Any, ...]) -> Schema:
+    """An object that has a field with one of the values, or without them with any that is not empty."""
+    wanted: Schema = {"enum": list(values)} if values else {"not": {"enum": list(empty)}}
+    return {"required": [field], **({"properties": {field: wanted}} if values or empty else {})}
 
 
 def constraints_of(type_: Any) -> Sequence[Constraint]:
@@ -138,12 +140,8 @@ def check(value: msgspec.Struct, where: str = "") -> None:
         InvalidInput: names the field, below `where`, and the fix.
     """
 
-    def value_of(field: str) -> Any:
-        held = getattr(value, field)
-        return None if held is msgspec.UNSET else held
-
     for constraint in constraints_of(type(value)):
-        if not constraint.holds(value_of):
+        if not constraint.holds(partial(getattr, value)):
             field = _sent(value, constraint.field)
             raise InvalidInput(f"{where}.{field}" if where else field, constraint.says)
 
