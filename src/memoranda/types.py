@@ -49,7 +49,15 @@ Id = Annotated[
         extra_json_schema={"minLength": 1, "maxLength": MAX_ID_CHARS},
     ),
 ]
-Filled = Annotated[str, Meta(pattern=SOME_TEXT, extra=says("must hold some text, without NUL characters"))]
+MaybeId = Annotated[
+    str,
+    Meta(
+        pattern=rf"^[^\x00]{{0,{MAX_ID_CHARS}}}$",
+        extra=says(f"must be at most {MAX_ID_CHARS} characters, without NUL"),
+        extra_json_schema={"maxLength": MAX_ID_CHARS},
+    ),
+]
+"""An id, or an empty text, which is as if left out."""
 Content = Annotated[
     str,
     Meta(

@@ -12,12 +12,12 @@ from memoranda.server.memories import in_batch, named_scopes
 from memoranda.server.route import Call, Route
 from memoranda.server.wire import ONE_SCOPE, WITH_ID, ScopeName
 from memoranda.types import (
-    MAX_ID_CHARS,
     MAX_LIMIT,
     Content,
     Filters,
     Hit,
     Kind,
+    MaybeId,
     Memory,
     Metadata,
     Moment,
@@ -27,22 +27,10 @@ from memoranda.types import (
     Tags,
     Threshold,
     configured,
-    says,
 )
 from memoranda.validation.constraints import Constraint
 
 NANOSECONDS = 1_000_000_000
-
-
-MaybeId = Annotated[
-    str,
-    Meta(
-        pattern=rf"^[^\x00]{{0,{MAX_ID_CHARS}}}$",
-        extra=says(f"must be at most {MAX_ID_CHARS} characters, without NUL"),
-        extra_json_schema={"maxLength": MAX_ID_CHARS},
-    ),
-]
-"""An id, or an empty text, which is as if left out."""
 
 
 class EntryMetadata(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,8 @@ from memoranda.server.route import Call
 from memoranda.sessions.values import NewMessage
 from memoranda.store.validation import metadata_text
 from memoranda.text.hashing import digest
-from memoranda.types import MAX_ID_CHARS, Memory, NewMemory
+from memoranda.types import MAX_ID_CHARS, Id, Memory, NewMemory
+from memoranda.validation import converted
 
 BESIDE = (*ENTITIES, "session_id", "channel_id")
 """Fields of a request, and of what it becomes, that hold for all its messages."""
@@ -41,9 +42,10 @@ def _entities(body: wire.Mem0AddBody) -> dict[str, str]:
     """
     found = {name: getattr(body, name) for name in ENTITIES if getattr(body, name) is not None}
     for name, value in (body.filters or {}).items():
-        if name not in ENTITIES or not isinstance(value, str) or not value:
+        if name not in ENTITIES:
             known = ", ".join(ENTITIES)
             raise InvalidInput(f"filters.{name}", f"is not supported by add; use {known}, each with one name")
+        converted(value, Id, f"filters.{name}")
         if found.setdefault(name, value) != value:
             raise InvalidInput(f"filters.{name}", f"is another than `{name}`; send one of the two")
     for name, value in found.items():

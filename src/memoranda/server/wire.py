@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.indexes.vector import INDEXES
+from memoranda.store.validation import MOST_TEXTS
 from memoranda.types import (
     ANY_SCOPE,
     PLACES,
@@ -215,7 +216,13 @@ TextOrList = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
 """A text where a list may stand, too."""
 Token = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 100_255})]
 """A token of cl100k_base, which is checked where it is decoded."""
-NOT_MIXED = {"anyOf": [{"items": {"type": "integer"}}, {"items": {"type": ["string", "array"]}}]}
+NOT_MIXED = {
+    "minItems": 1,
+    "anyOf": [
+        {"items": {"type": "integer"}},
+        {"items": {"type": ["string", "array"]}, "maxItems": MOST_TEXTS},
+    ],
+}
 Dimensions = Annotated[
     int, Meta(extra_json_schema=configured(minimum="embedder.dimension", maximum="embedder.dimension"))
 ]
@@ -230,7 +237,7 @@ class EmbeddingsBody(msgspec.Struct, kw_only=True):
         TextOrList
         | Annotated[
             list[TextOrList | Token | Annotated[list[Token], Meta(min_length=1, max_length=8_192)]],
-            Meta(min_length=1, max_length=8_192, extra_json_schema=NOT_MIXED),
+            Meta(max_length=8_192, extra_json_schema=NOT_MIXED),
         ]
     )
     model: str | None = None

@@ -20,7 +20,7 @@ from memoranda.responses.values import (
     TopLogprobs,
     Typed,
 )
-from memoranda.types import Share, says
+from memoranda.types import MaybeId, Share, says
 from memoranda.validation.constraints import Constraint, Needs
 
 ONE = Meta(ge=1, le=1, extra=says("must be 1: one answer is made; send the request several times for more"))
@@ -116,7 +116,7 @@ class ChatBody(msgspec.Struct, kw_only=True):
     service_tier: str | None = None
     prompt_cache_key: str | None = None
     safety_identifier: str | None = None
-    user: str | None = None
+    user: MaybeId | None = None
     agent: str | None = None
     agent_id: str | None = None
     memory: MemoryUse | bool | None = None

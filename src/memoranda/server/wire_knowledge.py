@@ -205,7 +205,7 @@ class UploadBody(msgspec.Struct, kw_only=True):
 class CompleteBody(msgspec.Struct, kw_only=True):
     """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
 
-    part_ids: Annotated[list[Name], Meta(min_length=1, max_length=100_000)]
+    part_ids: Annotated[list[Name], Meta(max_length=100_000, extra_json_schema={"minItems": 1})]
     md5: Md5 | None = None
 
 

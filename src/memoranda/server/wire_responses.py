@@ -48,8 +48,10 @@ class CompactBody(ResponseRequest, kw_only=True):
 class ResponseFrame(ResponseRequest, kw_only=True):
     """A text frame of a client: `response.create` with the fields of a response, beside `type` or in `response`.
     Responses of one `stream_id` come one after the other, those of several at the same time. With `generate` false
-    nothing is answered; the input waits for what follows it."""
+    nothing is answered; the input waits for what follows it. Which fields go together is checked when it is its
+    turn."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
     type: str
     stream_id: str | None = None
     generate: bool | None = None
