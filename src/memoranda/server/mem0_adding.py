@@ -13,7 +13,7 @@ from memoranda.server.mem0_views import event, expiry_of, learned, own_metadata
 from memoranda.server.memories import in_batch
 from memoranda.server.route import Call
 from memoranda.sessions.values import NewMessage
-from memoranda.store.validation import metadata_text
+from memoranda.store.validation import metadata_text, tags_text
 from memoranda.text.hashing import digest
 from memoranda.types import MAX_ID_CHARS, Id, Memory, NewMemory
 from memoranda.validation import converted
@@ -30,7 +30,9 @@ async def added(call: Call[wire.Mem0AddBody, None]) -> list[wire.Mem0Event]:
         ModelError: no facts could be taken out of the messages; they are kept, and it is tried again later.
     """
     entities = _entities(call.body)
-    metadata_text(own_metadata(call.body.metadata), "metadata", call.house.memoranda.core.ingest.bounds)
+    bounds = call.house.memoranda.core.ingest.bounds
+    metadata_text(own_metadata(call.body.metadata), "metadata", bounds)
+    tags_text(call.body.categories, "categories", bounds)
     return await (_learned(call, entities) if call.body.infer else _kept(call, entities))
 
 

@@ -113,7 +113,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         session_id=new.session_id,
         role=new.role,
         source=new.source,
-        tags=_tags(new.tags, f"{where}tags", bounds),
+        tags=tags_text(new.tags, f"{where}tags", bounds),
         metadata=metadata_text(new.metadata, f"{where}metadata", bounds),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
@@ -166,7 +166,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
         check_text(change.content, "content", bounds)
         put["content"], put["content_hash"] = change.content, digest(change.content)
     if change.tags is not msgspec.UNSET:
-        put["tags"] = _tags(change.tags, "tags", bounds)
+        put["tags"] = tags_text(change.tags, "tags", bounds)
     if change.metadata is not msgspec.UNSET:
         put["metadata"] = metadata_text(change.metadata, "metadata", bounds)
     if change.importance is not msgspec.UNSET:
@@ -294,7 +294,12 @@ def check_name(value: Any, where: str) -> None:
     _encode(value, where)
 
 
-def _tags(tags: Any, where: str, bounds: Bounds) -> str:
+def tags_text(tags: Any, where: str, bounds: Bounds) -> str:
+    """The tags of a memory as JSON, each once.
+
+    Raises:
+        InvalidInput: there are too many, or one is no tag.
+    """
     if not tags:
         return "[]"
     if not isinstance(tags, list | tuple):
