@@ -14,6 +14,7 @@ from memoranda.types import (
     Explanation,
     Hierarchy,
     Kind,
+    MaybeId,
     PlainFilters,
     Question,
     Reranked,
@@ -88,10 +89,10 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     system: str | None = None
     recent: Annotated[list[Said], Meta(max_length=1_000)] | None = None
     summary: str | None = None
-    session_id: str | None = None
-    channel_id: str | None = None
-    user_id: str | None = None
-    agent_id: str | None = None
+    session_id: MaybeId | None = None
+    channel_id: MaybeId | None = None
+    user_id: MaybeId | None = None
+    agent_id: MaybeId | None = None
     hierarchy: Hierarchy | None = None
     weights: Weights | None = None
     mode: Literal["hybrid", "dense", "words"] = "hybrid"

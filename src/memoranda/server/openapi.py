@@ -26,7 +26,7 @@ async def document_of(call: Call[None, None]) -> Schema:
 ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", dict[str, Any]),)
 
 
-def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, int | str] | None) -> Schema:
+def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, Any] | None) -> Schema:
     """The document for these routes. `server` is the URL the server is known by, `limits` are those that the
     configuration sets, by its keys; without them the document has none of these."""
     bodies = [route.body for route in routes if route.body not in (None, bytes)]
@@ -69,7 +69,7 @@ def _constrain(components: Schema, types: Sequence[Any]) -> None:
             components[whole if whole in components else inner.__name__]["allOf"] = found
 
 
-def _configured(node: Any, limits: Mapping[str, int | str] | None) -> Any:
+def _configured(node: Any, limits: Mapping[str, Any] | None) -> Any:
     """A copy with the limits that the configuration sets in the place of their keys."""
     if isinstance(node, list):
         return [_configured(each, limits) for each in node]
