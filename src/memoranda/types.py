@@ -37,6 +37,19 @@ def says(sentence: str) -> dict[str, str]:
     return {"says": sentence}
 
 
+def some_text(most: int) -> Meta:
+    """The limits of a text of at most `most` characters that is not blank."""
+    sentence = f"must be 1 to {most} characters, with some text and without NUL"
+    return Meta(max_length=most, pattern=SOME_TEXT, extra=says(sentence))
+
+
+def any_text(most: int) -> Meta:
+    """The limits of a text of at most `most` characters, which may be empty."""
+    return Meta(
+        max_length=most, pattern=NO_NUL, extra=says(f"must be at most {most} characters, without NUL")
+    )
+
+
 # The types of fields. msgspec checks their limits where a value is read, and the OpenAPI document shows them. A text
 # that may be a list or an object instead has its pattern in `extra_json_schema` alone, and is checked where it is used:
 # msgspec 0.22 frees a pattern in such a union as if it were a type, and the interpreter crashes.

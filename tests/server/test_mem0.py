@@ -94,7 +94,10 @@ def test_a_token_is_a_key_on_these_routes_only(keyed: Any) -> None:
             {"messages": [{"content": "a"}], "user_id": "u", "metadata": {"extracted_by": "x"}},
             "metadata.extracted_by",
         ),
-        ("POST", "/v3/memories/add/", {"messages": [{"content": "a"}], "user_id": "u", "metadata": {"$a": 1}}, "metadata"),
+        (
+            "POST", "/v3/memories/add/",
+            {"messages": [{"content": "a"}], "user_id": "u", "metadata": {"$a": 1}}, "metadata",
+        ),
         (
             "POST", "/v3/memories/add/",
             {"messages": [{"content": "a"}], "user_id": "u", "categories": ["a"] * 65}, "categories",

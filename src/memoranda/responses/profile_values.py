@@ -13,7 +13,7 @@ from memoranda.errors import InvalidInput
 from memoranda.knowledge.checks import StoreMetadata, metadata_of, text_of
 from memoranda.responses.declared import KINDS, MAX_TOOLS, check_tools, flat, without_secrets
 from memoranda.responses.values import CHOICES, Temperature, ToolChoice
-from memoranda.types import NO_NUL, SOME_TEXT, Kinds, Share, says
+from memoranda.types import NO_NUL, Kinds, Share, any_text, some_text
 from memoranda.validation import convert
 
 MAX_NAME_CHARS = 256
@@ -24,14 +24,7 @@ MAX_VARIABLE_CHARS = 8_192
 MAX_OPTIONS_BYTES = 64 << 10
 ID = re.compile(r"agent_[A-Za-z0-9_.-]{1,64}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-Name = Annotated[
-    str,
-    Meta(
-        extra_json_schema={"maxLength": MAX_NAME_CHARS},
-        pattern=SOME_TEXT,
-        extra=says(f"must be 1 to {MAX_NAME_CHARS} characters, with some text"),
-    ),
-]
+Name = Annotated[str, some_text(MAX_NAME_CHARS)]
 Variables = Annotated[
     dict[str, Annotated[str, Meta(extra_json_schema={"maxLength": MAX_VARIABLE_CHARS, "pattern": NO_NUL})]],
     Meta(max_length=MAX_VARIABLES, extra_json_schema={"propertyNames": {"pattern": f"^{VARIABLE.pattern}$"}}),
@@ -55,22 +48,8 @@ KnownTool = Annotated[
 ]
 Tools = Annotated[list[KnownTool], Meta(max_length=MAX_TOOLS)]
 Count = Annotated[int, Meta(ge=1)]
-Description = Annotated[
-    str,
-    Meta(
-        extra_json_schema={"maxLength": MAX_DESCRIPTION_CHARS},
-        pattern=NO_NUL,
-        extra=says(f"must be at most {MAX_DESCRIPTION_CHARS} characters, without NUL"),
-    ),
-]
-Instructions = Annotated[
-    str,
-    Meta(
-        extra_json_schema={"maxLength": MAX_INSTRUCTIONS_CHARS},
-        pattern=NO_NUL,
-        extra=says(f"must be at most {MAX_INSTRUCTIONS_CHARS} characters, without NUL"),
-    ),
-]
+Description = Annotated[str, any_text(MAX_DESCRIPTION_CHARS)]
+Instructions = Annotated[str, any_text(MAX_INSTRUCTIONS_CHARS)]
 
 
 class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

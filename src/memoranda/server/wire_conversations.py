@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from memoranda.knowledge.checks import StoreMetadata
 from memoranda.responses.conversations import MAX_ITEMS
 from memoranda.responses.items import SentItem
 from memoranda.responses.values import Item, Summary
-from memoranda.server.wire_knowledge import Metadata
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FewItems = Annotated[
@@ -28,13 +28,13 @@ class ConversationBody(msgspec.Struct, kw_only=True):
     """A conversation to be made, and what it begins with."""
 
     items: FewItems | None = None
-    metadata: Metadata | None = None
+    metadata: StoreMetadata | None = None
 
 
 class ConversationChangeBody(msgspec.Struct, kw_only=True):
     """The metadata that a conversation has from now on; null empties it."""
 
-    metadata: Metadata | None
+    metadata: StoreMetadata | None
 
 
 class ItemsBody(msgspec.Struct, kw_only=True):

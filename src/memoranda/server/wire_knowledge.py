@@ -14,16 +14,16 @@ from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMeta
 from memoranda.knowledge.uploads import MAX_BYTES
 from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
 from memoranda.types import (
-    NO_NUL,
-    SOME_TEXT,
     EvidenceLevel,
     Explanation,
     Name,
     PlainFilters,
     Question,
     Share,
+    any_text,
     configured,
     says,
+    some_text,
 )
 from memoranda.validation.constraints import Constraint, NotBoth, OneAbove, OneOf
 
@@ -36,38 +36,15 @@ FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
 Weight = Annotated[float, Meta(ge=0, le=100)]
 FileIds = Annotated[list[Name], Meta(min_length=1, max_length=2_000)]
-Attributes = FileAttributes
-Metadata = StoreMetadata
-Tenant = Annotated[
-    str, Meta(max_length=256, pattern=SOME_TEXT, extra=says("must be 1 to 256 characters, with some text"))
-]
-Title = Annotated[
-    str,
-    Meta(
-        max_length=MAX_NAME_CHARS,
-        pattern=NO_NUL,
-        extra=says(f"must be at most {MAX_NAME_CHARS} characters, without NUL"),
-    ),
-]
-FileName = Annotated[
-    str,
-    Meta(
-        max_length=MAX_NAME_CHARS,
-        pattern=SOME_TEXT,
-        extra=says(f"must be 1 to {MAX_NAME_CHARS} characters, with some text"),
-    ),
-]
-Description = Annotated[
-    str, Meta(max_length=4_096, pattern=NO_NUL, extra=says("must be at most 4096 characters, without NUL"))
-]
-Writer = Annotated[
-    str, Meta(max_length=256, pattern=SOME_TEXT, extra=says("must be 1 to 256 characters, with some text"))
-]
+Tenant = Annotated[str, some_text(256)]
+Writers = Annotated[list[Annotated[str, some_text(256)]], Meta(max_length=1_000)]
+Title = Annotated[str, any_text(MAX_NAME_CHARS)]
+FileName = Annotated[str, some_text(MAX_NAME_CHARS)]
+Description = Annotated[str, any_text(4_096)]
 Md5 = Annotated[
     str,
     Meta(pattern=r"^[0-9A-Fa-f]{32}$", extra=says("must be the MD5 of the file as 32 hexadecimal digits")),
 ]
-Writers = Annotated[list[Writer], Meta(max_length=1_000)]
 Quota = Annotated[
     int, Meta(ge=0, extra=says("must be a whole number of at least 0, or null for the default"))
 ]
@@ -247,7 +224,7 @@ class StoreBody(msgspec.Struct, kw_only=True):
     name: Title | None = None
     description: Description | None = None
     file_ids: Annotated[list[Name], Meta(max_length=500)] | None = None
-    metadata: Metadata | None = None
+    metadata: StoreMetadata | None = None
     expires_after: ExpiresAfterActive | None = None
     chunking_strategy: Strategy | None = None
     sharing: Sharing = "private"
@@ -259,7 +236,7 @@ class StoreChangeBody(msgspec.Struct, kw_only=True):
 
     name: Title | None | UnsetType = UNSET
     description: Description | None | UnsetType = UNSET
-    metadata: Metadata | None | UnsetType = UNSET
+    metadata: StoreMetadata | None | UnsetType = UNSET
     expires_after: ExpiresAfterActive | None | UnsetType = UNSET
     chunking_strategy: Strategy | None | UnsetType = UNSET
     sharing: Sharing | UnsetType = UNSET
@@ -330,7 +307,7 @@ class AttachBody(msgspec.Struct, kw_only=True):
     """An uploaded file to add."""
 
     file_id: Name
-    attributes: Attributes | None = None
+    attributes: FileAttributes | None = None
     chunking_strategy: Strategy | None = None
 
 
@@ -338,7 +315,7 @@ class AttachFields(msgspec.Struct, kw_only=True):
     """What goes beside a file that is uploaded straight into a store; both as JSON, or as `attributes[key]` and so
     on, where values are strings."""
 
-    attributes: Attributes | None = None
+    attributes: FileAttributes | None = None
     chunking_strategy: Strategy | None = None
     purpose: Purpose = "assistants"
 
@@ -352,7 +329,7 @@ class WaitQuery(msgspec.Struct, kw_only=True):
 class AttributesBody(msgspec.Struct, kw_only=True):
     """The attributes instead of those before; null is none."""
 
-    attributes: Attributes | None
+    attributes: FileAttributes | None
 
 
 class StoreFilesQuery(StoresQuery, kw_only=True):
@@ -419,7 +396,7 @@ class FileBatchBody(msgspec.Struct, kw_only=True):
     )
     file_ids: FileIds | None = None
     files: Annotated[list[AttachBody], Meta(min_length=1, max_length=2_000)] | None = None
-    attributes: Attributes | None = None
+    attributes: FileAttributes | None = None
     chunking_strategy: Strategy | None = None
 
 

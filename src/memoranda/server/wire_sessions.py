@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.sessions.values import Message, NewMessage, NewSummary, Session, some_text
-from memoranda.types import Content, Id, Moment, configured
+from memoranda.sessions.values import Message, NewMessage, NewSummary, Session
+from memoranda.types import Content, Id, Moment, configured, some_text
 from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=1_000)]

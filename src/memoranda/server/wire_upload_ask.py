@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from memoranda.document_qa.documents import MAX_NAMED
 from memoranda.document_qa.values import AskSession, Document, LogEntry, MemoryScope
-from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, configured, says
+from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, configured, says, some_text
 from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 Asked = Annotated[
@@ -22,9 +22,7 @@ Asked = Annotated[
         extra_json_schema=configured(maxLength="limits.max_query_chars"),
     ),
 ]
-Heading = Annotated[
-    str, Meta(max_length=500, pattern=SOME_TEXT, extra=says("must be 1 to 500 characters, with some text"))
-]
+Heading = Annotated[str, some_text(500)]
 Found = Annotated[int, Meta(ge=0, le=50)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 DocumentsLimit = Annotated[int, Meta(ge=1, le=100)]

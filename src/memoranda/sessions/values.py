@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.config.sections import Facts
-from memoranda.types import MACHINES, SOME_TEXT, Content, Id, Metadata, Moment, says
+from memoranda.types import MACHINES, Content, Id, Metadata, Moment, some_text
 
 EXTRACT_JOB = "facts.extract"
 """The job that takes facts out of a session; its payload is `{"session_id": ...}`."""
@@ -127,12 +127,6 @@ class Session(msgspec.Struct, kw_only=True):
     facts_failure: str | None
     created_at: datetime
     updated_at: datetime
-
-
-def some_text(most: int) -> Meta:
-    """The limits of a text of at most `most` characters."""
-    sentence = f"must hold some text, at most {most} characters, without NUL"
-    return Meta(max_length=most, pattern=SOME_TEXT, extra=says(sentence))
 
 
 SummaryItem = Annotated[str, some_text(1_000)]
