@@ -20,7 +20,7 @@ from memoranda.server.routes import ROUTES
 PACKAGE = Path(__file__).resolve().parents[1] / "javascript"
 FILE = PACKAGE / "src" / "openapi.ts"
 CONDITIONS = ("allOf", "anyOf", "not", "if", "then")
-"""Keywords of the schema of an object that say which of its fields go together."""
+"""Keywords of the schema of an object or list that say which of its fields or elements go together."""
 GENERATOR = PACKAGE / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 
 
@@ -33,17 +33,18 @@ def api() -> str:
 
 
 def _open(node: Any, declares: str) -> Any:
-    """The same schema without the conditions on objects, which types cannot say; an object that does not have the key
-    which `declares` its fields says that it takes any."""
+    """The same schema without the conditions on objects and lists, which types cannot say; an object that does not have
+    the key which `declares` its fields says that it takes any."""
     if isinstance(node, list):
         return [_open(item, declares) for item in node]
     if not isinstance(node, dict):
         return node
     copy = {name: _open(value, declares) for name, value in node.items()}
-    if copy.get("type") in ("object", ["object", "null"]):
+    is_object = copy.get("type") in ("object", ["object", "null"])
+    if is_object or copy.get("type") == "array":
         copy = {name: value for name, value in copy.items() if name not in CONDITIONS}
-        if not copy.keys() & {declares, "additionalProperties"}:
-            copy["additionalProperties"] = True
+    if is_object and not copy.keys() & {declares, "additionalProperties"}:
+        copy["additionalProperties"] = True
     return copy
 
 

@@ -90,6 +90,8 @@ def from_query(given: QueryParams, type_: type[T]) -> T:
             raw[name] = [*raw.get(name, ()), *values]
         elif len(values) > 1:
             raise InvalidInput(name, "is there twice; it takes one value")
+        elif "\x00" in values[0]:
+            raise InvalidInput(name, "holds a NUL character; remove it")
         elif name == "filters":
             raw[name] = _filters(values[0])
         else:

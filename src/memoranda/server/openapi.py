@@ -11,7 +11,7 @@ import msgspec
 from memoranda.server.errors import JSON
 from memoranda.server.route import MULTIPART, Call, Form, Route
 from memoranda.server.sse import EVENTS
-from memoranda.types import CONFIGURED
+from memoranda.types import CONFIGURED, NO_NUL
 from memoranda.validation.constraints import constraints_of, schemas
 from memoranda.validation.nodes import structs_in
 
@@ -204,12 +204,15 @@ def _query_parameters(route: Route) -> list[Schema]:
 
 
 def _query_parameter(name: str, schema: Schema) -> Schema:
-    """A query string has no null: a field that may be null is one that may be left out."""
+    """A query string has no null: a field that may be null is one that may be left out. No value has a NUL
+    character."""
     plain = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
     kinds = [kind for kind in schema.get("anyOf", []) if kind.get("type") != "null"]
     plain |= kinds[0] if kinds else {}
     if schema.get("default") is not None:
         plain["default"] = schema["default"]
+    if plain.get("type") == "string" and "enum" not in plain:
+        plain.setdefault("pattern", NO_NUL)
     if name == "filters":
         plain = {"type": "string", "contentMediaType": JSON, "contentSchema": plain}
     return {"name": name, "in": "query", "required": False, "schema": plain}
