@@ -292,7 +292,7 @@ class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Every tag named must be on the memory."""
     filters: Filters | None = None
     """Metadata conditions, see `filters.parse`."""
-    source: Name | None = None
+    source: Id | None = None
     since: Moment | None = None
     until: Moment | None = None
     """`since` <= occurred_at < `until`."""

@@ -76,7 +76,9 @@ def _configured(node: Any, limits: Mapping[str, Any] | None) -> Any:
     if not isinstance(node, dict):
         return node
     copy = {name: _configured(each, limits) for name, each in node.items() if name != CONFIGURED}
-    for keyword, key in node.get(CONFIGURED, {}).items() if limits is not None else ():
+    if limits is None:
+        return copy
+    for keyword, key in node.get(CONFIGURED, {}).items():
         limit = limits[key]
         copy[keyword] = min(limit, node.get(keyword, limit)) if keyword.startswith("max") else limit
     return copy
