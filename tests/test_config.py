@@ -727,7 +727,7 @@ def test_agents_are_profiles_with_an_id() -> None:
         ("{name: A}", "agents[0].id", "must be agent_ and then"),
         ("{id: support, name: A}", "agents[0].id", "such as agent_support"),
         ("{id: agent_a}", "agents[0].name", "is required"),
-        ("{id: agent_a, name: ''}", "agents[0].name", "must be 1 to 256 characters"),
+        ("{id: agent_a, name: ''}", "agents[0].name", "must hold some text, at most 256 characters"),
         ("{id: agent_a, nam: A, name: A}", "agents[0].nam", "did you mean `name`?"),
         ("{id: agent_a, name: A, temperature: hot}", "agents[0].temperature", "must be a number or null"),
         ("{id: agent_a, name: A, temperature: 3}", "agents[0].temperature", "must be between 0 and 2"),

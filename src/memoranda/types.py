@@ -39,7 +39,7 @@ def says(sentence: str) -> dict[str, str]:
 
 def some_text(most: int) -> Meta:
     """The limits of a text of at most `most` characters that is not blank."""
-    sentence = f"must be 1 to {most} characters, with some text and without NUL"
+    sentence = f"must hold some text, at most {most} characters, without NUL"
     return Meta(max_length=most, pattern=SOME_TEXT, extra=says(sentence))
 
 
