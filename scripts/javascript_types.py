@@ -19,26 +19,33 @@ from memoranda.server.routes import ROUTES
 
 PACKAGE = Path(__file__).resolve().parents[1] / "javascript"
 FILE = PACKAGE / "src" / "openapi.ts"
+CONDITIONS = ("allOf", "anyOf", "not", "if", "then")
+"""Keywords of the schema of an object or list that say which of its fields or elements go together."""
 GENERATOR = PACKAGE / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 
 
 def api() -> str:
-    """The OpenAPI document of the product's own routes, without the version of the product."""
-    found = document([route for route in ROUTES if not route.api.name], None)
+    """The OpenAPI document of the product's own routes, without the version and the configuration of a server."""
+    found = document([route for route in ROUTES if not route.api.name], None, None)
     found["info"]["version"] = ""
-    return json.dumps(_open(found))
+    parts = {"components": "title", "paths": "properties"}
+    return json.dumps(found | {name: _open(found[name], declares) for name, declares in parts.items()})
 
 
-def _open(node: Any) -> Any:
-    """The same schema, in which an object without declared fields says that it takes any."""
+def _open(node: Any, declares: str) -> Any:
+    """The same schema without the conditions on objects and lists, which types cannot say; an object that does not have
+    the key which `declares` its fields says that it takes any."""
     if isinstance(node, list):
-        return [_open(item) for item in node]
+        return [_open(item, declares) for item in node]
     if not isinstance(node, dict):
         return node
-    made = {name: _open(value) for name, value in node.items()}
-    if made.get("type") == "object" and not made.keys() & {"properties", "additionalProperties"}:
-        made["additionalProperties"] = True
-    return made
+    copy = {name: _open(value, declares) for name, value in node.items()}
+    is_object = copy.get("type") in ("object", ["object", "null"])
+    if is_object or copy.get("type") == "array":
+        copy = {name: value for name, value in copy.items() if name not in CONDITIONS}
+    if is_object and not copy.keys() & {declares, "additionalProperties"}:
+        copy["additionalProperties"] = True
+    return copy
 
 
 def first_line() -> str:

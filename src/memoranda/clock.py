@@ -24,3 +24,13 @@ def micros(moment: datetime) -> int:
 def moment(value: int) -> datetime:
     """The UTC moment of so many microseconds since 1970."""
     return EPOCH + timedelta(microseconds=value)
+
+
+def moment_of(text: str) -> datetime:
+    """The moment of a text in ISO 8601: without a zone it is in UTC, and a date alone is its midnight.
+
+    Raises:
+        ValueError: it is no moment.
+    """
+    found = datetime.fromisoformat(text.strip())
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -24,12 +24,13 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from memoranda.errors import InvalidInput
+from memoranda.types import FILTER_KEYS
 
 Scalar: TypeAlias = str | int | float | bool | None
 Attributes: TypeAlias = Mapping[str, Any]
 Op = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
 
-OWN_KEYS = frozenset({"$user_id", "$agent_id", "$channel_id", "$session_id", "$tags", "$occurred_at"})
+OWN_KEYS = frozenset(FILTER_KEYS)
 """Fields of a memory that filters of callers may name; `$occurred_at` is compared in microseconds since 1970."""
 OPS: tuple[str, ...] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 MAX_DEPTH = 16
@@ -97,7 +98,7 @@ def parse(raw: Any, path: str = "filters", *, own: Collection[str] = ()) -> Filt
 def _parse(raw: Any, path: str, depth: int, budget: list[int], own: Collection[str]) -> Filter:
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
-        raise InvalidInput(path, f"filters may nest {MAX_DEPTH} deep and hold {MAX_NODES} conditions")
+        raise _too_many(path)
     if not isinstance(raw, Mapping):
         raise InvalidInput(path, 'expected an object such as {"type": "eq", "key": "lang", "value": "en"}')
     kind = raw.get("type")
@@ -118,7 +119,14 @@ def _parse(raw: Any, path: str, depth: int, budget: list[int], own: Collection[s
         )
     if kind in ("and", "or"):
         raise InvalidInput(f"{path}.filters", f"an `{kind}` filter needs a list of filters")
+    budget[0] -= len(raw) - 1
+    if budget[0] < 0:
+        raise _too_many(path)
     return AllOf(tuple(_shorthand(key, value, f"{path}.{key}", own) for key, value in raw.items()))
+
+
+def _too_many(path: str) -> InvalidInput:
+    return InvalidInput(path, f"filters may nest {MAX_DEPTH} deep and hold {MAX_NODES} conditions")
 
 
 def _parse_compare(raw: Mapping[str, Any], path: str, own: Collection[str]) -> Compare:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
@@ -13,12 +14,171 @@ Kind = Literal[
 ]
 EvidenceLevel = Literal["strong", "weak", "none"]
 Role = Literal["admin", "service", "member", "reader"]
-Tags = Annotated[list[str], Meta(max_length=1_000)]
-Refs = Annotated[list[str], Meta(max_length=1_000)]
-Scopes = Annotated[list[str], Meta(max_length=1_000)]
+MAX_ID_CHARS = 256
+MAX_LIMIT = 1_000
+"""Results of one search, and how deep each side is looked into where the first candidates are too few."""
+NO_NUL = r"^[^\x00]*$"
+SOME_TEXT = r"^\s*[^\s\x00][^\x00]*$"
+SCOPE = r"^(global|all|(session|user|agent|channel):[\s\S]+)$"
+ANY_SCOPE = r"^(session|user|agent|channel)$|" + SCOPE
+ISO_8601 = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?$"
+PLACES = ("session", "user", "agent", "channel")
+CONFIGURED = "x-configured"
+"""The key of a schema under which limits stand that the configuration sets, by the keyword that they belong to."""
+
+
+def configured(**keys: str) -> dict[str, Any]:
+    """The part of a schema that says which configuration keys set a limit: `maxItems="limits.max_tags"`."""
+    return {CONFIGURED: keys}
+
+
+def says(sentence: str) -> dict[str, str]:
+    """What an error says of a value that breaks the limits of its type, where limits alone would not explain them."""
+    return {"says": sentence}
+
+
+def some_text(most: int) -> Meta:
+    """The limits of a text of at most `most` characters that is not blank."""
+    sentence = f"must hold some text, at most {most} characters, without NUL"
+    return Meta(max_length=most, pattern=SOME_TEXT, extra=says(sentence))
+
+
+def any_text(most: int) -> Meta:
+    """The limits of a text of at most `most` characters, which may be empty."""
+    return Meta(
+        max_length=most, pattern=NO_NUL, extra=says(f"must be at most {most} characters, without NUL")
+    )
+
+
+# The types of fields. msgspec checks their limits where a value is read, and the OpenAPI document shows them. A text
+# that may be a list or an object instead has its pattern in `extra_json_schema` alone, and is checked where it is used:
+# msgspec 0.22 frees a pattern in such a union as if it were a type, and the interpreter crashes.
+
+Id = Annotated[
+    str,
+    Meta(
+        pattern=rf"^[^\x00]{{1,{MAX_ID_CHARS}}}$",
+        extra=says(f"must be 1 to {MAX_ID_CHARS} characters, without NUL"),
+        extra_json_schema={"minLength": 1, "maxLength": MAX_ID_CHARS},
+    ),
+]
+MaybeId = Annotated[
+    str,
+    Meta(
+        pattern=rf"^[^\x00]{{0,{MAX_ID_CHARS}}}$",
+        extra=says(f"must be at most {MAX_ID_CHARS} characters, without NUL"),
+        extra_json_schema={"maxLength": MAX_ID_CHARS},
+    ),
+]
+"""An id, or an empty text, which is as if left out."""
+Content = Annotated[
+    str,
+    Meta(
+        pattern=SOME_TEXT,
+        extra=says("must hold some text, without NUL characters"),
+        extra_json_schema=configured(maxLength="limits.max_content_bytes"),
+    ),
+]
+Question = Annotated[
+    str,
+    Meta(
+        pattern=r"\S",
+        extra=says("must hold some text"),
+        extra_json_schema=configured(maxLength="limits.max_query_chars"),
+    ),
+]
+Scope = Annotated[
+    str,
+    Meta(pattern=SCOPE, extra=says("must be session:ID, user:ID, agent:ID, channel:ID, global or all")),
+]
+Name = Annotated[
+    str, Meta(pattern=r"[\s\S]", extra=says("must not be empty"), extra_json_schema={"minLength": 1})
+]
+Moment = Annotated[
+    datetime,
+    Meta(
+        description="A date and time in ISO 8601; without a zone it is UTC, and a date alone is its midnight in UTC.",
+        examples=["2026-05-01T09:30:00Z", "2026-05-01"],
+        extra_json_schema={"pattern": ISO_8601},
+    ),
+]
+Words = Annotated[
+    str,
+    Meta(
+        extra_json_schema={"maxLength": 1_000},
+        pattern=r"[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]",
+        extra=says("must be words, 1000 characters at most"),
+    ),
+]
+"""Words to look for: some letter or digit."""
+Importance = Annotated[int, Meta(ge=-1_000, le=1_000)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Threshold = Annotated[
+    float,
+    Meta(ge=0, le=1, extra=says("must be between 0 and 1; leave it out for the default, 0 is no floor")),
+]
+Diversity = Annotated[float, Meta(ge=0, le=1, extra=says("must be between 0 and 1; 0 is off"))]
+Reranked = Annotated[int, Meta(ge=0, le=50)]
+Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT)]
+Tags = Annotated[list[Id], Meta(max_length=1_000, extra_json_schema=configured(maxItems="limits.max_tags"))]
+AllTags = Annotated[list[Name], Meta(max_length=1_000)]
+Refs = Annotated[list[Id], Meta(max_length=1_000)]
+Scopes = Annotated[list[Scope], Meta(min_length=1, max_length=1_000)]
+AnyScope = Annotated[
+    str,
+    Meta(
+        pattern=ANY_SCOPE,
+        extra=says(
+            "must be session, user, agent or channel, each with an id (session:ID) or without one, or global, or all"
+        ),
+    ),
+]
+AnyScopes = Annotated[list[AnyScope], Meta(min_length=1, max_length=1_000)]
 Kinds = Annotated[list[Kind], Meta(max_length=64)]
-Hierarchy = Annotated[dict[str, str], Meta(max_length=8)]
-Weights = Annotated[dict[str, float], Meta(max_length=16)]
+Metadata = Annotated[
+    dict[str, Any],
+    Meta(
+        extra_json_schema={
+            "propertyNames": {"pattern": "^[^$]"},
+            "description": "Keys are not empty and do not begin with $; as JSON at most `limits.max_metadata_bytes`.",
+        }
+    ),
+]
+Hierarchy = Annotated[
+    dict[str, Annotated[str, Meta(extra_json_schema={"minLength": 1})]],
+    Meta(
+        max_length=8,
+        extra_json_schema={
+            "propertyNames": {"enum": [*PLACES, *(f"{place}_id" for place in PLACES)]},
+        },
+    ),
+]
+Weights = Annotated[
+    dict[str, Annotated[float, Meta(extra_json_schema={"minimum": 0, "maximum": 100})]],
+    Meta(
+        max_length=16,
+        extra_json_schema={
+            "propertyNames": {"enum": ["dense", "words", *PLACES, "global"]},
+        },
+    ),
+]
+FILTER_KEYS = ("$user_id", "$agent_id", "$channel_id", "$session_id", "$tags", "$occurred_at")
+"""Keys of filters beside those of metadata."""
+
+
+def _conditions(own: Sequence[str]) -> dict[str, Any]:
+    also = "".join(f"|^\\{key}$" for key in own)
+    values = {"type": ["string", "number", "boolean", "null", "array"]}
+    return {
+        "propertyNames": {"pattern": f"^[^$]{also}"},
+        "additionalProperties": values,
+        "maxProperties": 1_000,
+    }
+
+
+Filters = Annotated[dict[str, Any], Meta(extra_json_schema=_conditions(FILTER_KEYS))]
+PlainFilters = Annotated[dict[str, Any], Meta(extra_json_schema=_conditions(()))]
+"""Filters on metadata alone."""
 KINDS: tuple[str, ...] = get_args(Kind)
 DEFAULT_KINDS = tuple(kind for kind in KINDS if kind != "item")
 """The kinds that a selection without `kinds` means: entries of key-value stores are found only by their kind."""
@@ -43,23 +203,23 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A memory as it is handed in. Only `content` is required."""
 
-    content: str
-    id: str | None = None
+    content: Content
+    id: Id | None = None
     kind: Kind = "note"
-    user_id: str | None | msgspec.UnsetType = msgspec.UNSET
-    agent_id: str | None = None
-    channel_id: str | None = None
-    session_id: str | None = None
-    role: str | None = None
-    source: str | None = None
+    user_id: Id | None | msgspec.UnsetType = msgspec.UNSET
+    agent_id: Id | None = None
+    channel_id: Id | None = None
+    session_id: Id | None = None
+    role: Id | None = None
+    source: Id | None = None
     tags: Tags = []
-    metadata: dict[str, Any] = {}
-    importance: int = 0
-    confidence: float = 1.0
-    valid_from: datetime | None = None
-    invalid_at: datetime | None = None
+    metadata: Metadata = {}
+    importance: Importance = 0
+    confidence: Share = 1.0
+    valid_from: Moment | None = None
+    invalid_at: Moment | None = None
     source_refs: Refs = []
-    occurred_at: datetime | None = None
+    occurred_at: Moment | None = None
     embedding: Any = None
     """A vector of the configured model, (dim,) floats; when absent the text is embedded."""
 
@@ -106,36 +266,37 @@ class Added(msgspec.Struct, kw_only=True):
 class Change(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An update: fields that are left unset stay as they are."""
 
-    content: str | msgspec.UnsetType = msgspec.UNSET
+    content: Content | msgspec.UnsetType = msgspec.UNSET
     kind: Kind | msgspec.UnsetType = msgspec.UNSET
-    role: str | None | msgspec.UnsetType = msgspec.UNSET
-    source: str | None | msgspec.UnsetType = msgspec.UNSET
+    role: Id | None | msgspec.UnsetType = msgspec.UNSET
+    source: Id | None | msgspec.UnsetType = msgspec.UNSET
     tags: Tags | msgspec.UnsetType = msgspec.UNSET
-    metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    importance: int | msgspec.UnsetType = msgspec.UNSET
-    confidence: float | msgspec.UnsetType = msgspec.UNSET
-    valid_from: datetime | None | msgspec.UnsetType = msgspec.UNSET
-    invalid_at: datetime | None | msgspec.UnsetType = msgspec.UNSET
+    metadata: Metadata | msgspec.UnsetType = msgspec.UNSET
+    importance: Importance | msgspec.UnsetType = msgspec.UNSET
+    confidence: Share | msgspec.UnsetType = msgspec.UNSET
+    valid_from: Moment | None | msgspec.UnsetType = msgspec.UNSET
+    invalid_at: Moment | None | msgspec.UnsetType = msgspec.UNSET
     source_refs: Refs | msgspec.UnsetType = msgspec.UNSET
-    occurred_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    occurred_at: Moment | msgspec.UnsetType = msgspec.UNSET
     archived: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which memories: the part of a question that search, list, count, forget and export share."""
 
-    scopes: Scopes | None = None
-    """`session:X`, `channel:X`, `agent:X`, `user:X`, `global`, `all`; a memory in any of them is meant."""
+    scopes: AnyScopes | None = None
+    """`session:X`, `channel:X`, `agent:X`, `user:X`, `global`, `all`; a memory in any of them is meant. Listings,
+    counts and exports also take `session`, ... without an id."""
     kinds: Kinds | None = None
-    tags: Tags | None = None
+    tags: AllTags | None = None
     """Every tag named must be on the memory."""
-    filters: dict[str, Any] | None = None
+    filters: Filters | None = None
     """Metadata conditions, see `filters.parse`."""
-    source: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    source: Id | None = None
+    since: Moment | None = None
+    until: Moment | None = None
     """`since` <= occurred_at < `until`."""
-    as_of: datetime | None = None
+    as_of: Moment | None = None
     """Only what was valid at that moment, superseded rows of the past included."""
     include_archived: bool = False
 
@@ -143,16 +304,18 @@ class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Forget(Selection, kw_only=True, forbid_unknown_fields=True):
     """What to forget."""
 
-    text: str | None = None
+    scopes: Scopes | None = None
+    text: Words | None = None
     """What holds these words in this order, whatever their case: its text, tags, metadata, file name, ..."""
 
 
 class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """A search. The defaults return the ten best of what the subject may see."""
 
-    query: str
-    limit: int = 10
-    threshold: float | None = None
+    scopes: Scopes | None = None
+    query: Question
+    limit: Limit = 10
+    threshold: Threshold | None = None
     """Floor on the calibrated dense similarity, 0..1; None asks for the configured default, 0 is no floor."""
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
     embedding: Any = None
@@ -173,7 +336,7 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """Whether the query is embedded under a header as messages have one, made of the time and person it names."""
     hyde: bool | None = None
     """Whether a search that is unsure is made again near a passage that the language model imagines."""
-    model_rerank: Annotated[int, Meta(ge=0, le=50)] | None = None
+    model_rerank: Reranked | None = None
     """How many of the first hits the language model puts in order; 0 is none."""
     explain: bool = False
     count_access: bool = False

@@ -188,9 +188,13 @@ def test_no_tool_takes_a_user_a_tenant_or_metadata() -> None:
     [
         ("recall", {"qery": "x"}, "qery: is not a field that is known here; did you mean `query`?"),
         ("recall", {}, "query: is required"),
-        ("recall", {"query": "x", "limit": 0}, "limit: must be at least 1"),
+        ("recall", {"query": "x", "limit": 0}, "limit: must be between 1 and "),
         ("recall", {"query": "x", "kinds": ["memo"]}, "kinds[0]: must be one of document, fact"),
-        ("recall", {"query": "x", "since": "yesterday"}, "since: must be a date and time such as"),
+        (
+            "recall",
+            {"query": "x", "since": "yesterday"},
+            "since: must be a date, or a date and time, such as",
+        ),
         (
             "search_documents",
             {"query": "x", "stores": ["none"]},

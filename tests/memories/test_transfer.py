@@ -266,7 +266,7 @@ def test_a_scope_without_an_id_is_every_one(home: Any) -> None:
             lambda: rc.memories.search("one", scopes=["session"]),
             lambda: rc.memories.forget(scopes=["user"]),
         ):
-            with pytest.raises(InvalidInput, match="is no scope"):
+            with pytest.raises(InvalidInput, match="must be session:ID"):
                 verb()
 
 

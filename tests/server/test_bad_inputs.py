@@ -45,7 +45,7 @@ BAD: list[tuple[str, str, str, Any, int, str | None]] = [
     ("order", "GET", "?order=up", None, 400, "order"),
     ("filters no JSON", "GET", "?filters={", None, 400, "filters"),
     ("unknown parameter", "GET", "?tag=x", None, 400, "tag"),
-    ("scope", "POST", "/search", {"query": "a", "scopes": ["nope"]}, 400, "scopes"),
+    ("scope", "POST", "/search", {"query": "a", "scopes": ["nope"]}, 400, "scopes[0]"),
     ("scope id alone", "POST", "/search", {"query": "a", "scope_id": "x"}, 400, "scope_id"),
     ("both scopes", "POST", "/search", {"query": "a", "scope": "global", "scopes": ["global"]}, 400, "scope"),
     ("threshold", "POST", "/search", {"query": "a", "threshold": 2}, 400, "threshold"),

@@ -49,7 +49,7 @@ def test_an_entry_comes_back_as_it_went(opened: Any) -> None:
         "The car is red."
     ]
     assert search(scope="", scope_id="", filters={})["total_count"] == 2
-    assert search(scope="session", scope_id="")["error"]["param"] == "scopes"
+    assert search(scope="session", scope_id="")["error"]["param"] == "scope"
 
 
 def test_an_empty_scope_id_is_none_in_every_search(opened: Any) -> None:

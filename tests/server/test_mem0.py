@@ -96,6 +96,18 @@ def test_a_token_is_a_key_on_these_routes_only(keyed: Any) -> None:
         ),
         (
             "POST", "/v3/memories/add/",
+            {"messages": [{"content": "a"}], "user_id": "u", "metadata": {"$a": 1}}, "metadata",
+        ),
+        (
+            "POST", "/v3/memories/add/",
+            {"messages": [{"content": "a"}], "user_id": "u", "categories": ["a"] * 65}, "categories",
+        ),
+        (
+            "POST", "/v3/memories/add/",
+            {"messages": [{"content": "a"}], "filters": {"app_id": "a\x00"}}, "filters.app_id",
+        ),
+        (
+            "POST", "/v3/memories/add/",
             {"messages": [{"content": "a"}, {"content": " "}], "user_id": "u", "infer": False}, "messages[1].content",
         ),
         ("POST", "/v3/memories/", {"filters": {"keywords": {"icontains": "a"}}}, "filters.keywords"),

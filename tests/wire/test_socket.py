@@ -217,6 +217,9 @@ def test_what_is_wrong_is_a_frame_and_no_end(stage: Any) -> None:
             assert (heard["type"], heard["status"]) == ("error", 400)
             assert (heard["error"]["code"], heard["error"]["param"]) == (code, param)
             assert heard["error"]["type"] == "invalid_request_error"
+        talk.say(model=MODEL, input="a", temperature=9, stream_id="one")
+        heard = talk.hear()
+        assert (heard["error"]["param"], heard["stream_id"]) == ("temperature", "one")
         stage.says("still here")
         assert text_of(talk.answer(model=MODEL, input="hello")) == "still here"
 

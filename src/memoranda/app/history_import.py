@@ -23,8 +23,9 @@ from memoranda.importers.values import Conversation, Entry, Item, Message, Skipp
 from memoranda.memories.transfer import place_of
 from memoranda.sessions.values import Around
 from memoranda.storage.data_lock import refuse_live_database
-from memoranda.store.validation import MAX_ID_CHARS, check_name
+from memoranda.store.validation import check_name
 from memoranda.text.hashing import digest
+from memoranda.types import MAX_ID_CHARS
 
 BATCH = 200
 """Messages or memories in one write."""

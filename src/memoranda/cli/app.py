@@ -169,13 +169,13 @@ class Commands(TyperGroup):
         except UsageError as exc:
             if no_arguments(exc):
                 raise
-            _fail(sentence(exc), WRONG, exc)
+            _fail(sentence(exc, self), WRONG, exc)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
             return super().invoke(ctx)
         except UsageError as exc:
-            _fail(sentence(exc), WRONG, exc)
+            _fail(sentence(exc, self.get_command(ctx, ctx.invoked_subcommand or "")), WRONG, exc)
         except InvalidInput as exc:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             _fail(as_option(str(exc), exc.field, command), WRONG, exc)

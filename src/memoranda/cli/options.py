@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
 
+from memoranda.clock import moment_of
 from memoranda.errors import InvalidInput
 from memoranda.types import KINDS, Kind, SelectionFields
 
@@ -165,11 +166,10 @@ def moment(text: str | None, flag: str) -> datetime | None:
     if text is None:
         return None
     try:
-        when = datetime.fromisoformat(text)
+        return moment_of(text)
     except ValueError as exc:
         message = f"{text!r} is no ISO 8601 moment, such as 2026-05-01 or 2026-05-01T09:30:00+02:00"
         raise typer.BadParameter(message, param_hint=flag) from exc
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """The base of the errors of a command line, which typer does not export."""
-NEEDED = {"integer": "a whole number; write {flag}5", "number": "a number; write {flag}0.5"}
-"""What a value must be, by the word that says so in the error of the parser."""
-_EXTRA = re.compile(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)")
+NEEDED = {"int": "a whole number; write {flag}5", "float": "a number; write {flag}0.5"}
+"""What a value must be, by the beginning of the name that the parser gives its error."""
 
 
 def no_arguments(exc: Exception) -> bool:
@@ -21,25 +19,26 @@ def no_arguments(exc: Exception) -> bool:
     return type(exc).__name__ == "NoArgsIsHelpError"
 
 
-def sentence(exc: Any) -> str:
-    """The error of a command line in one sentence."""
+def sentence(exc: Any, command: Any = None) -> str:
+    """The error of a command line in one sentence; `command` is the one that was called, where the error has none.
+
+    The kind of an error is told by its attributes: what it says is for people, and may change.
+    """
     path = exc.ctx.command_path if exc.ctx is not None else "memoranda"
-    param, option = getattr(exc, "param", None), getattr(exc, "option_name", None)
+    option = getattr(exc, "option_name", None)
     if isinstance(exc, typer.BadParameter):
-        return _wrong_value(exc, param, path)
-    said = str(exc.format_message()).rstrip(".")
-    if (extra := _EXTRA.search(said)) is not None:
-        words = extra[1] or extra[2]
-        return f"{words!r} is not expected; put quotes around a text of several words, or see {path} --help"
+        return _wrong_value(exc, exc.param, path)
     if option is None:
-        return said
-    if "No such option" in said:
+        said, listed, words = str(exc.message).rstrip(".").partition(" (")
+        fix = f"put quotes around a text of several words, or see {path} --help"
+        return f"{words.removesuffix(')')!r} is not expected; {fix}" if listed else said
+    if hasattr(exc, "possibilities"):
         near = get_close_matches(option, exc.possibilities or (), n=1)
         fix = f"did you mean {near[0]}?" if near else f"{path} --help lists the options"
         return f"{option}: there is no such option; {fix}"
-    if "requires an argument" in said:
-        return f"{option}: needs a value, such as {option} VALUE"
-    return f"{option}: takes no value; write {option} alone"
+    if any(getattr(param, "is_flag", False) for param in params_of(command) if option in param.opts):
+        return f"{option}: takes no value; write {option} alone"
+    return f"{option}: needs a value, such as {option} VALUE"
 
 
 def _wrong_value(exc: Any, param: Any, path: str) -> str:
@@ -49,26 +48,38 @@ def _wrong_value(exc: Any, param: Any, path: str) -> str:
     name = hint or (
         None if param is None else param.opts[0] if option else param.metavar or param.name.upper()
     )
-    if type(exc).__name__ == "MissingParameter":
+    if hasattr(exc, "param_type"):
         return f"{name}: is missing; add it after {path}; {path} --help says what it is"
-    message = str(exc.message).removeprefix("Value error, ").rstrip(".")
-    given = _given(exc)
-    for word, needed in NEEDED.items():
-        if f"valid {word}" in message:
-            message = f"{given} is not {needed.format(flag=f'{name} ' if option else '')}".lstrip()
-    if " is not one of " in message:
-        value, _, allowed = message.partition(" is not one of ")
-        message = f"{value} is not known; use one of {allowed.replace(chr(39), '')}"
+    flag = f"{name} " if option else ""
+    message = _of_parser(exc, param, flag) or str(exc.message).rstrip(".")
     return message if name is None else f"{name}: {message}"
 
 
-def _given(exc: Any) -> str:
-    """The value that was given, in quotes, where the parser's error has it."""
+def _of_parser(exc: Any, param: Any, flag: str) -> str | None:
+    """What is wrong with a value that its type refuses; None for errors of our own checks, which are sentences."""
     errors = getattr(exc.__cause__ or exc.__context__, "errors", None)
-    found = errors() if callable(errors) else []
-    return (
-        repr(found[0]["input"]) if found else str(exc.message).partition(" is not")[0].removeprefix("Value ")
-    )
+    if param is None or not callable(errors):
+        return None
+    found = errors()[0]
+    given, kind = repr(found["input"]), str(found["type"]).partition("_")[0]
+    if kind in NEEDED:
+        return f"{given} is not {NEEDED[kind].format(flag=flag)}"
+    if allowed := _choices(param.type_descriptor.annotation):
+        return f"{given} is not known; use one of {', '.join(allowed)}"
+    return None
+
+
+def _choices(annotation: Any) -> list[str]:
+    """The words that a type allows, where they are few."""
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in get_args(annotation)]
+    return [word for inner in get_args(annotation) for word in _choices(inner)]
+
+
+def params_of(command: Any) -> Iterator[Any]:
+    """The options and arguments of a command and of those below it."""
+    for one in (command, *getattr(command, "commands", {}).values()):
+        yield from getattr(one, "params", ())
 
 
 def unknown_command(word: str, known: Mapping[str, str], path: str = "memoranda") -> str:
@@ -81,6 +92,5 @@ def unknown_command(word: str, known: Mapping[str, str], path: str = "memoranda"
 def as_option(message: str, field: str, command: Any) -> str:
     """The message about a field, with the option in its place where a command, or one below it, has that option."""
     flag = f"--{field.replace('_', '-')}"
-    commands = [command, *getattr(command, "commands", {}).values()]
-    known = {name for one in commands for param in one.params for name in param.opts}
+    known = {name for param in params_of(command) for name in param.opts}
     return flag + message.removeprefix(field) if field and flag in known else message

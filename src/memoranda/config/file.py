@@ -21,7 +21,11 @@ def read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as wrong:
-        reason = wrong.strerror if isinstance(wrong, OSError) else "it is not UTF-8 text"
+        reason = "it is not UTF-8 text"
+        if isinstance(wrong, OSError):
+            reason = (wrong.strerror or str(wrong)).lower()
+        if isinstance(wrong, FileNotFoundError):
+            reason = "it is not there; name an existing YAML file"
         raise ConfigError(str(path), f"cannot be read: {reason}") from wrong
     document = parse(str(path), text)
     if document is None:

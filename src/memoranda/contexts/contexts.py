@@ -8,29 +8,18 @@ from collections import Counter
 
 from typing_extensions import Unpack
 
-from memoranda.contexts.assembly import PARTS
 from memoranda.contexts.composing import composed
 from memoranda.contexts.finding import Finding
 from memoranda.contexts.talk import continued
-from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.contexts.values import PARTS, Context, ContextFields, ContextQuery
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.store.core import Core
 from memoranda.text import tokens
 from memoranda.types import Subject
-from memoranda.validation import convert, merged
+from memoranda.validation import checked, convert, merged
 
 log = logging.getLogger("memoranda.contexts")
-RANGES = {
-    "budget": (1, 1_000_000),
-    "limit": (0, 200),
-    "passages": (0, 50),
-    "sessions": (0, 50),
-    "neighbours": (0, 10),
-    "neighbour_tokens": (0, 10_000),
-}
-MOST_RECENT = 1_000
-IDS = ("session_id", "channel_id", "user_id", "agent_id")
 
 
 class Contexts:
@@ -58,7 +47,7 @@ class Contexts:
             asked = query
         else:
             asked = convert(merged("query", query, fields), ContextQuery)
-        self._check(asked)
+        asked = self._checked(asked)
         began = time.perf_counter()
         asked = await self._core.threads.run(continued, self._core, self.subject, asked)
         found = await Finding(self._core, self.subject).find(asked)
@@ -85,29 +74,13 @@ class Contexts:
         }
         log.info("context made", extra=told)
 
-    def _check(self, asked: ContextQuery) -> None:
-        if not asked.query.strip():
-            raise InvalidInput("query", "must hold some text")
+    def _checked(self, asked: ContextQuery) -> ContextQuery:
+        asked = checked(asked)
         if len(asked.query) > self._core.max_query_chars:
             raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
-        for name, (least, most) in RANGES.items():
-            value = getattr(asked, name)
-            if value is not None and not least <= value <= most:
-                raise InvalidInput(name, f"must be between {least} and {most}")
         for name, most in asked.budgets.items():
             if name not in PARTS:
                 raise InvalidInput(f"budgets.{name}", f"is no part; use {', '.join(PARTS)}")
             if most < 0:
                 raise InvalidInput(f"budgets.{name}", "must be 0 or more tokens")
-        if not 0.0 <= asked.diversity <= 1.0:
-            raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")
-        if len(asked.recent or ()) > MOST_RECENT:
-            raise InvalidInput(
-                "recent", f"has {len(asked.recent or ())} messages, at most {MOST_RECENT} are read"
-            )
-        named = next((name for name in ("scopes", "hierarchy") if getattr(asked, name) is not None), None)
-        ids = [name for name in IDS if getattr(asked, name)]
-        if named and ids:
-            raise InvalidInput(
-                ids[0], f"says where the conversation is and goes without `{named}`; name it there"
-            )
+        return asked

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, get_args
 
 import msgspec
 from msgspec import Meta
 
-from memoranda.types import EvidenceLevel, Explanation, Hierarchy, Kind, Selection, Weights
+from memoranda.types import (
+    Diversity,
+    EvidenceLevel,
+    Explanation,
+    Hierarchy,
+    Kind,
+    MaybeId,
+    PlainFilters,
+    Question,
+    Reranked,
+    Scopes,
+    Selection,
+    Threshold,
+    Weights,
+)
+from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 
 PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Speaking = Literal["user", "assistant", "system"]
+PARTS: tuple[PartName, ...] = get_args(PartName)
+Few = Annotated[int, Meta(ge=0, le=50)]
+Budgets = Annotated[
+    dict[str, Annotated[int, Meta(extra_json_schema={"minimum": 0})]],
+    Meta(
+        max_length=16,
+        extra_json_schema={
+            "propertyNames": {"enum": list(PARTS)},
+        },
+    ),
+]
+CONVERSATION = ("session_id", "channel_id", "user_id", "agent_id")
 
 
 class Said(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -41,37 +68,51 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     summaries carry a number to be cited by. What `exclude` names is not told: memories that the model has before it
     already."""
 
-    query: str
-    budget: int = 2_000
-    budgets: Annotated[dict[str, int], Meta(max_length=16)] = msgspec.field(default_factory=dict)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        NotBoth("hierarchy", "scopes", "names the scopes itself; leave `scopes` out"),
+        *(
+            NotBoth(
+                name,
+                named,
+                f"says where the conversation is and goes without `{named}`; name it there",
+                empty=BLANK,
+            )
+            for named in ("scopes", "hierarchy")
+            for name in CONVERSATION
+        ),
+    )
+    scopes: Scopes | None = None
+    query: Question
+    budget: Annotated[int, Meta(ge=1, le=1_000_000)] = 2_000
+    budgets: Budgets = msgspec.field(default_factory=dict)
     stores: Annotated[list[str], Meta(max_length=100)] = msgspec.field(default_factory=list)
     system: str | None = None
-    recent: Annotated[list[Said], Meta(max_length=10_000)] | None = None
+    recent: Annotated[list[Said], Meta(max_length=1_000)] | None = None
     summary: str | None = None
-    session_id: str | None = None
-    channel_id: str | None = None
-    user_id: str | None = None
-    agent_id: str | None = None
+    session_id: MaybeId | None = None
+    channel_id: MaybeId | None = None
+    user_id: MaybeId | None = None
+    agent_id: MaybeId | None = None
     hierarchy: Hierarchy | None = None
     weights: Weights | None = None
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
-    limit: int | None = None
-    passages: int = 5
-    sessions: int | None = None
-    threshold: float | None = None
-    passage_threshold: float | None = None
-    passage_filters: dict[str, Any] | None = None
+    limit: Annotated[int, Meta(ge=0, le=200)] | None = None
+    passages: Few = 5
+    sessions: Few | None = None
+    threshold: Threshold | None = None
+    passage_threshold: Threshold | None = None
+    passage_filters: PlainFilters | None = None
     rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
     recency: Literal["off", "decay", "boost"] | None = None
     times: bool | None = None
     enrich: bool | None = None
     hyde: bool | None = None
-    model_rerank: int | None = None
+    model_rerank: Reranked | None = None
     merge: bool = False
     distinct: bool = True
-    diversity: float = 0.0
-    neighbours: int = 0
-    neighbour_tokens: int = 200
+    diversity: Diversity = 0.0
+    neighbours: Annotated[int, Meta(ge=0, le=10)] = 0
+    neighbour_tokens: Annotated[int, Meta(ge=0, le=10_000)] = 200
     marks: bool = True
     exclude: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(default_factory=list)
     explain: bool = False

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+from msgspec import Meta
 
 from memoranda.errors import InvalidInput
 from memoranda.filters import check_unicode
 from memoranda.knowledge.values import NewStoreFile, PassageFields, PassageQuery, Purpose, Sharing
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, Strategy
+from memoranda.types import NO_NUL
 from memoranda.validation import convert
 
 MAX_KEYS = 16
@@ -20,6 +23,24 @@ MAX_NAME_CHARS = 512
 MIN_CHUNK, MAX_CHUNK = 1, 8_192
 MAX_DAYS = 365
 MAX_BATCH = 2_000
+_PAIRS: dict[str, Any] = {
+    "maxProperties": MAX_KEYS,
+    "propertyNames": {"maxLength": MAX_KEY_CHARS, "pattern": r"^(?!\$)[^\x00]*[^\s\x00][^\x00]*$"},
+}
+_VALUE: dict[str, Any] = {"maxLength": MAX_VALUE_CHARS, "pattern": NO_NUL}
+FileAttributes = Annotated[
+    dict[str, Any],
+    Meta(
+        extra_json_schema={
+            **_PAIRS,
+            "additionalProperties": {"type": ["string", "number", "boolean", "null"], **_VALUE},
+        }
+    ),
+]
+StoreMetadata = Annotated[
+    dict[str, Any],
+    Meta(extra_json_schema={**_PAIRS, "additionalProperties": {"type": "string", **_VALUE}}),
+]
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 SHARINGS: tuple[str, ...] = get_args(Sharing)
 

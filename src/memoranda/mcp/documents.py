@@ -13,6 +13,7 @@ from memoranda.knowledge.values import Passages, VectorStore
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.remembering import MOST, MaxTokens, Text, within
 from memoranda.mcp.tool import Tool
+from memoranda.types import says
 
 Stores = Annotated[
     list[str], Meta(min_length=1, max_length=MAX_STORES, description="ids or names of stores; left out: all")
@@ -137,7 +138,14 @@ async def list_stores(caller: Caller, asked: ListStores) -> ListStoresResult:
 
 class IndexText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     text: Annotated[Text, Meta(description="the document, as plain text or Markdown")]
-    filename: Annotated[str, Meta(pattern=r"^[^/\\]+\.(md|txt)$", description="such as notes.md")]
+    filename: Annotated[
+        str,
+        Meta(
+            pattern=r"^[^/\\]+\.(md|txt)$",
+            description="such as notes.md",
+            extra=says("must be a file name that ends in .md or .txt, such as notes.md"),
+        ),
+    ]
     store: Annotated[str, Meta(description="its id or name; left out: the newest, or a new one")] | None = (
         None
     )

@@ -27,7 +27,7 @@ SOURCE = "mcp"
 """The `source` of a memory that a tool wrote."""
 Text = Annotated[str, Meta(min_length=1)]
 Tags = Annotated[list[str], Meta(description="memories with all of these tags")]
-Since = Annotated[datetime, Meta(description="from this time on, such as 2026-05-01T00:00:00Z")]
+Since = Annotated[datetime, Meta(description="from this time on, such as 2026-05-01 or 2026-05-01T09:30:00Z")]
 Until = Annotated[datetime, Meta(description="before this time")]
 Scopes = Annotated[
     list[str],

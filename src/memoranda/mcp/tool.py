@@ -14,7 +14,7 @@ import msgspec
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.schemas import arguments_schema, result_schema
-from memoranda.validation import invalid
+from memoranda.validation import converted
 
 log = logging.getLogger("memoranda.mcp")
 
@@ -77,9 +77,7 @@ class Tool:
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         try:
-            return msgspec.convert(given, self.arguments, strict=False)
-        except msgspec.ValidationError as exc:
-            raise invalid(exc, self.arguments, "") from exc
+            return converted(given, self.arguments, strict=False)
         except (ValueError, OverflowError) as exc:
             raise InvalidInput("arguments", str(exc)) from exc
 

@@ -92,9 +92,14 @@ class Memories:
         Raises:
             InvalidInput: names the memory by its place, the field and the fix.
         """
+        given = list(memories)
         items = [
-            convert({"content": item} if isinstance(item, str) else item, NewMemory, f"[{i}]")
-            for i, item in enumerate(memories)
+            convert(
+                {"content": item} if isinstance(item, str) else item,
+                NewMemory,
+                f"[{i}]" if len(given) > 1 else "",
+            )
+            for i, item in enumerate(given)
         ]
         return await self._add(items)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
@@ -11,23 +11,19 @@ from memoranda.errors import InvalidInput
 from memoranda.filters import check_unicode
 from memoranda.responses.declared import flat
 from memoranda.responses.items import check_json
-from memoranda.responses.values import ConversationRef, MemoryUse, ResponseRequest
-from memoranda.types import Kind
+from memoranda.responses.values import (
+    FORMATS,
+    MAX_KEY,
+    MAX_METADATA,
+    MAX_VALUE,
+    ConversationRef,
+    MemoryUse,
+    ResponseRequest,
+)
+from memoranda.validation import checked
 
-RANGES: dict[str, tuple[float, float]] = {
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "presence_penalty": (-2, 2),
-    "frequency_penalty": (-2, 2),
-    "top_logprobs": (0, 20),
-    "max_output_tokens": (1, 10_000_000),
-    "max_tool_calls": (1, 1_000),
-}
-KINDS = get_args(Kind)
-FORMATS = ("text", "json_object", "json_schema")
 MAX_TOOL_BYTES = 1 << 20
 """Of all tools of a request: each event that shows the response repeats them."""
-MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
 
 
 def check(request: ResponseRequest) -> None:
@@ -36,23 +32,12 @@ def check(request: ResponseRequest) -> None:
     Raises:
         InvalidInput: names the field and the fix.
     """
-    if request.input is None:
-        raise InvalidInput("input", "is missing; give a text or a list of items")
-    if request.previous_response_id is not None and request.conversation is not None:
-        raise InvalidInput(
-            "previous_response_id", "goes without `conversation`: the history comes from one of the two"
-        )
     if request.background and request.store is False:
         raise InvalidInput("background", "needs `store`: what runs in the background is fetched later")
-    if request.truncation not in (None, "auto", "disabled"):
-        raise InvalidInput("truncation", "must be auto or disabled")
-    for name, (least, most) in RANGES.items():
-        value = getattr(request, name)
-        if value is not None and not least <= value <= most:
-            raise InvalidInput(name, f"must be between {least} and {most}")
     for name in request.__struct_fields__:
         if name != "input":  # whose items are checked one by one
             check_json(getattr(request, name), name)
+    checked(msgspec.structs.replace(request, input=request.input and "text"))
     if len(msgspec.json.encode(request.tools)) > MAX_TOOL_BYTES:
         raise InvalidInput("tools", f"are more than {MAX_TOOL_BYTES} bytes of JSON together")
     for i, tool in enumerate(request.tools or []):
@@ -60,7 +45,6 @@ def check(request: ResponseRequest) -> None:
             raise InvalidInput(f"tools[{i}].type", "must be a text, as in `function` or `file_search`")
     check_metadata(request.metadata)
     response_format(request.text)
-    _check_memory(request.memory)
 
 
 def flattened(request: ResponseRequest) -> ResponseRequest:
@@ -125,15 +109,3 @@ def memory_of(request: ResponseRequest) -> MemoryUse:
     """What the request says about memory; a bare true or false is about retrieval."""
     said = request.memory
     return MemoryUse(retrieval=said) if isinstance(said, bool) or said is None else said
-
-
-def _check_memory(said: MemoryUse | bool | None) -> None:
-    if not isinstance(said, MemoryUse):
-        return
-    if said.min_score is not None and not 0 <= said.min_score <= 1:
-        raise InvalidInput("memory.min_score", "must be between 0 and 1")
-    if said.max_results is not None and not 1 <= said.max_results <= 100:
-        raise InvalidInput("memory.max_results", "must be between 1 and 100")
-    for i, kind in enumerate(said.kinds or ()):
-        if kind not in KINDS:
-            raise InvalidInput(f"memory.kinds[{i}]", f"{kind!r} is unknown; use some of {', '.join(KINDS)}")

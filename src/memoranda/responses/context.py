@@ -57,7 +57,7 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         recent=_said([*past.items, *(item for some in turns_of(new)[:-1] for item in some)]),
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
         hierarchy=places(turn),
-        kinds=use.kinds,  # type: ignore[arg-type]
+        kinds=use.kinds,
         limit=use.max_results or settings.memory_results,
         threshold=settings.memory_min_score if use.min_score is None else use.min_score,
     )

@@ -13,6 +13,7 @@ from memoranda.errors import InvalidInput
 from memoranda.filters import parse
 from memoranda.responses.tools.mcp import echoed
 from memoranda.text.json import compact_json
+from memoranda.types import Share, says
 from memoranda.validation import convert
 
 MAX_TOOLS = 128
@@ -28,10 +29,13 @@ EVERY_FIELD: Tool = {"description": None, "parameters": None, "strict": None}
 """Of a function, where it is not given."""
 Label = Annotated[
     str,
-    Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="letters, digits, _ and - alone, at most 64 of them"),
+    Meta(
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="letters, digits, _ and - alone, at most 64 of them",
+        extra=says("must be 1 to 64 letters, digits, _ and -"),
+    ),
 ]
 StoreId = Annotated[str, Meta(min_length=1, max_length=256)]
-Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class FunctionTool(msgspec.Struct, kw_only=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from memoranda.errors import InvalidInput
 from memoranda.filters import check_unicode
@@ -54,6 +55,33 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "item_reference": ("id",),
 }
 """Texts that an item of a type must have."""
+_CONTENT = {"content": {"type": ["string", "array"]}}
+_KINDS = [
+    {
+        "properties": {"type": {"const": kind}, **{name: {"type": "string"} for name in names}},
+        "required": ["type", *names],
+    }
+    for kind, names in NEEDED.items()
+]
+SentItem = Annotated[
+    Item,
+    Meta(
+        extra_json_schema={
+            "anyOf": [
+                {
+                    "properties": {"type": {"const": "message"}, "role": {"enum": list(ROLES)}, **_CONTENT},
+                    "required": ["role", "content"],
+                },
+                *_KINDS,
+                {
+                    "properties": {"type": {"enum": sorted(({*PREFIXES} | SILENT) - {*NEEDED, "message"})}},
+                    "required": ["type"],
+                },
+            ]
+        }
+    ),
+]
+"""An item as a client sends it, as far as its type says what it has."""
 CALLS = ("function_call", "custom_tool_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
 """The calls that the client answers, and its answers."""

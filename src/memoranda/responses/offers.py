@@ -13,10 +13,10 @@ from memoranda.errors import InvalidInput
 from memoranda.responses.declared import flat
 from memoranda.responses.steps import Known
 from memoranda.responses.tools.base import Tool
+from memoranda.responses.values import MAX_TOOLS
 from memoranda.text.hashing import digest
 from memoranda.validation import convert
 
-MAX_TOOLS = 512
 LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 Offer = dict[str, Any]

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.errors import InvalidInput
-from memoranda.knowledge.checks import metadata_of, text_of
-from memoranda.responses.declared import MAX_TOOLS, check_tools, flat, without_secrets
-from memoranda.types import Kinds
+from memoranda.knowledge.checks import StoreMetadata, metadata_of, text_of
+from memoranda.responses.declared import KINDS, MAX_TOOLS, check_tools, flat, without_secrets
+from memoranda.responses.values import CHOICES, Temperature, ToolChoice
+from memoranda.types import NO_NUL, Kinds, Share, any_text, some_text
 from memoranda.validation import convert
 
 MAX_NAME_CHARS = 256
@@ -21,17 +22,34 @@ MAX_INSTRUCTIONS_CHARS = 256_000
 MAX_VARIABLES = 64
 MAX_VARIABLE_CHARS = 8_192
 MAX_OPTIONS_BYTES = 64 << 10
-CHOICES = ("auto", "none", "required")
 ID = re.compile(r"agent_[A-Za-z0-9_.-]{1,64}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARS)]
-Variables = Annotated[dict[str, str], Meta(max_length=MAX_VARIABLES)]
-Metadata = Annotated[dict[str, str], Meta(max_length=16)]
-Tools = Annotated[list[dict[str, Any]], Meta(max_length=MAX_TOOLS)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Temperature = Annotated[float, Meta(ge=0, le=2)]
+Name = Annotated[str, some_text(MAX_NAME_CHARS)]
+Variables = Annotated[
+    dict[str, Annotated[str, Meta(extra_json_schema={"maxLength": MAX_VARIABLE_CHARS, "pattern": NO_NUL})]],
+    Meta(max_length=MAX_VARIABLES, extra_json_schema={"propertyNames": {"pattern": f"^{VARIABLE.pattern}$"}}),
+]
+
+
+def _required(type_: Any) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(type_) if field.required]
+
+
+KnownTool = Annotated[
+    dict[str, Any],
+    Meta(
+        extra_json_schema={
+            "anyOf": [
+                {"properties": {"type": {"const": kind}}, "required": ["type", *_required(type_)]}
+                for kind, type_ in KINDS.items()
+            ]
+        }
+    ),
+]
+Tools = Annotated[list[KnownTool], Meta(max_length=MAX_TOOLS)]
 Count = Annotated[int, Meta(ge=1)]
-Choice = str | dict[str, Any]
+Description = Annotated[str, any_text(MAX_DESCRIPTION_CHARS)]
+Instructions = Annotated[str, any_text(MAX_INSTRUCTIONS_CHARS)]
 
 
 class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -52,11 +70,11 @@ class NewProfile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     the instructions, where a request gives none. `metadata` is about the agent and goes into no response."""
 
     name: Name
-    description: str | None = None
-    instructions: str | None = None
-    model: str | None = None
+    description: Description | None = None
+    instructions: Instructions | None = None
+    model: Name | None = None
     tools: Tools = []
-    tool_choice: Choice | None = None
+    tool_choice: ToolChoice | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
     max_output_tokens: Count | None = None
@@ -64,7 +82,7 @@ class NewProfile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     text: dict[str, Any] | None = None
     memory: ProfileMemory | None = None
     variables: Variables = {}
-    metadata: Metadata = {}
+    metadata: StoreMetadata = {}
 
 
 class Profile(NewProfile, kw_only=True, tag_field="object", tag="agent"):
@@ -81,12 +99,12 @@ class Profile(NewProfile, kw_only=True, tag_field="object", tag="agent"):
 class ProfileChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fields of an agent to change; what is left out stays, null is what a new agent has."""
 
-    name: str | UnsetType = UNSET
-    description: str | None | UnsetType = UNSET
-    instructions: str | None | UnsetType = UNSET
-    model: str | None | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    description: Description | None | UnsetType = UNSET
+    instructions: Instructions | None | UnsetType = UNSET
+    model: Name | None | UnsetType = UNSET
     tools: Tools | None | UnsetType = UNSET
-    tool_choice: Choice | None | UnsetType = UNSET
+    tool_choice: ToolChoice | None | UnsetType = UNSET
     temperature: Temperature | None | UnsetType = UNSET
     top_p: Share | None | UnsetType = UNSET
     max_output_tokens: Count | None | UnsetType = UNSET
@@ -94,7 +112,7 @@ class ProfileChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     text: dict[str, Any] | None | UnsetType = UNSET
     memory: ProfileMemory | None | UnsetType = UNSET
     variables: Variables | None | UnsetType = UNSET
-    metadata: Metadata | None | UnsetType = UNSET
+    metadata: StoreMetadata | None | UnsetType = UNSET
 
 
 def fields_of(value: msgspec.Struct, type_: type[msgspec.Struct] = NewProfile) -> dict[str, Any]:
@@ -129,7 +147,7 @@ def checked(given: Any, where: str = "") -> NewProfile:
     return made
 
 
-def _check_choice(choice: Choice | None, where: str) -> None:
+def _check_choice(choice: str | dict[str, Any] | None, where: str) -> None:
     if isinstance(choice, str) and choice not in CHOICES:
         raise InvalidInput(where, f"must be one of {', '.join(CHOICES)}, or an object that names a tool")
     if isinstance(choice, Mapping) and not isinstance(choice.get("type"), str):

@@ -315,10 +315,6 @@ def _without_prompt(request: ResponseRequest) -> ResponseRequest:
     prompt = request.prompt
     if prompt is None:
         return request
-    if prompt.version is not None:
-        raise InvalidInput(
-            "prompt.version", "names a version, but an agent profile has only one; leave it out"
-        )
     if request.agent not in (None, prompt.id) or request.agent_id not in (None, prompt.id):
         raise InvalidInput(
             "prompt.id", "names another profile than the agent of the request; send one of the two"

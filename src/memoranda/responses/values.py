@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import msgspec
 from msgspec import Meta
+
+from memoranda.types import Id, Kinds, Share, says
+from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
 Keys that begin with `_` are for this house alone, and `shown` takes them away."""
 
+CHOICES = ("auto", "none", "required")
+FORMATS = ("text", "json_object", "json_schema")
+MAX_TOOLS = 512
+MAX_METADATA, MAX_KEY, MAX_VALUE = 16, 64, 512
+TYPED: dict[str, Any] = {"required": ["type"], "properties": {"type": {"type": "string"}}}
+Typed = Annotated[dict[str, Any], Meta(extra_json_schema=TYPED)]
+"""An object that says of which type it is."""
+ToolChoice = Annotated[str, Meta(extra_json_schema={"enum": list(CHOICES)})] | Typed
+_NAMED = {
+    "required": ["name", "schema"],
+    "properties": {"name": {"type": "string"}, "schema": {"type": "object"}},
+}
+_FORMAT = {
+    "type": ["object", "null"],
+    "required": ["type"],
+    "properties": {"type": {"enum": list(FORMATS)}},
+    "if": {"type": "object", "properties": {"type": {"const": "json_schema"}}},
+    "then": _NAMED,
+}
+TextOptions = Annotated[dict[str, Any], Meta(extra_json_schema={"properties": {"format": _FORMAT}})]
+Pairs = Annotated[
+    dict[str, Annotated[str, Meta(extra_json_schema={"maxLength": MAX_VALUE})]],
+    Meta(max_length=MAX_METADATA, extra_json_schema={"propertyNames": {"maxLength": MAX_KEY}}),
+]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
+OutputTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 Status = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 LIVE: frozenset[str] = frozenset({"queued", "in_progress"})
 
@@ -21,12 +52,12 @@ class MemoryUse(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     retrieval: bool | None = None
     extraction: bool | None = None
-    user_id: str | None = None
-    session_id: str | None = None
-    channel_id: str | None = None
-    max_results: int | None = None
-    min_score: float | None = None
-    kinds: Annotated[list[str], Meta(max_length=64)] | None = None
+    user_id: Id | None = None
+    session_id: Id | None = None
+    channel_id: Id | None = None
+    max_results: Annotated[int, Meta(ge=1, le=100)] | None = None
+    min_score: Share | None = None
+    kinds: Kinds | None = None
 
 
 class ConversationRef(msgspec.Struct, kw_only=True):
@@ -35,20 +66,37 @@ class ConversationRef(msgspec.Struct, kw_only=True):
     id: str
 
 
+NoVersion = Annotated[
+    str,
+    Meta(pattern="^$", extra=says("names a version, but an agent profile has only one; leave it out")),
+]
+
+
 class PromptRef(msgspec.Struct, kw_only=True):
     """A stored prompt, as OpenAI's clients name one: here it is an agent profile, by its id or name, of which there is
     one version."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=256)]
-    version: str | None = None
+    id: Id
+    version: NoVersion | None = None
     variables: Annotated[dict[str, str], Meta(max_length=64)] | None = None
+
+
+ONE_HISTORY = NotBoth(
+    "previous_response_id",
+    "conversation",
+    "goes without `conversation`: the history comes from one of the two",
+)
 
 
 class ResponseRequest(msgspec.Struct, kw_only=True):
     """The body of `POST /v1/responses`: the fields of the Responses API, then ours (`agent` to `variables`). Fields
     that are not here are ignored, as are tools of types that are not known."""
 
-    input: str | Annotated[list[Item], Meta(max_length=100_000)] | None = None
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        ONE_HISTORY,
+        OneOf(("input",), "is missing; give a text or a list of items", (None,)),
+    )
+    input: str | Annotated[list[Item], Meta(max_length=10_000)] | None = None
     model: str | None = None
     instructions: str | None = None
     previous_response_id: str | None = None
@@ -58,20 +106,20 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     stream_options: dict[str, Any] | None = None
     background: bool | None = None
     include: Annotated[list[str], Meta(max_length=64)] | None = None
-    tools: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tools: Annotated[list[Typed], Meta(max_length=MAX_TOOLS)] | None = None
+    tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
-    max_tool_calls: int | None = None
-    max_output_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    top_logprobs: int | None = None
-    text: dict[str, Any] | None = None
-    truncation: str | None = None
+    max_tool_calls: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    max_output_tokens: OutputTokens | None = None
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    top_logprobs: TopLogprobs | None = None
+    text: TextOptions | None = None
+    truncation: Literal["auto", "disabled"] | None = None
     reasoning: dict[str, Any] | None = None
-    metadata: Annotated[dict[str, str], Meta(max_length=16)] | None = None
+    metadata: Pairs | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None

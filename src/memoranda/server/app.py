@@ -49,7 +49,9 @@ class Answers:
         self.server = memoranda.config.server
         self.guard = Guard(memoranda.config)
         telemetry = Telemetry(memoranda.core, memoranda.engine.model)
-        self.house = House(memoranda, telemetry, document(ROUTES, self.server.public_url), Live())
+        self.house = House(
+            memoranda, telemetry, document(ROUTES, self.server.public_url, _limits(memoranda)), Live()
+        )
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -130,6 +132,17 @@ class Answers:
         seconds.labels("receive").observe(read - began)
         seconds.labels("handle").observe(handled - read)
         seconds.labels("encode").observe(time.perf_counter() - handled)
+
+
+def _limits(memoranda: Memoranda) -> dict[str, int | str]:
+    """The limits that the OpenAPI document shows of the configuration, by their keys."""
+    limits = msgspec.structs.asdict(memoranda.config.limits)
+    dimension = memoranda.core.embedder.dim
+    return {f"limits.{name}": most for name, most in limits.items()} | {
+        "embedder.dimension": dimension,
+        "embedder.base64": -(-4 * dimension // 3) * 4,
+        "embedder.alphabet": f"^[A-Za-z0-9+/]+={{{-4 * dimension % 3}}}$",
+    }
 
 
 def is_form(request: Request) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
+from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
 
 from memoranda.app.history_report import HistoryImported
 from memoranda.server.form_uploads import MOST_BYTES, fields_of
 from memoranda.server.multipart import FilePart, read_form
 from memoranda.server.route import Call, Form, Route
+from memoranda.types import Id, says
 
 ZIP = "application/zip"
 PIECE = 1 << 18
@@ -25,11 +27,20 @@ class ArchiveQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     vectors: bool = False
 
 
+ArchivePlace = Annotated[
+    str,
+    Meta(
+        pattern=r"^(global|(user|agent|channel):[\s\S]+)$",
+        extra=says("must be user:ID, agent:ID, channel:ID or global"),
+    ),
+]
+
+
 class ArchiveFields(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Where everything goes instead of where it was, and whether only a report is wanted."""
 
-    scope: str | None = None
-    user_id: str | None = None
+    scope: ArchivePlace | None = None
+    user_id: Id | None = None
     dry_run: bool = False
 
 

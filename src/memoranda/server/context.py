@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from memoranda.contexts.values import Context, ContextQuery, Said
+from memoranda.contexts.values import CONVERSATION, Context, ContextQuery, Said
 from memoranda.server.memories import as_wire, named_scopes
 from memoranda.server.route import Call, Route
+from memoranda.server.wire import SCOPED, ScopeName
+from memoranda.types import Question
+from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 
-Question = Annotated[str, Meta(description="What is asked.", examples=["What must be kept away from her?"])]
+Asked = Annotated[Question, Meta(description="What is asked.", examples=["What must be kept away from her?"])]
 Recent = Annotated[
     list[Said],
     Meta(
-        max_length=10_000,
+        max_length=1_000,
         description="What was said last, the oldest first; the newest are kept where not all have room. Left out: "
         "that of the session or channel that is named.",
         examples=[[{"role": "user", "content": "Mara comes to lunch."}]],
@@ -31,10 +34,18 @@ class ContextBody(ContextQuery, kw_only=True, forbid_unknown_fields=True):
     """A question, what was said before it, and where to look. `scope` with `scope_id` is another way to write `scopes`
     with one entry."""
 
-    query: Question
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *SCOPED,
+        *ContextQuery.constraints,
+        *(
+            NotBoth(name, "scope", "says where to look and goes without `scope`", empty=BLANK)
+            for name in ("hierarchy", *CONVERSATION)
+        ),
+    )
+    query: Asked
     recent: Recent | None = None
     stores: Stores = msgspec.field(default_factory=list)
-    scope: str | None = None
+    scope: ScopeName | None = None
     scope_id: str | None = None
 
 

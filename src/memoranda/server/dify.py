@@ -12,19 +12,24 @@ from memoranda.knowledge import Knowledge
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.server.errors import ErrorEnvelope, Problem
 from memoranda.server.route import Api, Call, Route
+from memoranda.types import Question
 
 Operator = Literal[
-    "contains", "not contains", "start with", "end with", "is", "is not", "in", "not in", "empty", "not empty", "null",
-    "not null", "=", "≠", ">", "<", "≥", "≤", "before", "after",
+    "is", "is not", "in", "not in", "empty", "not empty", "null", "not null", "=", "≠", ">", "<", "≥", "≤", "before",
+    "after",
 ]  # fmt: skip
+"""Dify's operators but those that look inside a text, which filters do not."""
 Value = str | int | float | None | Annotated[list[str], Meta(max_length=1_000)]
 COMPARISONS = {
     "is": "eq", "is not": "ne", "in": "in", "not in": "nin", "empty": "eq", "not empty": "ne", "null": "eq",
     "not null": "ne", "=": "eq", "≠": "ne", ">": "gt", "<": "lt", "≥": "gte", "≤": "lte", "before": "lt", "after": "gt",
 }  # fmt: skip
-"""Dify's operators as ours; others look inside a text, which filters do not."""
+"""Dify's operators as ours."""
 VALUELESS = frozenset({"empty", "not empty", "null", "not null"})
 NUMERIC = frozenset({"=", "≠", ">", "<", "≥", "≤"})
+NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$"
+Attribute = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^$]"})]
+"""The name of an attribute of files."""
 BAD_HEADER, BAD_KEY, NO_KNOWLEDGE = 1001, 1002, 2001
 PAGE = 100
 
@@ -55,15 +60,38 @@ class RetrievalSetting(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
 class DifyCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A comparison of a file's attribute. `name` is the attribute, or a list with one."""
 
-    name: str | Annotated[list[str], Meta(min_length=1, max_length=1)]
+    name: Attribute | Annotated[list[Attribute], Meta(min_length=1, max_length=1)]
     comparison_operator: Operator
     value: Value = None
+
+
+def _with(value: dict[str, Any], *operators: str) -> dict[str, Any]:
+    """The schema of a condition with one of the operators, whose value is like this."""
+    return {
+        "required": ["value"],
+        "properties": {"comparison_operator": {"enum": list(operators)}, "value": value},
+    }
+
+
+Condition = Annotated[
+    DifyCondition,
+    Meta(
+        extra_json_schema={
+            "anyOf": [
+                {"properties": {"comparison_operator": {"enum": sorted(VALUELESS)}}},
+                _with({"type": "array", "maxItems": 1_000}, "in", "not in"),
+                _with({"type": ["string", "number"]}, "is", "is not", "before", "after"),
+                _with({"type": ["string", "number"], "pattern": NUMBER}, *sorted(NUMERIC)),
+            ]
+        }
+    ),
+]
 
 
 class MetadataCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Comparisons that must all hold, or with `or` at least one of them."""
 
-    conditions: Annotated[list[DifyCondition], Meta(max_length=500)] = []
+    conditions: Annotated[list[Condition], Meta(max_length=500)] = []
     logical_operator: Literal["and", "or"] = "and"
 
 
@@ -71,7 +99,7 @@ class RetrievalBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A search in one vector store: `knowledge_id` is its id or its name."""
 
     knowledge_id: Annotated[str, Meta(min_length=1)]
-    query: str
+    query: Question
     retrieval_setting: RetrievalSetting = msgspec.field(default_factory=RetrievalSetting)
     metadata_condition: MetadataCondition | None = None
 
@@ -149,9 +177,6 @@ def _condition(asked: DifyCondition, path: str) -> dict[str, Any]:
     operator, value = asked.comparison_operator, asked.value
     if operator in VALUELESS:
         return {"type": COMPARISONS[operator], "key": key, "value": None}
-    if operator not in COMPARISONS:
-        known = ", ".join(COMPARISONS)
-        raise InvalidInput(f"{path}.comparison_operator", f"{operator!r} is not supported; use {known}")
     if isinstance(value, list) != (operator in ("in", "not in")) or value is None:
         what = "a list of texts" if operator in ("in", "not in") else "a text or a number"
         raise InvalidInput(f"{path}.value", f"must be {what} with {operator!r}")

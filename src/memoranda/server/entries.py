@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, get_args
+from typing import Annotated, ClassVar, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.server.memories import in_batch, named_scopes
 from memoranda.server.route import Call, Route
-from memoranda.types import Hit, Kind, Memory, NewMemory, Query
+from memoranda.server.wire import ONE_SCOPE, WITH_ID, ScopeName
+from memoranda.types import (
+    MAX_LIMIT,
+    Content,
+    Filters,
+    Hit,
+    Kind,
+    MaybeId,
+    Memory,
+    Metadata,
+    Moment,
+    NewMemory,
+    Query,
+    Question,
+    Tags,
+    Threshold,
+    configured,
+)
+from memoranda.validation.constraints import Constraint
 
 NANOSECONDS = 1_000_000_000
 
@@ -18,30 +36,33 @@ NANOSECONDS = 1_000_000_000
 class EntryMetadata(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What describes an entry. `source` is also its kind where it names one; `extra` is the memory's metadata."""
 
-    source: str = ""
-    role: str = ""
-    tags: Annotated[list[str], Meta(max_length=10_000)] | None = None
-    extra: dict[str, Any] | None = None
+    source: MaybeId = ""
+    role: MaybeId = ""
+    tags: Tags | None = None
+    extra: Metadata | None = None
 
 
 class NewEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An entry to remember. Empty texts are as if left out. `created_at` is when it was said; `updated_at` is
     ignored."""
 
-    content: str
-    id: str = ""
-    session_id: str = ""
-    channel_id: str = ""
-    agent_id: str = ""
+    content: Content
+    id: MaybeId = ""
+    session_id: MaybeId = ""
+    channel_id: MaybeId = ""
+    agent_id: MaybeId = ""
     metadata: EntryMetadata = msgspec.field(default_factory=EntryMetadata)
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
 
 
 class EntriesBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Entries to remember together: all of them, or none when one is wrong."""
 
-    entries: Annotated[list[NewEntry], Meta(max_length=100_000)]
+    entries: Annotated[
+        list[NewEntry],
+        Meta(min_length=1, max_length=100_000, extra_json_schema=configured(maxItems="limits.max_batch")),
+    ]
 
 
 class Entry(msgspec.Struct, kw_only=True):
@@ -67,12 +88,13 @@ class EntrySearchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A search in one scope. Without `scope` or `limit` (empty, 0) the configured ones hold; `filters` are on what is
     in `extra`."""
 
-    query: str
-    scope: str = ""
+    constraints: ClassVar[tuple[Constraint, ...]] = (*ONE_SCOPE, WITH_ID)
+    query: Question
+    scope: ScopeName = ""
     scope_id: str = ""
-    limit: int = 0
-    threshold: float | None = None
-    filters: dict[str, Any] | None = None
+    limit: Annotated[int, Meta(ge=0, le=MAX_LIMIT)] = 0
+    threshold: Threshold | None = None
+    filters: Filters | None = None
 
 
 class EntryHit(msgspec.Struct, kw_only=True):

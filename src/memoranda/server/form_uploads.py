@@ -15,7 +15,7 @@ from memoranda.knowledge.values import Purpose, StoredFile, UploadPart
 from memoranda.server.limits import announced
 from memoranda.server.multipart import BESIDE, FilePart, read_form, unflatten
 from memoranda.server.route import Call, Form
-from memoranda.validation import invalid
+from memoranda.validation import converted
 
 MOST_BYTES = 1 << 40
 """Of a file: the tenant's quota is smaller and is checked while the bytes come."""
@@ -88,10 +88,7 @@ def fields_of(given: list[tuple[str, str]], type_: Any) -> Any:
         InvalidInput: names the field and the fix.
     """
     raw = {name: _decoded(name, value) for name, value in unflatten(given).items()}
-    try:
-        return msgspec.convert(raw, type_, strict=False)
-    except msgspec.ValidationError as exc:
-        raise invalid(exc, type_, "") from exc
+    return converted(raw, type_, strict=False)
 
 
 def _decoded(name: str, value: Any) -> Any:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from starlette.datastructures import QueryParams
 
 from memoranda.errors import InvalidInput
-from memoranda.validation import decode, invalid
+from memoranda.validation import converted, decode
+from memoranda.validation.constraints import check
 
 T = TypeVar("T", bound=msgspec.Struct)
 DIAGNOSED = 8 << 20
@@ -37,11 +38,13 @@ def from_json(body: bytes, type_: type[T]) -> T:
     """
     decoder: msgspec.json.Decoder[T] = _decoder(type_)
     try:
-        return decode(body or b"{}", decoder)
+        value = decode(body or b"{}", decoder)
     except InvalidInput as exc:
         if exc.field == "body" and len(body) <= DIAGNOSED:
             _diagnose(body)
         raise
+    check(value)
+    return value
 
 
 def _diagnose(body: bytes) -> None:
@@ -87,14 +90,15 @@ def from_query(given: QueryParams, type_: type[T]) -> T:
             raw[name] = [*raw.get(name, ()), *values]
         elif len(values) > 1:
             raise InvalidInput(name, "is there twice; it takes one value")
+        elif "\x00" in values[0]:
+            raise InvalidInput(name, "holds a NUL character; remove it")
         elif name == "filters":
             raw[name] = _filters(values[0])
         else:
             raw[name] = values[0]
-    try:
-        return msgspec.convert(raw, type_, strict=False)
-    except msgspec.ValidationError as exc:
-        raise invalid(exc, type_, "") from exc
+    value = converted(raw, type_, strict=False)
+    check(value)
+    return value
 
 
 @lru_cache

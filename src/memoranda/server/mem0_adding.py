@@ -13,9 +13,10 @@ from memoranda.server.mem0_views import event, expiry_of, learned, own_metadata
 from memoranda.server.memories import in_batch
 from memoranda.server.route import Call
 from memoranda.sessions.values import NewMessage
-from memoranda.store.validation import MAX_ID_CHARS
+from memoranda.store.validation import metadata_text, tags_text
 from memoranda.text.hashing import digest
-from memoranda.types import Memory, NewMemory
+from memoranda.types import MAX_ID_CHARS, Id, Memory, NewMemory
+from memoranda.validation import converted
 
 BESIDE = (*ENTITIES, "session_id", "channel_id")
 """Fields of a request, and of what it becomes, that hold for all its messages."""
@@ -29,7 +30,9 @@ async def added(call: Call[wire.Mem0AddBody, None]) -> list[wire.Mem0Event]:
         ModelError: no facts could be taken out of the messages; they are kept, and it is tried again later.
     """
     entities = _entities(call.body)
-    own_metadata(call.body.metadata)
+    bounds = call.house.memoranda.core.ingest.bounds
+    metadata_text(own_metadata(call.body.metadata), "metadata", bounds)
+    tags_text(call.body.categories, "categories", bounds)
     return await (_learned(call, entities) if call.body.infer else _kept(call, entities))
 
 
@@ -41,13 +44,12 @@ def _entities(body: wire.Mem0AddBody) -> dict[str, str]:
     """
     found = {name: getattr(body, name) for name in ENTITIES if getattr(body, name) is not None}
     for name, value in (body.filters or {}).items():
-        if name not in ENTITIES or not isinstance(value, str) or not value:
+        if name not in ENTITIES:
             known = ", ".join(ENTITIES)
             raise InvalidInput(f"filters.{name}", f"is not supported by add; use {known}, each with one name")
+        converted(value, Id, f"filters.{name}")
         if found.setdefault(name, value) != value:
             raise InvalidInput(f"filters.{name}", f"is another than `{name}`; send one of the two")
-    if not found:
-        raise InvalidInput("user_id", "is required, or agent_id, app_id or run_id")
     for name, value in found.items():
         if value == "*":
             raise InvalidInput(name, "`*` stands for any in filters; name one here")

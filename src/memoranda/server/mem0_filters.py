@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memoranda.clock import micros
+from memoranda.clock import moment_of as iso_moment
 from memoranda.errors import InvalidInput
 
 Condition = dict[str, Any]
@@ -171,12 +172,10 @@ def moment_of(value: Any, path: str) -> datetime:
     """
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            at = datetime.fromtimestamp(value, UTC)
-        else:
-            at = datetime.fromisoformat(value)
-    except (TypeError, ValueError, OverflowError, OSError) as exc:
+            return datetime.fromtimestamp(value, UTC)
+        return iso_moment(value)
+    except (AttributeError, ValueError, OverflowError, OSError) as exc:
         raise InvalidInput(path, "must be a date such as 2024-05-01 or 2024-05-01T12:00:00Z") from exc
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _joined(kind: str, parts: list[Condition]) -> Condition:

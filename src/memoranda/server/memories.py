@@ -55,17 +55,9 @@ def selected(asked: wire.SelectionBody) -> dict[str, Any]:
 
 
 def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:
-    """The scopes that are meant, whichever way they were written; an empty `scope` or `scope_id` is none.
-
-    Raises:
-        InvalidInput: both ways were used, or half of one.
-    """
+    """The scopes that are meant, whichever way they were written; an empty `scope` or `scope_id` is none."""
     if not scope:
-        if scope_id:
-            raise InvalidInput("scope_id", "goes with `scope`, as in scope=session, scope_id=ID")
         return scopes
-    if scopes is not None:
-        raise InvalidInput("scope", "goes without `scopes`; write every scope there")
     return [f"{scope}:{scope_id}" if scope_id else scope]
 
 
@@ -151,11 +143,6 @@ async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
     chosen = selected(call.body)
     if call.body.text is not None:
         chosen["text"] = call.body.text
-    if call.body.ids is not None and chosen:
-        raise InvalidInput("ids", "goes without a selection: name ids, or say which memories are meant")
-    meant = {name for name, value in chosen.items() if name != "include_archived" and value not in ([], {})}
-    if call.body.ids is None and not meant:
-        raise InvalidInput("scopes", 'name what to forget: ids, scopes, a source, ...; everything is ["all"]')
     return as_wire(await call.memories.forget(call.body.ids, **chosen), wire.Forgotten)
 
 

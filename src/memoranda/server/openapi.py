@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -11,6 +11,9 @@ import msgspec
 from memoranda.server.errors import JSON
 from memoranda.server.route import MULTIPART, Call, Form, Route
 from memoranda.server.sse import EVENTS
+from memoranda.types import CONFIGURED, NO_NUL
+from memoranda.validation.constraints import constraints_of, schemas
+from memoranda.validation.nodes import structs_in
 
 REF = "#/components/schemas/{name}"
 Schema = dict[str, Any]
@@ -23,22 +26,24 @@ async def document_of(call: Call[None, None]) -> Schema:
 ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", dict[str, Any]),)
 
 
-def document(routes: Sequence[Route], server: str | None) -> Schema:
-    """The document for these routes; `server` is the URL the server is known by."""
+def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, Any] | None) -> Schema:
+    """The document for these routes. `server` is the URL the server is known by, `limits` are those that the
+    configuration sets, by its keys; without them the document has none of these."""
     bodies = [route.body for route in routes if route.body not in (None, bytes)]
     bodies += [route.form.fields for route in routes if route.form is not None]
     answers = [route.answer for route in routes if route.answer is not None]
     envelopes = [route.api.envelope for route in routes]
     used = list(dict.fromkeys([*bodies, *answers, *envelopes]))
-    schemas, components = msgspec.json.schema_components(used, ref_template=REF)
-    shown = dict(zip(used, schemas, strict=True))
+    references, components = msgspec.json.schema_components(used, ref_template=REF)
+    shown = dict(zip(used, references, strict=True))
     sent = _reachable([shown[body] for body in bodies], components)
     for name in _reachable([shown[answer] for answer in answers], components) - sent:
         _require_defaults(components[name])
+    _constrain(components, bodies)
     paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, shown)
-    return {
+    whole = {
         "openapi": "3.1.0",
         "info": {
             "title": "Memoranda",
@@ -52,6 +57,31 @@ def document(routes: Sequence[Route], server: str | None) -> Schema:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}, **_other_schemes(routes)},
         },
     }
+    configured: Schema = _configured(whole, limits)
+    return configured
+
+
+def _constrain(components: Schema, types: Sequence[Any]) -> None:
+    """Adds the constraints between fields to the schemas of the types, and of those inside them."""
+    for inner in {inner: None for type_ in types for inner in structs_in(type_)}:
+        if found := schemas(inner):
+            whole = f"{inner.__module__}.{inner.__qualname__}"  # where two types have one name
+            components[whole if whole in components else inner.__name__]["allOf"] = found
+
+
+def _configured(node: Any, limits: Mapping[str, Any] | None) -> Any:
+    """A copy with the limits that the configuration sets in the place of their keys."""
+    if isinstance(node, list):
+        return [_configured(each, limits) for each in node]
+    if not isinstance(node, dict):
+        return node
+    copy = {name: _configured(each, limits) for name, each in node.items() if name != CONFIGURED}
+    if limits is None:
+        return copy
+    for keyword, key in node.get(CONFIGURED, {}).items():
+        limit = limits[key]
+        copy[keyword] = min(limit, node.get(keyword, limit)) if keyword.startswith("max") else limit
+    return copy
 
 
 def _reachable(node: Any, components: Schema) -> set[str]:
@@ -94,6 +124,8 @@ def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:
     }
     if route.api.name:
         operation["tags"] = [route.api.name]
+    if rules := [f"`{rule.field}` {rule.says}." for rule in constraints_of(route.query)]:
+        operation["description"] = " ".join(rules)
     parameters = [*_path_parameters(route), *_query_parameters(route)]
     if parameters:
         operation["parameters"] = parameters
@@ -174,12 +206,15 @@ def _query_parameters(route: Route) -> list[Schema]:
 
 
 def _query_parameter(name: str, schema: Schema) -> Schema:
-    """A query string has no null: a field that may be null is one that may be left out."""
+    """A query string has no null: a field that may be null is one that may be left out. No value has a NUL
+    character."""
     plain = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
     kinds = [kind for kind in schema.get("anyOf", []) if kind.get("type") != "null"]
     plain |= kinds[0] if kinds else {}
     if schema.get("default") is not None:
         plain["default"] = schema["default"]
+    if plain.get("type") == "string" and "enum" not in plain:
+        plain.setdefault("pattern", NO_NUL)
     if name == "filters":
-        plain = {"type": "string", "description": "Metadata conditions, as JSON."}
+        plain = {"type": "string", "contentMediaType": JSON, "contentSchema": plain}
     return {"name": name, "in": "query", "required": False, "schema": plain}

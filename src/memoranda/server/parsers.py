@@ -57,16 +57,13 @@ def new_files(asked: wire.FileBatchBody) -> list[NewStoreFile]:
     """The files of a batch, however they were written.
 
     Raises:
-        InvalidInput: neither way was used, or both.
+        InvalidInput: attributes or a chunking strategy are wrong.
     """
-    if asked.files is not None:
-        if asked.file_ids is not None:
-            raise InvalidInput("files", "goes without `file_ids`; send one of the two")
-        return [new_file(one, f"files[{i}].") for i, one in enumerate(asked.files)]
-    if asked.file_ids is None:
-        raise InvalidInput("file_ids", "is required, or `files`")
     held, split = asked.attributes, chunking(asked.chunking_strategy)
-    return [NewStoreFile(file_id=id_, attributes=held, chunking=split) for id_ in asked.file_ids]
+    checks.attributes_of(held)
+    if asked.files is not None:
+        return [new_file(one, f"files[{i}].") for i, one in enumerate(asked.files)]
+    return [NewStoreFile(file_id=id_, attributes=held, chunking=split) for id_ in asked.file_ids or ()]
 
 
 def query(asked: wire.PassagesBody) -> PassageQuery:

@@ -89,15 +89,17 @@ class Connection:
 
     async def _take(self, message: Message) -> None:
         text = message.get("text")
-        frame = None
+        raw = text.encode() if text is not None else message["bytes"]
         try:
-            frame = from_json(text.encode() if text is not None else message["bytes"], wire.ResponseFrame)
+            frame = from_json(raw, wire.ResponseFrame)
             if frame.type == "response.steer":
                 await self._say(not_steered(frame))
             else:
                 self._queue(frame)
         except Exception as exc:  # one frame that is wrong is no reason to end the connection
-            await self._refuse(exc, Told(None if frame is None else frame.stream_id))
+            told = told_of(raw)
+            self._drop(told.previous)
+            await self._refuse(exc, told)
 
     def _queue(self, frame: wire.ResponseFrame) -> None:
         if frame.type != "response.create":
@@ -223,6 +225,23 @@ class Told:
         if self.previous is not None and "response" in event:
             event = event | {"response": event["response"] | {"previous_response_id": self.previous}}
         return event if self.stream_id is None else event | {"stream_id": self.stream_id}
+
+
+class Start(msgspec.Struct):
+    """What of a frame is read although the rest is wrong."""
+
+    stream_id: str | None = None
+    previous_response_id: str | None = None
+    response: Start | None = None
+
+
+def told_of(raw: bytes) -> Told:
+    """The stream of a frame that is refused, and the response that it goes on from, as far as they can be read."""
+    try:
+        start = msgspec.json.decode(raw, type=Start)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Told()
+    return Told(start.stream_id, (start.response or start).previous_response_id)
 
 
 def items_of(given: str | list[Item] | None) -> list[Item]:

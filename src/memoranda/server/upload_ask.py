@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
-from memoranda.errors import InvalidInput
 from memoranda.server import wire
 from memoranda.server import wire_upload_ask as own
 from memoranda.server.form_uploads import arrived
@@ -17,7 +16,6 @@ from memoranda.store.paging import Listed
 from memoranda.types import Memory
 
 P = TypeVar("P")
-T = TypeVar("T")
 
 
 def _asking(call: Call[Any, Any], user_id: str | None) -> UploadAsk:
@@ -64,22 +62,13 @@ async def delete_document(call: Call[None, own.UserQuery]) -> own.Deleted:
 async def ask(call: Call[own.AskBody, None]) -> Asked:
     body = call.body
     fields = {name: getattr(body, name) for name in AskRequest.__struct_fields__}
-    fields["top_k_docs"] = _either("topKDocs", body.top_k_docs, "topK", body.top_k)
-    fields["question"] = _either("question", body.question, "query", body.query)
-    if fields["question"] is None:
-        raise InvalidInput("question", "is required")
+    fields["top_k_docs"] = body.top_k if body.top_k_docs is None else body.top_k_docs
+    fields["question"] = body.question or body.query
     answered = await _asking(call, body.user_id).ask(AskRequest(**fields))
     telemetry = call.house.telemetry
     if answered.memory_search_ms is not None:
         telemetry.stage_seconds.labels("memory_search").observe(answered.memory_search_ms / 1_000)
     return answered
-
-
-def _either(name: str, value: T | None, alias: str, other: T | None) -> T | None:
-    """The value of a field that has two names."""
-    if value is not None and other is not None:
-        raise InvalidInput(alias, f"is another name for {name}; send one of the two")
-    return other if value is None else value
 
 
 # --- sessions and the log --------------------------------------------------------------------------

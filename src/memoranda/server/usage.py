@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.app.costs import UsageReport
 from memoranda.config.sections import Spending
 from memoranda.server.memories import changes_for
 from memoranda.server.route import Call, Route
-from memoranda.server.wire_knowledge import TenantQuery
+from memoranda.server.wire_knowledge import Quota, Tenant, TenantQuery
+
+Day = Annotated[date, Meta(extra_json_schema={"pattern": r"^\d{4}-\d{2}-\d{2}$"})]
 
 
 class UsageQuery(TenantQuery, kw_only=True, forbid_unknown_fields=True):
     """From one day to another (UTC), both included; the last 30 days unless said."""
 
-    since: date | None = None
-    until: date | None = None
+    since: Day | None = None
+    until: Day | None = None
 
 
 class UsageReportObject(UsageReport, kw_only=True, tag_field="object", tag="usage_report"):
@@ -29,11 +31,11 @@ class UsageReportObject(UsageReport, kw_only=True, tag_field="object", tag="usag
 class SpendingBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The limits to change; null is the configured default again. `tenant` as in the query."""
 
-    tenant: str | None = None
-    model_calls_per_day: int | None | UnsetType = UNSET
-    model_tokens_per_day: int | None | UnsetType = UNSET
-    background_tokens_per_day: int | None | UnsetType = UNSET
-    embedded_tokens_per_day: int | None | UnsetType = UNSET
+    tenant: Tenant | None = None
+    model_calls_per_day: Quota | None | UnsetType = UNSET
+    model_tokens_per_day: Quota | None | UnsetType = UNSET
+    background_tokens_per_day: Quota | None | UnsetType = UNSET
+    embedded_tokens_per_day: Quota | None | UnsetType = UNSET
 
 
 class SpendingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="spending"):

@@ -3,27 +3,87 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from memoranda.indexes.vector import INDEXES
+from memoranda.store.validation import MOST_TEXTS
 from memoranda.types import (
+    ANY_SCOPE,
+    PLACES,
     Change,
     EvidenceLevel,
     Explanation,
     Highlight,
     Job,
+    Limit,
     Memory,
     NearDuplicate,
     NewMemory,
     Query,
+    Scopes,
     Selection,
+    Words,
+    configured,
+    says,
 )
+from memoranda.validation.constraints import BLANK, Constraint, Needs, NotBoth, OneOf
 
 Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Count = Annotated[int, Meta(ge=1, le=1_000)]
-Vector = Annotated[list[float], Meta(max_length=65_536)]
+Vector = Annotated[
+    list[float],
+    Meta(
+        max_length=65_536,
+        extra_json_schema=configured(minItems="embedder.dimension", maxItems="embedder.dimension"),
+    ),
+]
+
+Encoded = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "description": "float32 little-endian in base64",
+            **configured(
+                minLength="embedder.base64", maxLength="embedder.base64", pattern="embedder.alphabet"
+            ),
+        },
+    ),
+]
+ScopeName = Annotated[
+    str,
+    Meta(
+        pattern="^$|" + ANY_SCOPE,
+        extra=says("must be session, user, agent or channel with `scope_id`, or global, or all"),
+    ),
+]
+ONE_SCOPE: tuple[Constraint, ...] = (
+    Needs("scope_id", "scope", "goes with `scope`, as in scope=session, scope_id=ID", empty=BLANK),
+    NotBoth(
+        "scope", "scope_id", "is global or all, which go without `scope_id`", ("global", "all"), empty=BLANK
+    ),
+)
+WITH_ID = Needs(
+    "scope", "scope_id", "needs a `scope_id`, as in scope=session, scope_id=ID", PLACES, empty=BLANK
+)
+ANY_SCOPED: tuple[Constraint, ...] = (
+    *ONE_SCOPE,
+    NotBoth("scope", "scopes", "goes without `scopes`; write every scope there", empty=BLANK),
+)
+SCOPED = (*ANY_SCOPED, WITH_ID)
+"""Two ways to write scopes; an empty `scope` or `scope_id` is none. A search needs the id of a session, ..., while
+listings, counts and exports take all of them."""
+HIERARCHY = tuple(
+    NotBoth("hierarchy", name, f"names the scopes itself; leave `{name}` out", empty=BLANK)
+    for name in ("scopes", "scope")
+)
+ALONE = "goes without a selection: name ids, or say which memories are meant"
+SELECTING = (
+    "scopes", "scope", "kinds", "tags", "filters", "source", "since", "until", "as_of", "text",
+)  # fmt: skip
+"""The fields of a selection, without `include_archived`."""
 
 # --- bodies and query strings ----------------------------------------------------------------------
 
@@ -31,13 +91,26 @@ Vector = Annotated[list[float], Meta(max_length=65_536)]
 class NewMemoryBody(NewMemory, kw_only=True, forbid_unknown_fields=True):
     """One memory to remember. `embedding` is a list of floats, or float32 little-endian bytes in base64."""
 
-    embedding: Vector | str | None = None
+    embedding: Vector | Encoded | None = None
+
+
+Place = Annotated[
+    str,
+    Meta(
+        pattern=r"^(global|(session|user|agent|channel):[\s\S]+)$",
+        extra=says("must be session:ID, user:ID, agent:ID, channel:ID or global"),
+    ),
+]
+"""Where something is put."""
 
 
 class BatchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Memories to remember together: all of them, or none when one is wrong."""
 
-    memories: Annotated[list[NewMemoryBody], Meta(max_length=100_000)]
+    memories: Annotated[
+        list[NewMemoryBody],
+        Meta(min_length=1, max_length=100_000, extra_json_schema=configured(maxItems="limits.max_batch")),
+    ]
 
 
 class ChangeBody(Change, kw_only=True, forbid_unknown_fields=True):
@@ -48,16 +121,20 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
     """A search. `scope` with `scope_id` is another way to write `scopes` with one entry; `embedding` is the query's
     vector, as floats or in base64."""
 
-    embedding: Vector | str | None = None
-    limit: int | UnsetType = UNSET  # type: ignore[assignment]
-    scope: str | None = None
+    constraints: ClassVar[tuple[Constraint, ...]] = (*SCOPED, *HIERARCHY)
+
+    embedding: Vector | Encoded | None = None
+    limit: Limit | UnsetType = UNSET  # type: ignore[assignment]
+    scope: ScopeName | None = None
     scope_id: str | None = None
 
 
 class SelectionBody(Selection, kw_only=True, forbid_unknown_fields=True):
     """Which memories. `scope` with `scope_id` is another way to write `scopes` with one entry."""
 
-    scope: str | None = None
+    constraints: ClassVar[tuple[Constraint, ...]] = ANY_SCOPED
+
+    scope: ScopeName | None = None
     scope_id: str | None = None
 
 
@@ -73,8 +150,16 @@ class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """What to erase: these ids, or what the selection names."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *SCOPED,
+        *(NotBoth("ids", name, ALONE, empty=BLANK) for name in SELECTING),
+        NotBoth("include_archived", "ids", "goes without `ids`", (True,)),
+        OneOf((*SELECTING, "ids"), 'name what to forget: ids, scopes, a source, ...; everything is ["all"]'),
+    )
+
+    scopes: Scopes | None = None
     ids: Annotated[list[str], Meta(max_length=100_000)] | None = None
-    text: str | None = None
+    text: Words | None = None
 
 
 class ExportBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -92,7 +177,7 @@ class NearDuplicatesBody(SelectionBody, kw_only=True, forbid_unknown_fields=True
 class ImportQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """`scope` puts everything there (`session:X`, ..., `global`) instead of where it was."""
 
-    scope: str | None = None
+    scope: Place | None = None
 
 
 class ReembedBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -102,10 +187,19 @@ class ReembedBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     rows_per_second: Rate | None = None
 
 
+IndexUrl = Annotated[
+    str,
+    Meta(
+        pattern=f"^({'|'.join(INDEXES)}):",
+        extra=says(f"must be the URL of a vector index: {', '.join(INDEXES)}"),
+    ),
+]
+
+
 class MoveBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The URL of the vector index to move to."""
 
-    to: str
+    to: IndexUrl
 
 
 class CompactBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -118,16 +212,36 @@ class JobsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Count = 100
 
 
+TextOrList = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
+"""A text where a list may stand, too."""
+Token = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 100_255})]
+"""A token of cl100k_base, which is checked where it is decoded."""
+NOT_MIXED = {
+    "minItems": 1,
+    "anyOf": [
+        {"items": {"type": "integer"}},
+        {"items": {"type": ["string", "array"]}, "maxItems": MOST_TEXTS},
+    ],
+}
+Dimensions = Annotated[
+    int, Meta(extra_json_schema=configured(minimum="embedder.dimension", maximum="embedder.dimension"))
+]
+"""Those of the configured model: no vector is shortened."""
+
+
 class EmbeddingsBody(msgspec.Struct, kw_only=True):
     """Texts, or texts as cl100k tokens, to embed. Without `model` the configured one does.
     `input_type` is `query` for questions asked of documents."""
 
     input: (
-        str
-        | Annotated[list[str | int | Annotated[list[int], Meta(max_length=8_192)]], Meta(max_length=8_192)]
+        TextOrList
+        | Annotated[
+            list[TextOrList | Token | Annotated[list[Token], Meta(min_length=1, max_length=8_192)]],
+            Meta(max_length=8_192, extra_json_schema=NOT_MIXED),
+        ]
     )
     model: str | None = None
-    dimensions: int | None = None
+    dimensions: Dimensions | None = None
     encoding_format: Literal["float", "base64"] = "float"
     input_type: Literal["document", "query"] = "document"
 
@@ -237,7 +351,8 @@ class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.
 class StatsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One scope: `session:X`, or `session` for any; `scope` and `scope_id` as in a selection."""
 
-    scope: str | None = None
+    constraints: ClassVar[tuple[Constraint, ...]] = ONE_SCOPE
+    scope: ScopeName | None = None
     scope_id: str | None = None
 
 

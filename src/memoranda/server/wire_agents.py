@@ -3,18 +3,29 @@ are ours: unknown fields are refused."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from memoranda.responses.profile_values import ID
 from memoranda.responses.profiles import NewProfile, Profile
 from memoranda.server.wire_knowledge import Limit
+from memoranda.types import says
+
+AgentId = Annotated[
+    str,
+    Meta(
+        pattern=f"^{ID.pattern}$",
+        extra=says("must be agent_ and then up to 64 letters, digits, _, . and -"),
+    ),
+]
 
 
 class NewAgentBody(NewProfile, kw_only=True):
     """An agent to be made; with an `id` of the caller's (`agent_` and letters, digits, `_`, `.`, `-`), or a new one."""
 
-    id: str | None = None
+    id: AgentId | None = None
 
 
 class AgentsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -4,13 +4,45 @@ Unknown fields are ignored, as OpenAI's clients expect. Times are whole seconds 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.responses.values import MemoryUse
+from memoranda.responses.values import (
+    FORMATS,
+    MAX_TOOLS,
+    MemoryUse,
+    OutputTokens,
+    Penalty,
+    Temperature,
+    ToolChoice,
+    TopLogprobs,
+    Typed,
+)
+from memoranda.types import MaybeId, Share, says
+from memoranda.validation.constraints import Constraint, Needs
 
+ONE = Meta(ge=1, le=1, extra=says("must be 1: one answer is made; send the request several times for more"))
+_PARTS = {"text": "string", "refusal": "string", "image_url": "object", "file": "object"}
+Part = Annotated[
+    dict[str, Any],
+    Meta(
+        extra_json_schema={
+            "anyOf": [
+                {"required": ["type", name], "properties": {"type": {"const": name}, name: {"type": kind}}}
+                for name, kind in _PARTS.items()
+            ]
+        }
+    ),
+]
+NotTaken = Annotated[
+    Any, Meta(extra_json_schema={"type": "null", "description": "not taken: use `tools` and `tool_choice`"})
+]
+ResponseFormat = Annotated[
+    dict[str, Any],
+    Meta(extra_json_schema={"required": ["type"], "properties": {"type": {"enum": list(FORMATS)}}}),
+]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 # --- what is asked ---------------------------------------------------------------------------------
@@ -34,8 +66,12 @@ class ChatToolCall(msgspec.Struct, kw_only=True):
 class ChatMessage(msgspec.Struct, kw_only=True):
     """A message of the conversation. `tool_calls` are for `assistant` alone, `tool_call_id` for `tool`."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        Needs("role", "content", "is required", ("system", "developer", "user", "tool")),
+        Needs("role", "tool_call_id", "is required: the id of the call that is answered", ("tool",)),
+    )
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | Annotated[list[dict[str, Any]], Meta(max_length=10_000)] | None = None
+    content: str | Annotated[list[Part], Meta(max_length=10_000)] | None = None
     refusal: str | None = None
     tool_calls: Annotated[list[ChatToolCall], Meta(max_length=1_000)] | None = None
     tool_call_id: str | None = None
@@ -55,32 +91,32 @@ class ChatBody(msgspec.Struct, kw_only=True):
     model: str | None = None
     stream: bool | None = None
     stream_options: ChatStreamOptions | None = None
-    tools: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tools: Annotated[list[Typed], Meta(max_length=MAX_TOOLS)] | None = None
+    tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
-    response_format: dict[str, Any] | None = None
+    response_format: ResponseFormat | None = None
     reasoning_effort: str | None = None
     verbosity: str | None = None
-    max_completion_tokens: int | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
+    max_completion_tokens: OutputTokens | None = None
+    max_tokens: OutputTokens | None = None
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
     logprobs: bool | None = None
-    top_logprobs: int | None = None
+    top_logprobs: TopLogprobs | None = None
     stop: str | Annotated[list[str], Meta(max_length=64)] | None = None
     seed: int | None = None
     logit_bias: Annotated[dict[str, float], Meta(max_length=1_024)] | None = None
-    n: int | None = None
-    modalities: Annotated[list[str], Meta(max_length=8)] | None = None
-    functions: Annotated[list[dict[str, Any]], Meta(max_length=1_000)] | None = None
-    function_call: str | dict[str, Any] | None = None
+    n: Annotated[int, ONE] | None = None
+    modalities: Annotated[list[Literal["text"]], Meta(max_length=8)] | None = None
+    functions: NotTaken = None
+    function_call: NotTaken = None
     store: bool | None = None
     service_tier: str | None = None
     prompt_cache_key: str | None = None
     safety_identifier: str | None = None
-    user: str | None = None
+    user: MaybeId | None = None
     agent: str | None = None
     agent_id: str | None = None
     memory: MemoryUse | bool | None = None

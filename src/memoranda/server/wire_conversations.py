@@ -4,17 +4,23 @@ Times are whole seconds since 1970."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from memoranda.knowledge.checks import StoreMetadata
+from memoranda.responses.conversations import MAX_ITEMS
+from memoranda.responses.items import SentItem
 from memoranda.responses.values import Item, Summary
-from memoranda.server.wire_knowledge import Metadata
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FewItems = Annotated[
-    list[Any], Meta(max_length=20, description="items as `/v1/responses` takes them in `input`")
+    list[SentItem], Meta(max_length=MAX_ITEMS, description="items as `/v1/responses` takes them in `input`")
+]
+SomeItems = Annotated[
+    list[SentItem],
+    Meta(min_length=1, max_length=MAX_ITEMS, description="items as `/v1/responses` takes them in `input`"),
 ]
 
 
@@ -22,19 +28,19 @@ class ConversationBody(msgspec.Struct, kw_only=True):
     """A conversation to be made, and what it begins with."""
 
     items: FewItems | None = None
-    metadata: Metadata | None = None
+    metadata: StoreMetadata | None = None
 
 
 class ConversationChangeBody(msgspec.Struct, kw_only=True):
     """The metadata that a conversation has from now on; null empties it."""
 
-    metadata: Metadata | None
+    metadata: StoreMetadata | None
 
 
 class ItemsBody(msgspec.Struct, kw_only=True):
     """Items to be added at the end."""
 
-    items: FewItems
+    items: SomeItems
 
 
 class IncludeQuery(msgspec.Struct, kw_only=True):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 from memoranda.facts.facts import Extracted, Merged
 from memoranda.facts.history import FactVersion, Undone
 from memoranda.facts.maintenance import Swept
-from memoranda.server.wire import SelectionBody
+from memoranda.server.wire import SCOPED, SelectionBody
+from memoranda.types import Scopes
+from memoranda.validation.constraints import Constraint
 
 
 class ConsolidateBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """Which facts; all that one may see when nothing is said."""
+
+    constraints: ClassVar[tuple[Constraint, ...]] = SCOPED
+    scopes: Scopes | None = None
 
 
 class MergedFact(Merged, kw_only=True, tag_field="object", tag="memory.merged"):

@@ -5,25 +5,49 @@ Times are whole seconds since 1970."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMetadata
+from memoranda.knowledge.uploads import MAX_BYTES
 from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
-from memoranda.types import EvidenceLevel, Explanation
+from memoranda.types import (
+    EvidenceLevel,
+    Explanation,
+    Name,
+    PlainFilters,
+    Question,
+    Share,
+    any_text,
+    configured,
+    says,
+    some_text,
+)
+from memoranda.validation.constraints import Constraint, NotBoth, OneAbove, OneOf
 
+OneQuestion = Annotated[
+    str, Meta(extra_json_schema={"pattern": r"\S", **configured(maxLength="limits.max_query_chars")})
+]
+"""A question where a list of them may stand, too."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Weight = Annotated[float, Meta(ge=0)]
-FileIds = Annotated[list[str], Meta(min_length=1, max_length=2_000)]
-TEXT = {"type": "string", "maxLength": 512}
-SCALARS = {"type": ["string", "number", "boolean", "null"], "maxLength": 512}
-PAIRS = {"maxProperties": 16, "propertyNames": {"minLength": 1, "maxLength": 64}}
-Attributes = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": SCALARS})]
-Metadata = Annotated[dict[str, Any], Meta(extra_json_schema={**PAIRS, "additionalProperties": TEXT})]
+Weight = Annotated[float, Meta(ge=0, le=100)]
+FileIds = Annotated[list[Name], Meta(min_length=1, max_length=2_000)]
+Tenant = Annotated[str, some_text(256)]
+Writers = Annotated[list[Annotated[str, some_text(256)]], Meta(max_length=1_000)]
+Title = Annotated[str, any_text(MAX_NAME_CHARS)]
+FileName = Annotated[str, some_text(MAX_NAME_CHARS)]
+Description = Annotated[str, any_text(4_096)]
+Md5 = Annotated[
+    str,
+    Meta(pattern=r"^[0-9A-Fa-f]{32}$", extra=says("must be the MD5 of the file as 32 hexadecimal digits")),
+]
+Quota = Annotated[
+    int, Meta(ge=0, extra=says("must be a whole number of at least 0, or null for the default"))
+]
 
 # --- how a text is split ---------------------------------------------------------------------------
 
@@ -148,18 +172,18 @@ class DeletedFile(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
 class UploadBody(msgspec.Struct, kw_only=True):
     """A file that will come in parts: its name, and how many bytes it has."""
 
-    filename: str
-    bytes: int
+    filename: FileName
+    bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)]
     purpose: Purpose
-    mime_type: str | None = None
+    mime_type: Title | None = None
     expires_after: ExpiresAfterCreated | None = None
 
 
 class CompleteBody(msgspec.Struct, kw_only=True):
     """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
 
-    part_ids: Annotated[list[str], Meta(max_length=100_000)]
-    md5: str | None = None
+    part_ids: Annotated[list[Name], Meta(max_length=100_000, extra_json_schema={"minItems": 1})]
+    md5: Md5 | None = None
 
 
 class UploadObject(msgspec.Struct, kw_only=True, tag_field="object", tag="upload"):
@@ -197,26 +221,26 @@ class ExpiresAfterActive(msgspec.Struct, kw_only=True):
 class StoreBody(msgspec.Struct, kw_only=True):
     """A new vector store. `sharing` and `writers` say who else reads it and adds to it."""
 
-    name: str | None = None
-    description: str | None = None
-    file_ids: Annotated[list[str], Meta(max_length=500)] | None = None
-    metadata: Metadata | None = None
+    name: Title | None = None
+    description: Description | None = None
+    file_ids: Annotated[list[Name], Meta(max_length=500)] | None = None
+    metadata: StoreMetadata | None = None
     expires_after: ExpiresAfterActive | None = None
     chunking_strategy: Strategy | None = None
     sharing: Sharing = "private"
-    writers: Annotated[list[str], Meta(max_length=1_000)] = []
+    writers: Writers = []
 
 
 class StoreChangeBody(msgspec.Struct, kw_only=True):
     """The fields to change; what is left out stays as it is. Another `chunking_strategy` is for files that come."""
 
-    name: str | None | UnsetType = UNSET
-    description: str | None | UnsetType = UNSET
-    metadata: Metadata | None | UnsetType = UNSET
+    name: Title | None | UnsetType = UNSET
+    description: Description | None | UnsetType = UNSET
+    metadata: StoreMetadata | None | UnsetType = UNSET
     expires_after: ExpiresAfterActive | None | UnsetType = UNSET
     chunking_strategy: Strategy | None | UnsetType = UNSET
     sharing: Sharing | UnsetType = UNSET
-    writers: Annotated[list[str], Meta(max_length=1_000)] | UnsetType = UNSET
+    writers: Writers | UnsetType = UNSET
 
 
 class StoresQuery(msgspec.Struct, kw_only=True):
@@ -282,8 +306,8 @@ class DeletedStore(msgspec.Struct, kw_only=True, tag_field="object", tag="vector
 class AttachBody(msgspec.Struct, kw_only=True):
     """An uploaded file to add."""
 
-    file_id: str
-    attributes: Attributes | None = None
+    file_id: Name
+    attributes: FileAttributes | None = None
     chunking_strategy: Strategy | None = None
 
 
@@ -291,7 +315,7 @@ class AttachFields(msgspec.Struct, kw_only=True):
     """What goes beside a file that is uploaded straight into a store; both as JSON, or as `attributes[key]` and so
     on, where values are strings."""
 
-    attributes: Attributes | None = None
+    attributes: FileAttributes | None = None
     chunking_strategy: Strategy | None = None
     purpose: Purpose = "assistants"
 
@@ -305,7 +329,7 @@ class WaitQuery(msgspec.Struct, kw_only=True):
 class AttributesBody(msgspec.Struct, kw_only=True):
     """The attributes instead of those before; null is none."""
 
-    attributes: Attributes | None
+    attributes: FileAttributes | None
 
 
 class StoreFilesQuery(StoresQuery, kw_only=True):
@@ -366,9 +390,13 @@ class FileBatchBody(msgspec.Struct, kw_only=True):
     """Files to add together: `file_ids`, with `attributes` and `chunking_strategy` for all of them, or `files`, each
     with its own."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        NotBoth("files", "file_ids", "goes without `file_ids`; send one of the two"),
+        OneOf(("file_ids", "files"), "is required, or `files`"),
+    )
     file_ids: FileIds | None = None
     files: Annotated[list[AttachBody], Meta(min_length=1, max_length=2_000)] | None = None
-    attributes: Attributes | None = None
+    attributes: FileAttributes | None = None
     chunking_strategy: Strategy | None = None
 
 
@@ -388,6 +416,9 @@ class FileBatchObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vec
 class HybridWeights(msgspec.Struct, kw_only=True):
     """How much meaning counts, and how much words; one of them more than 0."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneAbove(("embedding_weight", "text_weight"), "or `text_weight` must be more than 0"),
+    )
     embedding_weight: Weight
     text_weight: Weight
 
@@ -410,9 +441,9 @@ class Expand(msgspec.Struct, kw_only=True):
 class PassagesBody(msgspec.Struct, kw_only=True):
     """A search. `filter` and `max_results` are other names of `filters` and `max_num_results`."""
 
-    query: str | Annotated[list[str], Meta(max_length=32)]
-    filters: dict[str, Any] | None = None
-    filter: dict[str, Any] | None = None
+    query: OneQuestion | Annotated[list[Question], Meta(min_length=1, max_length=32)]
+    filters: PlainFilters | None = None
+    filter: PlainFilters | None = None
     max_num_results: Results | None = None
     max_results: Results | None = None
     ranking_options: RankingOptions | None = None
@@ -427,7 +458,7 @@ class PassagesBody(msgspec.Struct, kw_only=True):
 class StoresPassagesBody(PassagesBody, kw_only=True):
     """A search in several stores, answered as one."""
 
-    vector_store_ids: Annotated[list[str], Meta(min_length=1, max_length=100)]
+    vector_store_ids: Annotated[list[Name], Meta(min_length=1, max_length=100)]
 
 
 class PassagesQuery(msgspec.Struct, kw_only=True):
@@ -496,19 +527,19 @@ class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
 class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Another tenant, for the operator."""
 
-    tenant: str | None = None
+    tenant: Tenant | None = None
 
 
 class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The quotas to change; null is the configured default again. `tenant` as in the query."""
 
-    tenant: str | None = None
-    max_storage_bytes: int | None | UnsetType = UNSET
-    max_files_per_store: int | None | UnsetType = UNSET
-    max_file_bytes: int | None | UnsetType = UNSET
-    max_stores: int | None | UnsetType = UNSET
-    max_entries: int | None | UnsetType = UNSET
-    auto_archive_days: int | None | UnsetType = UNSET
+    tenant: Tenant | None = None
+    max_storage_bytes: Quota | None | UnsetType = UNSET
+    max_files_per_store: Quota | None | UnsetType = UNSET
+    max_file_bytes: Quota | None | UnsetType = UNSET
+    max_stores: Quota | None | UnsetType = UNSET
+    max_entries: Quota | None | UnsetType = UNSET
+    auto_archive_days: Quota | None | UnsetType = UNSET
 
 
 class QuotasObject(msgspec.Struct, kw_only=True, tag_field="object", tag="quotas"):

@@ -3,14 +3,53 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.server.errors import ErrorEnvelope, Problem
+from memoranda.server.mem0_filters import ENTITIES, LOGIC, TIMES
+from memoranda.types import (
+    ISO_8601,
+    MAX_ID_CHARS,
+    NO_NUL,
+    Content,
+    Id,
+    Metadata,
+    Moment,
+    Question,
+    Tags,
+    Threshold,
+    says,
+)
+from memoranda.validation.constraints import Constraint, OneOf
 
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+ENTITY = {
+    "type": "string", "minLength": 1, "maxLength": MAX_ID_CHARS, "pattern": NO_NUL, "not": {"const": "*"},
+}  # fmt: skip
+_COMPARED = {"type": ["string", "number", "boolean", "null", "array", "object"]}
+CONDITIONS: dict[str, Any] = {
+    **{word: {"type": ["object", "array"]} for word in LOGIC},
+    **dict.fromkeys((*ENTITIES, *TIMES, "categories"), _COMPARED),
+    "metadata": {"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^[^$]"}},
+}
+Day = Annotated[
+    str,
+    Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", extra=says("must be a date such as 2027-01-31")),
+]
+SECONDS = Meta(extra_json_schema={"minimum": -62_135_596_800, "exclusiveMaximum": 253_402_300_800})
+"""Seconds since 1970 in the years 1 to 9999."""
+TimeText = Annotated[str, Meta(extra_json_schema={"pattern": ISO_8601})]
+One = Annotated[Id, Meta(extra_json_schema={"not": {"const": "*"}})]
+"""The name of one user, agent, ...: `*` stands for any where memories are looked for."""
+EntityFilters = Annotated[
+    dict[str, Any],
+    Meta(extra_json_schema={"additionalProperties": False, "properties": dict.fromkeys(ENTITIES, ENTITY)}),
+]
+Mem0Filters = Annotated[
+    dict[str, Any], Meta(extra_json_schema={"additionalProperties": False, "properties": CONDITIONS})
+]
 Categories = Annotated[list[str], Meta(max_length=1_000)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
@@ -36,18 +75,18 @@ def failure(status: int, found: Problem, exc: Exception) -> Mem0Failure:
 class Entities(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Whose memories: of a user, an agent, an application, a run (which is a session)."""
 
-    user_id: Name | None = None
-    agent_id: Name | None = None
-    app_id: Name | None = None
-    run_id: Name | None = None
+    user_id: Id | None = None
+    agent_id: Id | None = None
+    app_id: Id | None = None
+    run_id: Id | None = None
 
 
 class Mem0Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Something that was said; `name` is the name of who said it."""
 
-    content: str
-    role: str = "user"
-    name: str | None = None
+    content: Content
+    role: Id = "user"
+    name: Id | None = None
 
 
 class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
@@ -56,13 +95,20 @@ class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
     `timestamp` is when it was said, in seconds since 1970; `expiration_date` (YYYY-MM-DD) is the first day on which the
     memories do not hold. The answer always comes when they are written, whatever `async_mode` says."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf((*ENTITIES, "filters"), "is required, or agent_id, app_id or run_id"),
+    )
+    user_id: One | None = None
+    agent_id: One | None = None
+    app_id: One | None = None
+    run_id: One | None = None
     messages: Annotated[list[Mem0Message], Meta(min_length=1, max_length=10_000)]
-    filters: dict[str, Any] | None = None
-    metadata: dict[str, Any] = {}
-    categories: Categories = []
+    filters: EntityFilters | None = None
+    metadata: Metadata = {}
+    categories: Tags = []
     infer: bool = True
-    timestamp: int | None = None
-    expiration_date: str | None = None
+    timestamp: Annotated[int, SECONDS] | None = None
+    expiration_date: Day | None = None
     async_mode: bool | None = None
     version: Literal["v2"] | None = None
     output_format: Literal["v1.1"] | None = None
@@ -72,17 +118,17 @@ class Mem0Selection(Entities, kw_only=True, forbid_unknown_fields=True):
     """Which memories: `filters` with `AND`, `OR` and `NOT`, and any of these categories. Entities beside `filters` must
     match, too. Only memories that hold now are found: `show_expired` cannot be true, nor `latest_only` false."""
 
-    filters: dict[str, Any] | None = None
+    filters: Mem0Filters | None = None
     categories: Categories | None = None
-    show_expired: bool | None = None
-    latest_only: bool | None = None
+    show_expired: Annotated[bool, Meta(extra_json_schema={"const": False})] | None = None
+    latest_only: Annotated[bool, Meta(extra_json_schema={"const": True})] | None = None
 
 
 class Mem0ListBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
     """Memories that were made from `start_date` to `end_date`. The page is in the query string, or here."""
 
-    start_date: datetime | None = None
-    end_date: datetime | None = None
+    start_date: Moment | None = None
+    end_date: Moment | None = None
     page: PageNumber | None = None
     page_size: Limit | None = None
 
@@ -98,9 +144,9 @@ class Mem0SearchBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
     """A search. `threshold` is a floor on the similarity, 0 to 1; without `rerank` the order is as the server is
     configured; `keyword_search: false` leaves keyword search out; `fields` are those to answer with."""
 
-    query: str
+    query: Question
     top_k: Limit = 10
-    threshold: float | None = None
+    threshold: Threshold | None = None
     rerank: bool | None = None
     keyword_search: bool = True
     fields: Annotated[list[Field], Meta(max_length=64)] | None = None
@@ -110,10 +156,17 @@ class Mem0UpdateBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fields to change; `metadata` takes the place of what was there, `timestamp` is a date, a date and time, or
     seconds since 1970; `expiration_date: null` lets a memory hold for good."""
 
-    text: str | UnsetType = UNSET
-    metadata: dict[str, Any] | UnsetType = UNSET
-    timestamp: int | float | str | UnsetType = UNSET
-    expiration_date: str | None | UnsetType = UNSET
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf(
+            ("text", "metadata", "timestamp", "expiration_date"),
+            "is required, or metadata, timestamp or expiration_date",
+            empty=(),
+        ),
+    )
+    text: Content | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    timestamp: Annotated[int, SECONDS] | Annotated[float, SECONDS] | TimeText | UnsetType = UNSET
+    expiration_date: Day | None | UnsetType = UNSET
 
 
 class Mem0BatchUpdate(Mem0UpdateBody, kw_only=True, forbid_unknown_fields=True):

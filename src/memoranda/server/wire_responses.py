@@ -4,35 +4,54 @@ Unknown fields are ignored, as OpenAI's clients expect. Times are whole seconds 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from memoranda.responses.values import Item, ResponseRequest, ResponseUsage
+from memoranda.responses.items import MAX_ITEMS, SentItem
+from memoranda.responses.values import ONE_HISTORY, Item, ResponseRequest, ResponseUsage
+from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
+
+
+SentInput = str | Annotated[list[SentItem], Meta(max_length=MAX_ITEMS)]
 
 
 class ResponseBody(ResponseRequest, kw_only=True):
     """A response to be made."""
 
+    input: SentInput | None = None
+
 
 class InputTokensBody(ResponseRequest, kw_only=True):
     """A request as for a response, whose input is only counted."""
+
+    input: SentInput | None = None
 
 
 class CompactBody(ResponseRequest, kw_only=True):
     """What is to be compacted: `input`, and what `previous_response_id` leads to. `model` is required, as by OpenAI."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        ONE_HISTORY,
+        OneOf(
+            ("input", "previous_response_id", "conversation"),
+            "holds nothing to compact, nor does what came before",
+        ),
+    )
+    input: SentInput | None = None
     model: str
 
 
 class ResponseFrame(ResponseRequest, kw_only=True):
     """A text frame of a client: `response.create` with the fields of a response, beside `type` or in `response`.
     Responses of one `stream_id` come one after the other, those of several at the same time. With `generate` false
-    nothing is answered; the input waits for what follows it."""
+    nothing is answered; the input waits for what follows it. Which fields go together is checked when it is its
+    turn."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
     type: str
     stream_id: str | None = None
     generate: bool | None = None

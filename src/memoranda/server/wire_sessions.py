@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.sessions.values import Message, NewMessage, NewSummary, Session
+from memoranda.types import Content, Id, Moment, configured, some_text
+from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 
@@ -17,23 +18,29 @@ class SaidBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What was said in a session. `user_id` holds for messages that name none; `extraction` says whether facts are
     taken out of it, null leaves that to the configuration."""
 
-    messages: Annotated[list[NewMessage], Meta(max_length=100_000)]
-    channel_id: str | None = None
-    user_id: str | None | UnsetType = UNSET
-    agent_id: str | None = None
+    messages: Annotated[
+        list[NewMessage],
+        Meta(min_length=1, max_length=100_000, extra_json_schema=configured(maxItems="limits.max_batch")),
+    ]
+    channel_id: Id | None = None
+    user_id: Id | None | UnsetType = UNSET
+    agent_id: Id | None = None
     extraction: bool | None = None
 
 
 class ObserveBody(SaidBody, kw_only=True, forbid_unknown_fields=True):
     """What was said in a channel (`channel_id`), or in a session of a name (`session_id`)."""
 
-    session_id: str | None = None
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf(("channel_id", "session_id"), "name the channel it was said in, or a session_id"),
+    )
+    session_id: Id | None = None
 
 
 class MessageChangeBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The text that a message has from now on."""
 
-    content: str
+    content: Content
 
 
 class SummarizeBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +54,7 @@ class SummaryBody(NewSummary, kw_only=True, forbid_unknown_fields=True):
 class FailureBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Why a summary could not be made elsewhere."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=10_000)]
+    reason: Annotated[str, some_text(10_000)]
 
 
 class SessionsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -57,8 +64,8 @@ class SessionsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     channel_id: str | None = None
     status: list[Literal["open", "closed", "summarized", "failed"]] | None = None
     participant: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Moment | None = None
+    until: Moment | None = None
     limit: Limit = 20
     after: str | None = None
     before: str | None = None

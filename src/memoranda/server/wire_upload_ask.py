@@ -4,13 +4,25 @@ case."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from memoranda.document_qa.documents import MAX_NAMED
 from memoranda.document_qa.values import AskSession, Document, LogEntry, MemoryScope
+from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, configured, says, some_text
+from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
+Asked = Annotated[
+    str,
+    Meta(
+        pattern=SOME_TEXT,
+        extra=says("must hold some text, without NUL characters"),
+        extra_json_schema=configured(maxLength="limits.max_query_chars"),
+    ),
+]
+Heading = Annotated[str, some_text(500)]
 Found = Annotated[int, Meta(ge=0, le=50)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 DocumentsLimit = Annotated[int, Meta(ge=1, le=100)]
@@ -24,42 +36,47 @@ class AskBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_field
     """A question, as `question` or as `query`. `topK` is another name for `topKDocs`; `userId` is whom a service or an
     admin asks for."""
 
-    question: str | None = None
-    query: str | None = None
-    session_id: str | None = None
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        OneOf(("question", "query"), "is required"),
+        NotBoth("query", "question", "is another name for question; send one of the two"),
+        NotBoth("top_k", "top_k_docs", "is another name for topKDocs; send one of the two"),
+    )
+    question: Asked | None = None
+    query: Asked | None = None
+    session_id: Id | None = None
     top_k_docs: Found | None = None
     top_k: Found | None = None
     top_k_mems: Found | None = None
     max_history_tokens: Annotated[int, Meta(ge=0, le=32_000)] | None = None
     include_history: bool = True
-    document_ids: Annotated[list[str], Meta(max_length=1_000)] | None = None
+    document_ids: Annotated[list[str], Meta(min_length=1, max_length=MAX_NAMED)] | None = None
     memory_scope: MemoryScope = "user"
-    diversity: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    user_id: str | None = None
+    diversity: Diversity = 0.0
+    user_id: Id | None = None
 
 
 class DocumentBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A text as a document."""
 
-    title: str
-    text: str
-    user_id: str | None = None
+    title: Heading
+    text: Content
+    user_id: Id | None = None
 
 
 class DocumentFields(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What goes with an uploaded file."""
 
-    user_id: str | None = None
+    user_id: Id | None = None
 
 
 class NoteBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Something to remember for answers to come. The more important it is, the longer it stays, and the earlier it is
     found."""
 
-    content: str
-    session_id: str | None = None
-    importance: Annotated[int, Meta(ge=-1_000, le=1_000)] = 2
-    user_id: str | None = None
+    content: Content
+    session_id: Id | None = None
+    importance: Importance = 2
+    user_id: Id | None = None
 
 
 class DeriveBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -71,7 +88,7 @@ class DeriveBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
 class UserQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Whose it is, where a service or an admin asks."""
 
-    user_id: str | None = None
+    user_id: Id | None = None
 
 
 class PageQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -81,7 +98,7 @@ class PageQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fie
     after: str | None = None
     before: str | None = None
     order: Order = "desc"
-    user_id: str | None = None
+    user_id: Id | None = None
 
 
 class DocumentsQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -91,7 +108,7 @@ class DocumentsQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknow
     after: str | None = None
     before: str | None = None
     order: Order = "desc"
-    user_id: str | None = None
+    user_id: Id | None = None
 
 
 class MessagesQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -101,7 +118,7 @@ class MessagesQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
     after: str | None = None
     before: str | None = None
     order: Order = "asc"
-    user_id: str | None = None
+    user_id: Id | None = None
 
 
 class LogsQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -112,7 +129,7 @@ class LogsQuery(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fie
     before: str | None = None
     order: Order = "desc"
     session_id: str | None = None
-    user_id: str | None = None
+    user_id: Id | None = None
 
 
 # --- answers ---------------------------------------------------------------------------------------

@@ -115,11 +115,14 @@ class Sessions:
     def _taken(self, messages: Any) -> list[NewMessage]:
         if isinstance(messages, str | NewMessage | Mapping):
             messages = [messages]
+        given = list(messages)
         items = [
-            one
-            if isinstance(one, NewMessage)
-            else convert({"content": one} if isinstance(one, str) else one, NewMessage, f"[{i}]")
-            for i, one in enumerate(messages)
+            convert(
+                {"content": one} if isinstance(one, str) else one,
+                NewMessage,
+                f"[{i}]" if len(given) > 1 else "",
+            )
+            for i, one in enumerate(given)
         ]
         if not items:
             raise InvalidInput("messages", "must hold at least one message")

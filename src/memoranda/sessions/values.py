@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.config.sections import Facts
-from memoranda.types import MACHINES
+from memoranda.types import MACHINES, Content, Id, Metadata, Moment, some_text
 
 EXTRACT_JOB = "facts.extract"
 """The job that takes facts out of a session; its payload is `{"session_id": ...}`."""
@@ -57,13 +57,13 @@ class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     there is one. With `id`, or with `occurred_at` (when it was said; left out: now), sending it again changes
     nothing. `user_id` is whose it is: left out the caller's, None nobody's."""
 
-    content: str
-    role: str = "user"
-    speaker: str | None = None
-    id: str | None = None
-    occurred_at: datetime | None = None
-    user_id: str | None | msgspec.UnsetType = msgspec.UNSET
-    metadata: dict[str, Any] = {}
+    content: Content
+    role: Id = "user"
+    speaker: Id | None = None
+    id: Id | None = None
+    occurred_at: Moment | None = None
+    user_id: Id | None | msgspec.UnsetType = msgspec.UNSET
+    metadata: Metadata = {}
 
 
 class Message(msgspec.Struct, kw_only=True):
@@ -129,7 +129,7 @@ class Session(msgspec.Struct, kw_only=True):
     updated_at: datetime
 
 
-SummaryItem = Annotated[str, Meta(min_length=1, max_length=1_000)]
+SummaryItem = Annotated[str, some_text(1_000)]
 SummaryItems = Annotated[list[SummaryItem], Meta(max_length=100)]
 
 
@@ -137,13 +137,13 @@ class NewSummary(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A summary of a session that somebody else made. `model` is what made it. With `message_count` it is of so many
     messages, and refused once the session has others."""
 
-    summary: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    summary: Annotated[str, some_text(100_000)]
     topics: SummaryItems = []
     decisions: SummaryItems = []
     open_questions: SummaryItems = []
     action_items: SummaryItems = []
     entities: SummaryItems = []
-    model: Annotated[str, Meta(min_length=1, max_length=256)] = "external"
+    model: Id = "external"
     message_count: Annotated[int, Meta(ge=1)] | None = None
 
 

@@ -118,6 +118,10 @@ class FolderLock:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file: IO[str] | None = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        except (FileExistsError, NotADirectoryError) as exc:
+            raise StorageError(
+                f"{folder} cannot be used as a data folder: a file is there; name a folder"
+            ) from exc
         except OSError as exc:
             raise StorageError(f"{folder} cannot be used as a data folder: {exc.strerror}") from exc
         try:

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.clock import micros
+from memoranda.clock import micros, moment_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.rows import ITEM, Record
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
-from memoranda.types import KINDS, Change, NewMemory, Subject
+from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
+from memoranda.validation.messages import MOMENT
 
-MAX_ID_CHARS = 256
 GIVEN = "given-"
 """Begins the text hash of a vector that somebody handed in: no other text is ever given that vector."""
 PLAIN = {str, bool, type(None)}
@@ -113,8 +113,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         session_id=new.session_id,
         role=new.role,
         source=new.source,
-        tags=_tags(new.tags, f"{where}tags", bounds),
-        metadata=_metadata(new.metadata, f"{where}metadata", bounds),
+        tags=tags_text(new.tags, f"{where}tags", bounds),
+        metadata=metadata_text(new.metadata, f"{where}metadata", bounds),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
         access_count=0,
@@ -166,9 +166,9 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
         check_text(change.content, "content", bounds)
         put["content"], put["content_hash"] = change.content, digest(change.content)
     if change.tags is not msgspec.UNSET:
-        put["tags"] = _tags(change.tags, "tags", bounds)
+        put["tags"] = tags_text(change.tags, "tags", bounds)
     if change.metadata is not msgspec.UNSET:
-        put["metadata"] = _metadata(change.metadata, "metadata", bounds)
+        put["metadata"] = metadata_text(change.metadata, "metadata", bounds)
     if change.importance is not msgspec.UNSET:
         put["importance"] = _importance(change.importance, "importance")
     if change.confidence is not msgspec.UNSET:
@@ -191,13 +191,18 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
 
 
 def time_of(value: Any, where: str) -> int:
-    """A moment in microseconds since 1970; without a zone it is taken as UTC.
+    """A moment, as a datetime or in ISO 8601, in microseconds since 1970; without a zone it is in UTC, and a date alone
+    is its midnight.
 
     Raises:
         InvalidInput: it is no moment, or not one of the years 1 to 9999 in UTC.
     """
+    try:
+        value = moment_of(value) if isinstance(value, str) else value
+    except ValueError as exc:
+        raise InvalidInput(where, MOMENT) from exc
     if not isinstance(value, datetime):
-        raise InvalidInput(where, "must be a moment, as in 2024-05-01T12:00:00Z")
+        raise InvalidInput(where, MOMENT)
     try:
         return micros(value if value.tzinfo is None else value.astimezone(UTC))
     except OverflowError as exc:
@@ -289,7 +294,12 @@ def check_name(value: Any, where: str) -> None:
     _encode(value, where)
 
 
-def _tags(tags: Any, where: str, bounds: Bounds) -> str:
+def tags_text(tags: Any, where: str, bounds: Bounds) -> str:
+    """The tags of a memory as JSON, each once.
+
+    Raises:
+        InvalidInput: there are too many, or one is no tag.
+    """
     if not tags:
         return "[]"
     if not isinstance(tags, list | tuple):
@@ -303,7 +313,12 @@ def _tags(tags: Any, where: str, bounds: Bounds) -> str:
     return compact_json(list(dict.fromkeys(tags)))
 
 
-def _metadata(metadata: Any, where: str, bounds: Bounds) -> str:
+def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
+    """The metadata of a memory as JSON.
+
+    Raises:
+        InvalidInput: it is too long, or has a key or a value that no memory can have.
+    """
     if not metadata:
         return "{}"
     if not isinstance(metadata, dict):

@@ -15,8 +15,7 @@ from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 from memoranda.errors import InvalidInput
 from memoranda.integrations import entries
 from memoranda.store.rows import TEXT_SEPARATOR
-from memoranda.store.validation import MAX_ID_CHARS
-from memoranda.types import Memory
+from memoranda.types import MAX_ID_CHARS, Memory
 
 OWN = "langgraph."
 """Begins the metadata keys that are not the value's."""

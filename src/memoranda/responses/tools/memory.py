@@ -20,7 +20,7 @@ from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.types import Hit, NewMemory, Subject
-from memoranda.validation import invalid
+from memoranda.validation import converted
 
 T = TypeVar("T")
 Scope = Literal["session", "user", "agent", "channel", "global"]
@@ -121,7 +121,7 @@ class MemorySearch(MemoryTool):
             asked.query,
             limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
             threshold=turn.settings.memory_min_score if floor is None else floor,
-            kinds=turn.memory.kinds,  # type: ignore[arg-type]
+            kinds=turn.memory.kinds,
             count_access=True,
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
@@ -223,10 +223,7 @@ def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
     Raises:
         InvalidInput: names the field and the fix.
     """
-    try:
-        return msgspec.convert(arguments, type_, strict=False)
-    except msgspec.ValidationError as exc:
-        raise invalid(exc, type_, "") from exc
+    return converted(arguments, type_, strict=False)
 
 
 def _source(hit: Hit) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ NUMBERS = {
     "$invalid_at": "invalid_at",
     "$archived_at": "archived_at",
 }
+DEEP = 100
+"""Conditions that stand in one row: SQLite refuses expressions that nest 1 000 deep, and each AND is one level."""
 ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
@@ -43,12 +46,20 @@ def compile_where(where: Filter) -> Where:
     parts = [compile_where(part) for part in where.parts]
     params = tuple(value for part in parts for value in part.params)
     if isinstance(where, AllOf):
-        sql = " AND ".join(f"({part.sql})" for part in parts) or "TRUE"
+        sql = _joined([part.sql for part in parts], " AND ") or "TRUE"
         return Where(sql, params, all(part.exact for part in parts))
     assert isinstance(where, AnyOf)
     if not all(part.exact for part in parts):
         return Where("TRUE", (), exact=False)
-    return Where(" OR ".join(f"({part.sql})" for part in parts) or "FALSE", params, exact=True)
+    return Where(_joined([part.sql for part in parts], " OR ") or "FALSE", params, exact=True)
+
+
+def _joined(parts: Sequence[str], word: str) -> str:
+    """The conditions joined by a word, many of them as a balanced tree."""
+    if len(parts) > DEEP:
+        half = len(parts) // 2
+        parts = [_joined(parts[:half], word), _joined(parts[half:], word)]
+    return word.join(f"({part})" for part in parts)
 
 
 def _compare(compare: Compare) -> Where:

@@ -26,11 +26,9 @@ from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
 from memoranda.text.highlights import highlights
 from memoranda.text.terms import query_terms
-from memoranda.types import Explanation, Highlight, Hit, Query, SearchResult, Subject
+from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, SearchResult, Subject
 
 log = logging.getLogger("memoranda.search")
-MAX_LIMIT = 1_000
-"""Hits of a search at most, and how deep each side is looked into where the first candidates are too few."""
 SNIPPET = 240
 
 

@@ -1,0 +1,82 @@
+"""Plain data into the values of the library, with errors that name the field as the caller wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+from memoranda.validation import constraints, dates
+from memoranda.validation.messages import invalid
+
+__all__ = ["checked", "convert", "converted", "decode", "merged"]
+S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
+DIAGNOSED = 8 << 20
+"""Bodies up to this size are read a second time to say what was wrong with them."""
+
+
+def convert(raw: Any, type_: type[T], where: str = "") -> T:
+    """`raw` (mappings, lists, strings, numbers, datetimes) as a `type_`; what is one already stays as it is. A date
+    where a moment is expected is midnight of that day in UTC.
+
+    Raises:
+        InvalidInput: names the field by its path, below `where`, and the nearest known field when it is a slip.
+    """
+    return raw if isinstance(raw, type_) else converted(raw, type_, where)
+
+
+def converted(raw: Any, type_: type[T], where: str = "", *, strict: bool = True) -> T:
+    """`raw` as a `type_`; if not `strict`, texts may stand for numbers and so on. Errors as `convert`."""
+    try:
+        return msgspec.convert(raw, type_, strict=strict)
+    except msgspec.ValidationError as exc:
+        if dates.expected(exc) and (found := dates.dated(raw, type_)) != raw:
+            return converted(found, type_, where, strict=strict)
+        raise invalid(exc, type_, where, raw) from exc
+
+
+def checked(value: S) -> S:
+    """A value that was made by hand, as if it had been read. Errors as `convert`, for its constraints as well."""
+    read = converted(_taken_apart(value), type(value))
+    constraints.check(read)
+    return read
+
+
+def _taken_apart(value: Any) -> Any:
+    """The value with an object in the place of each struct."""
+    if isinstance(value, msgspec.Struct):
+        names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+        fields = {sent: getattr(value, name) for name, sent in names}
+        return {name: _taken_apart(each) for name, each in fields.items() if each is not msgspec.UNSET}
+    return [_taken_apart(each) for each in value] if isinstance(value, list) else value
+
+
+def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """The JSON body as the decoder's type.
+
+    Raises:
+        InvalidInput: the body is not JSON, or a field is wrong.
+    """
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as exc:
+        if len(body) > DIAGNOSED and not dates.expected(exc):
+            raise invalid(exc, decoder.type, "") from exc
+        return converted(_plain(body), decoder.type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise InvalidInput("body", f"is not valid JSON: {exc}") from exc
+
+
+def _plain(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise InvalidInput("body", f"is not valid JSON: {exc}") from exc
+
+
+def merged(first: str, value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A verb's positional argument and its keywords as one mapping."""
+    return {first: value, **fields}

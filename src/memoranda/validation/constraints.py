@@ -1,0 +1,157 @@
+"""Constraints between the fields of a value: checked where it is read, and part of its JSON schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+
+Schema = dict[str, Any]
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+BLANK: tuple[Any, ...] = (None, "")
+
+
+class Constraint(Protocol):
+    """What must hold between the fields of a value; `field` is the one that an error names, `says` what it says. That
+    of an object inside a body is only shown: what uses the object checks it."""
+
+    @property
+    def field(self) -> str: ...
+
+    @property
+    def says(self) -> str: ...
+
+    def holds(self, value_of: Callable[[str], Any]) -> bool:
+        """Return True if it holds; a field that is not given has the value UNSET or its default."""
+
+    def schema(self, sent: Callable[[str], str]) -> Schema:
+        """The constraint as a JSON schema; `sent` is the name of a field in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotBoth:
+    """At most one of two fields is given. With `values` this holds where the first has one of them; a field with a
+    value of `empty` counts as not given."""
+
+    field: str
+    other: str
+    says: str
+    values: tuple[Any, ...] = ()
+    empty: tuple[Any, ...] = (None,)
+
+    def holds(self, value_of: Callable[[str], Any]) -> bool:
+        both = _given(value_of(self.field), self.values, self.empty) and _given(
+            value_of(self.other), (), self.empty
+        )
+        return not both
+
+    def schema(self, sent: Callable[[str], str]) -> Schema:
+        first = _schema(sent(self.field), self.values, self.empty)
+        return {"not": {"allOf": [first, _schema(sent(self.other), (), self.empty)]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """A field is given only together with another one. With `values` this holds where it has one of them; a field with
+    a value of `empty` counts as not given."""
+
+    field: str
+    other: str
+    says: str
+    values: tuple[Any, ...] = ()
+    empty: tuple[Any, ...] = (None,)
+
+    def holds(self, value_of: Callable[[str], Any]) -> bool:
+        given = _given(value_of(self.field), self.values, self.empty)
+        return not given or _given(value_of(self.other), (), self.empty)
+
+    def schema(self, sent: Callable[[str], str]) -> Schema:
+        first = _schema(sent(self.field), self.values, self.empty)
+        return {"anyOf": [{"not": first}, _schema(sent(self.other), (), self.empty)]}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """At least one of the fields is given; one with a value of `empty` counts as not given. An error names the
+    first."""
+
+    fields: tuple[str, ...]
+    says: str
+    empty: tuple[Any, ...] = EMPTY
+
+    @property
+    def field(self) -> str:
+        return self.fields[0]
+
+    def holds(self, value_of: Callable[[str], Any]) -> bool:
+        return any(_given(value_of(field), (), self.empty) for field in self.fields)
+
+    def schema(self, sent: Callable[[str], str]) -> Schema:
+        return {"anyOf": [_schema(sent(field), (), self.empty) for field in self.fields]}
+
+
+@dataclass(frozen=True, slots=True)
+class OneAbove:
+    """At least one of the numbers is more than 0; an error names the first."""
+
+    fields: tuple[str, ...]
+    says: str
+
+    @property
+    def field(self) -> str:
+        return self.fields[0]
+
+    def holds(self, value_of: Callable[[str], Any]) -> bool:
+        return any((value_of(field) or 0) > 0 for field in self.fields)
+
+    def schema(self, sent: Callable[[str], str]) -> Schema:
+        names = map(sent, self.fields)
+        return {
+            "anyOf": [{"required": [name], "properties": {name: {"exclusiveMinimum": 0}}} for name in names]
+        }
+
+
+def _given(value: Any, values: tuple[Any, ...], empty: tuple[Any, ...]) -> bool:
+    """Return True if a field has one of the values, or without them any that is not empty."""
+    return value in values if values else value is not msgspec.UNSET and value not in empty
+
+
+def _schema(field: str, values: tuple[Any, ...], empty: tuple[Any, ...]) -> Schema:
+    """An object that has a field with one of the values, or without them with any that is not empty."""
+    wanted: Schema = {"enum": list(values)} if values else {"not": {"enum": list(empty)}}
+    return {"required": [field], **({"properties": {field: wanted}} if values or empty else {})}
+
+
+def constraints_of(type_: Any) -> Sequence[Constraint]:
+    """The constraints of a type, which are its `constraints`."""
+    found: Sequence[Constraint] = getattr(type_, "constraints", ())
+    return found
+
+
+def check(value: msgspec.Struct, where: str = "") -> None:
+    """Refuse a value that breaks a constraint of its type.
+
+    Raises:
+        InvalidInput: names the field, below `where`, and the fix.
+    """
+
+    for constraint in constraints_of(type(value)):
+        if not constraint.holds(partial(getattr, value)):
+            field = _sent(value, constraint.field)
+            raise InvalidInput(f"{where}.{field}" if where else field, constraint.says)
+
+
+def schemas(type_: Any) -> list[Schema]:
+    """The constraints of a type as JSON schemas."""
+    return [constraint.schema(lambda field: _sent(type_, field)) for constraint in constraints_of(type_)]
+
+
+def _sent(type_: Any, field: str) -> str:
+    """The name of a field in JSON."""
+    names = zip(type_.__struct_fields__, type_.__struct_encode_fields__, strict=True)
+    return str(dict(names)[field])

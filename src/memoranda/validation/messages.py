@@ -1,0 +1,145 @@
+"""What msgspec finds wrong, in the words of our errors: the field, what is allowed, the fix."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, inspect
+
+from memoranda.errors import InvalidInput
+from memoranda.validation.nodes import nodes_at, value_at
+
+LONGEST = 60
+"""Characters of a value that an error repeats."""
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$?\.?(?P<path>.*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
+_MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
+_LENGTH = re.compile(r"Expected `(?P<kind>array|object|str)` of length (?P<sign>>=|<=) (?P<bound>\d+)")
+_PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
+_ENUM = re.compile(r"[Ii]nvalid (?:enum )?value (?P<value>.+)", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`, got `(?P<got>[^`]+)`")
+_BOUND = re.compile(r"Expected `(?:int|float)` (?P<sign>>=|<=|>|<) (?P<bound>[\d.-]+)")
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+_KINDS = {
+    "array": "a list", "object": "an object", "str": "text", "int": "a whole number", "float": "a number",
+    "bool": "true or false", "null": "null", "datetime": "a date and time", "date": "a date", "bytes": "bytes",
+}  # fmt: skip
+_EXAMPLES = {
+    "a list": '; write ["a", "b"]',
+    "a date and time": ", such as 2024-05-01T12:00:00Z",
+    "a date": ", such as 2024-05-01",
+}
+MOMENT = "must be a date, or a date and time, such as 2024-05-01 or 2024-05-01T12:00:00Z"
+DAY = "must be a date such as 2024-05-01"
+
+
+def invalid(exc: msgspec.ValidationError, type_: Any, where: str, raw: Any = UNSET) -> InvalidInput:
+    """What msgspec found in `raw`, as our error; the field is below `where`."""
+    match = _AT.match(str(exc))
+    what, path = (match["what"], match["path"] or "") if match else (str(exc), "")
+    if unknown := _UNKNOWN.search(what):
+        name = unknown["name"]
+        near = difflib.get_close_matches(name, _fields(type_, path), 1)
+        fix = f"; did you mean `{near[0]}`?" if near else ""
+        return InvalidInput(_join(where, path, name), f"is not a field that is known here{fix}")
+    if missing := _MISSING.search(what):
+        return InvalidInput(_join(where, path, missing["name"]), "is required")
+    return InvalidInput(_join(where, path) or "body", _sentence(what, type_, path, value_at(raw, path)))
+
+
+def _sentence(what: str, type_: Any, path: str, value: Any) -> str:
+    """What is wrong with the value at a path, with what is allowed."""
+    length, bound = _LENGTH.search(what), _BOUND.fullmatch(what)
+    if length or bound or _PATTERN.fullmatch(what):
+        kind = length["kind"] if length else "str" if bound is None else "number"
+        node, says = _limited(type_, path, kind)
+        if says:
+            return _naming(says, value, node)
+        if not length and not bound:
+            return _naming(f"must match {getattr(node, 'pattern', '')}", value, node)
+    if length:
+        return _of_length(length)
+    if bound:
+        return _naming(_range(node, bound), value, node)
+    if chosen := _ENUM.search(what):
+        if allowed := _allowed(type_, path):
+            return f"must be one of {', '.join(allowed)}, not {chosen['value']}"
+        return f"must not be {chosen['value']}"
+    if wrong := _EXPECTED.fullmatch(what):
+        kinds = dict.fromkeys(_KINDS.get(kind, kind) for kind in wrong["kinds"].split(" | "))
+        got = _KINDS.get(wrong["got"], wrong["got"])
+        return f"must be {' or '.join(kinds)}, not {got}{_EXAMPLES.get(next(iter(kinds)), '')}"
+    if "datetime" in what:
+        return MOMENT
+    if "date" in what:
+        return DAY
+    return what[:1].lower() + what[1:]
+
+
+def _limited(type_: Any, path: str, kind: str) -> tuple[Any, str]:
+    """The type at a path that has limits for values of a kind, and what it says of them."""
+    types: dict[str, Any] = {
+        "str": inspect.StrType, "array": inspect.ListType, "object": inspect.DictType,
+        "number": (inspect.IntType, inspect.FloatType),
+    }  # fmt: skip
+    found = [(node, extra) for node, extra in nodes_at(type_, path) if isinstance(node, types[kind])]
+    return (found[0][0], found[0][1].get("says", "")) if found else (None, "")
+
+
+def _naming(says: str, value: Any, node: Any) -> str:
+    """The sentence with the value in it, where that is short: `must be between 1 and 9, not 10; ...`"""
+    shown = str(value) if not isinstance(node, inspect.StrType) else repr(value)
+    if not isinstance(value, str | int | float) or len(shown) > LONGEST:
+        return says
+    rule, semicolon, fix = says.partition(";")
+    return f"{rule}, not {shown}{semicolon}{fix}"
+
+
+def _range(node: Any, bound: re.Match[str]) -> str:
+    """The numbers that are allowed: both bounds, where the type includes both."""
+    least, most = getattr(node, "ge", None), getattr(node, "le", None)
+    if least is not None and most is not None:
+        return f"must be between {_number(least)} and {_number(most)}"
+    return f"must be {_BOUNDS[bound['sign']]} {_number(bound['bound'])}"
+
+
+def _number(bound: Any) -> str:
+    return str(bound).removesuffix(".0")
+
+
+def _of_length(found: re.Match[str]) -> str:
+    """What is wrong with a length, with what is allowed."""
+    parts, least = "characters" if found["kind"] == "str" else "elements", found["sign"] == ">="
+    if least and found["bound"] == "1":
+        return "must not be empty"
+    few, most = ("few", "least") if least else ("many", "most")
+    return f"has too {few} {parts}; send at {most} {found['bound']}"
+
+
+def _allowed(type_: Any, path: str) -> list[str]:
+    """The words that may stand at a place, in order; empty where that is not known."""
+    words = [value for node, _ in nodes_at(type_, path) for value in _values(node)]
+    return list(dict.fromkeys(map(str, words)))
+
+
+def _values(node: Any) -> Sequence[Any]:
+    if isinstance(node, inspect.LiteralType):
+        return node.values
+    if isinstance(node, inspect.EnumType):
+        return [member.value for member in node.cls]
+    tag = getattr(node, "tag", None)
+    return [] if tag is None else [tag]
+
+
+def _fields(type_: Any, path: str) -> list[str]:
+    """The names of the fields that an object at a path may have."""
+    found = (getattr(node, "fields", ()) for node, _ in nodes_at(type_, path))
+    return [field.encode_name for fields in found for field in fields]
+
+
+def _join(*pieces: str) -> str:
+    return ".".join(piece for piece in pieces if piece).replace(".[", "[")
