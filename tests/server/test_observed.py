@@ -45,6 +45,9 @@ def test_metrics_count_what_happens(house: Any) -> None:
     assert seen['memoranda_upserts_total{outcome="created"}'] == 1
     assert seen['memoranda_upserts_total{outcome="present"}'] == 1
     assert seen['memoranda_upsert_failures_total{code="Conflict"}'] == 1
+    assert seen['memoranda_write_seconds_count{kind="store"}'] >= 1
+    assert seen['memoranda_write_seconds_bucket{kind="store",le="+Inf"}'] >= 1
+    assert seen["memoranda_write_transaction_seconds_count"] >= 1
     assert seen["memoranda_searches_total"] == 1
     assert seen["memoranda_search_hits_total"] == 1
     assert seen["memoranda_index_vectors"] == 1

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import accumulate
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memoranda.contexts.assembly import PARTS
 from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.cache import CachedEmbedder
+from memoranda.storage.sql.holds import BOUNDS, Spread
 from memoranda.store.core import Core
 from memoranda.store.jobs import FILES_LANE
 from memoranda.types import Added
@@ -114,6 +116,7 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from self._sizes()
+        yield from self._writing()
         yield self._jobs()
         yield from self._embedding()
         yield from self._indexing()
@@ -140,6 +143,21 @@ class _State(Collector):
         for side in ("index", "words"):
             behind.add_metric([side], float(side in store.behind))
         yield behind
+
+    def _writing(self) -> Iterator[Metric]:
+        """How long changes hold the thread that writes the database."""
+        holds = self.core.store.db.holds
+        changes = HistogramMetricFamily(
+            "memoranda_write_seconds", "Seconds for which a change held the writer, by kind.", labels=["kind"]
+        )
+        for kind, seconds in holds.changes.copy().items():
+            changes.add_metric([kind], *_cumulated(seconds.spread()))
+        yield changes
+        transactions = HistogramMetricFamily(
+            "memoranda_write_transaction_seconds", "Seconds for which a transaction held the writer."
+        )
+        transactions.add_metric([], *_cumulated(holds.transactions.spread()))
+        yield transactions
 
     def _jobs(self) -> Metric:
         held = dict(self.core.store.db.read(lambda c: [(str(state), n) for state, n in c.all("count_jobs")]))
@@ -256,3 +274,9 @@ class _State(Collector):
         for kind, count in embedder.usage().items():
             provider.add_metric([kind], count)
         yield provider
+
+
+def _cumulated(spread: Spread) -> tuple[list[tuple[str, float]], float]:
+    """A histogram as Prometheus wants it: (upper bound, observations up to it), and their sum."""
+    bounds = [*(str(bound) for bound in BOUNDS), "+Inf"]
+    return list(zip(bounds, map(float, accumulate(spread.counts)), strict=True)), spread.seconds

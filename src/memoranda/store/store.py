@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import update_wrapper
 from typing import Any, TypeVar
 
 import numpy as np
@@ -211,7 +212,11 @@ class Store:
         Raises (in the future):
             Whatever `work` raises; nothing was written then.
         """
-        return self._write(tenant, lambda c, applied: work(self._writing(c, tenant, applied)))
+
+        def change(c: Connection, applied: Applied) -> T:
+            return work(self._writing(c, tenant, applied))
+
+        return self._write(tenant, update_wrapper(change, work))
 
     def _writing(self, c: Connection, tenant: str, applied: Applied) -> Writing:
         spaces = Spaces(self.space, self.model, self.next_space)
@@ -259,7 +264,7 @@ class Store:
             self.derived.inside(c, applied)
             return result
 
-        return self.db.write(change, lambda _: self._apply(applied), tenant)
+        return self.db.write(update_wrapper(change, work), lambda _: self._apply(applied), tenant)
 
     def _space(self, model: str) -> int | None:
         """The space of a model that answers or is to take over; None of any other."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from functools import partial, update_wrapper
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from memoranda.errors import ConfigError, StorageError
 from memoranda.storage.sql import Connection, Database, open_database
+from memoranda.storage.sql.group import GROUP_SECONDS
+from memoranda.storage.sql.holds import SLOW_SECONDS, kind_of
 
 ROW = (
     "seq", "rev", "id", "kind", "content", "content_hash", "dedup_key", "occurred_at", "created_at", "updated_at",
@@ -145,6 +149,54 @@ def test_an_error_is_reported_when_the_write_before_it_is_visible(db: Database) 
         failed.result(60)
     db.write(put("b")).result(60)
     assert seen == [["a"]]
+
+
+def held(db: Database) -> int:
+    """How many transactions there were."""
+    return sum(db.holds.transactions.spread().counts)
+
+
+def test_many_writes_share_a_transaction_until_its_time_is_over(db: Database) -> None:
+    """However many wait, and whatever each takes, the next caller's turn comes soon; their order stays."""
+    order: list[str] = []
+
+    def slow(c: Connection) -> None:
+        began = perf_counter()
+        while perf_counter() <= began + GROUP_SECONDS:
+            put("slow")(c)
+
+    gate = held_up(db)
+    futures: list[Future[Any]] = [
+        db.write(work, lambda _, name=name: order.append(name))  # type: ignore[misc]
+        for name, work in (("a", put("a")), ("slow", slow), ("b", put("b")), ("c", put("c")))
+    ]
+    db.erase()
+    db.write(put("d"), lambda _: order.append("d"))
+    gate.set()
+    for future in futures:
+        future.result()
+    db.close()  # what is queued is finished, what was put off as well
+    assert order == ["a", "slow", "b", "c", "d"]
+    assert held(db) == 5  # the gate; a and slow; b and c; the erasing; d
+
+
+def test_each_change_is_measured_by_who_asked_for_it(db: Database, caplog: pytest.LogCaptureFixture) -> None:
+    def slow(c: Connection) -> None:
+        began = perf_counter()
+        while perf_counter() <= began + SLOW_SECONDS:
+            put("slow")(c)
+
+    with pytest.raises(RuntimeError):
+        db.write(fails).result()
+    db.write(partial(update_wrapper(lambda c: slow(c), slow))).result()
+    db.close()
+    assert db.holds.changes.keys() == {"other"}
+    spread = db.holds.changes["other"].spread()
+    assert sum(spread.counts) == 2
+    assert spread.seconds >= db.holds.changes["other"].longest > SLOW_SECONDS
+    [said] = [record.getMessage() for record in caplog.records if "held the writer" in record.getMessage()]
+    assert f"{slow.__module__}.{slow.__qualname__} held the writer for" in said
+    assert kind_of("memoranda.sessions.log.Log.write") == "sessions"
 
 
 def test_close_finishes_what_was_queued(home: Any) -> None:

@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from memoranda.storage.sql.holds import Holds
+
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
@@ -60,6 +62,8 @@ class Database(ABC):
 
     shared: bool = False
     """Whether other processes write to it too."""
+    holds: Holds
+    """How long changes held the thread that writes."""
     erased: str
     """What a receipt says about deleted text: where it is gone from, and where it may remain."""
 

@@ -6,14 +6,19 @@ import queue
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from time import perf_counter
 from typing import Any
 
 from memoranda.errors import StorageError
 from memoranda.storage.sql.base import Connection
+from memoranda.storage.sql.holds import Holds
 
 GROUP = 256
+GROUP_SECONDS = 0.05
+"""After so long no further change joins a transaction: many small ones must not keep the next caller waiting."""
 
 
 class Transaction(ABC):
@@ -59,7 +64,7 @@ class Transaction(ABC):
 class Task:
     """One queued write and the future its caller waits for. One that is `alone` runs outside a transaction."""
 
-    __slots__ = ("alone", "error", "future", "result", "tenant", "then", "work")
+    __slots__ = ("alone", "error", "future", "result", "seconds", "tenant", "then", "work")
 
     def __init__(
         self,
@@ -75,17 +80,22 @@ class Task:
         self.future: Future[Any] = Future()
         self.result: Any = None
         self.error: BaseException | None = None
+        self.seconds = 0.0
+        """For how long it held the writer so far."""
 
 
 class GroupWriter:
     """A queue of tasks and the thread that empties it through one `Transaction`."""
 
     def __init__(self, transaction: Transaction, name: str) -> None:
+        self.holds = Holds()
         self._transaction = transaction
         self._name = name
         self._lock = threading.Lock()
         self._closed = False
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._front: deque[Task | None] = deque()
+        """What was taken from the queue and is to come next."""
         self._thread = threading.Thread(target=self._run, name="memoranda-writer", daemon=True)
         self._thread.start()
 
@@ -110,47 +120,47 @@ class GroupWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            task = self._tasks.get()
-            if task is None:
-                return
-            group, follower, stop = self._gather(task)
-            if group:
-                self._commit(group)
-            if follower is not None:
-                self._alone(follower)
-            if stop:
-                return
+        while (task := self._front.popleft() if self._front else self._tasks.get()) is not None:
+            if task.alone:
+                self._alone(task)
+            else:
+                self._commit(self._gather(task))
 
-    def _gather(self, first: Task) -> tuple[list[Task], Task | None, bool]:
+    def _gather(self, first: Task) -> list[Task]:
         """The tasks that wait now, up to one that must run outside a transaction."""
-        if first.alone:
-            return [], first, False
         group = [first]
         while len(group) < GROUP:
             try:
-                task = self._tasks.get_nowait()
+                task = self._front.popleft() if self._front else self._tasks.get_nowait()
             except queue.Empty:
                 break
-            if task is None:
-                return group, None, True
-            if task.alone:
-                return group, task, False
+            if task is None or task.alone:
+                self._front.appendleft(task)
+                break
             group.append(task)
-        return group, None, False
+        return group
 
     def _alone(self, task: Task) -> None:
+        began = perf_counter()
         try:
-            task.future.set_result(task.work(None))
+            result, error = task.work(None), None
         except BaseException as exc:
-            task.future.set_exception(self._transaction.error(exc))
+            result, error = None, self._transaction.error(exc)
+        seconds = perf_counter() - began
+        self.holds.changed(task.work, seconds)
+        self.holds.ended(1, seconds, 0.0)
+        if error is not None:
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(result)
 
     def _commit(self, group: list[Task]) -> None:
         until = time.monotonic() + self._transaction.patience
         pause = 0.02
         while True:
+            began = perf_counter()
             try:
-                self._try(group)
+                commit_seconds = self._try(group)
                 break
             except BaseException as exc:
                 self._transaction.rollback()
@@ -163,19 +173,30 @@ class GroupWriter:
                     task.future.set_exception(error)
                 return
         for task in group:
-            _finish(task)
+            self._finish(task)
+        self.holds.ended(len(group), perf_counter() - began, commit_seconds)
 
-    def _try(self, group: list[Task]) -> None:
-        """Runs the works in one transaction and commits it. A work that raises is undone alone; its caller gets the
-        error after the commit, since an earlier work of the group may be the cause and must be visible by then."""
+    def _try(self, group: list[Task]) -> float:
+        """Runs the works in one transaction and commits it; the seconds of the commit. Works for which there is no
+        time leave `group` and come next. A work that raises is undone alone; its caller gets the error after the
+        commit, since an earlier work of the group may be the cause and must be visible by then."""
+        until = perf_counter() + GROUP_SECONDS
         connection = self._transaction.begin()
-        for task in group:
-            self._attempt(task, connection, len(group) == 1)
+        only = len(group) == 1
+        for place, task in enumerate(group):
+            if place and perf_counter() > until:
+                self._front.extendleft(reversed(group[place:]))
+                del group[place:]
+                break
+            self._attempt(task, connection, only)
+        began = perf_counter()
         self._transaction.commit()
+        return perf_counter() - began
 
     def _attempt(self, task: Task, connection: Connection, only: bool) -> None:
         """Runs one work inside the open transaction, undoing it alone when it raises."""
         task.error = None
+        began = perf_counter()
         self._transaction.enter(task.tenant, only)
         try:
             task.result = task.work(connection)
@@ -185,16 +206,18 @@ class GroupWriter:
             task.error = self._transaction.error(exc)
         else:
             self._transaction.leave()
+        task.seconds = perf_counter() - began
 
-
-def _finish(task: Task) -> None:
-    if task.error is not None:
-        task.future.set_exception(task.error)
-        return
-    try:
-        if task.then is not None:
-            task.then(task.result)
-    except BaseException as exc:
-        task.future.set_exception(exc)
-        return
-    task.future.set_result(task.result)
+    def _finish(self, task: Task) -> None:
+        """Lets the indexes follow a change that is committed, then its caller know."""
+        began, error = perf_counter(), task.error
+        if error is None and task.then is not None:
+            try:
+                task.then(task.result)
+            except BaseException as exc:
+                error = exc
+        self.holds.changed(task.work, task.seconds + perf_counter() - began)
+        if error is not None:
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(task.result)

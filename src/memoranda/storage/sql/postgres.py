@@ -287,6 +287,7 @@ class PostgresDatabase(Database):
             self._replica = Replica(options.replica_url, options.pool_size, timeout, self._read)
             self._transaction.note_written = True
         self._group = GroupWriter(self._transaction, self.address.shown)
+        self.holds = self._group.holds
 
     def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
         """Runs `work` on the calling thread against one consistent snapshot."""

@@ -165,6 +165,7 @@ class SqliteDatabase(Database):
             self._writer.raw.close()
             raise
         self._group = GroupWriter(SqliteTransaction(self._writer, self.path), str(self.path))
+        self.holds = self._group.holds
 
     def _connect(self) -> SqliteConnection:
         try:
