@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, NotFound
-from memoranda.facts import cut
+from memoranda.facts import cut, provenance
 
 
 def on(text: str) -> datetime:
@@ -125,6 +125,48 @@ def test_a_fact_goes_with_its_last_message(talk: Any) -> None:
     assert talk.count() == 0
 
 
+def resting(talk: Any, said: str, count: int) -> None:
+    """Facts that rest on one message."""
+    talk.uncompared(
+        *(
+            {
+                "content": f"Mara owns book {i}",
+                "user_id": "mara",
+                "source_refs": [said],
+                "occurred_at": on("2024-01-01"),
+            }
+            for i in range(count)
+        )
+    )
+
+
+@pytest.mark.parametrize("how", ["delete", "edit", "forget"])
+def test_what_rests_on_one_message_goes_in_steps(
+    talk: Any, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is gone once the call returns, and no transaction changed more than its share."""
+    monkeypatch.setattr(provenance, "ROWS", 3)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    assert len(talk.live()) == 10
+    removed: list[int] = []
+
+    def note(w: object, told: Sequence[object]) -> tuple[int, int]:
+        removed.append(len(told))
+        return 0, 0
+
+    monkeypatch.setattr(talk.core.store, "cascades", [*talk.core.store.cascades, note])
+    if how == "delete":
+        talk.memories.delete(said)
+    elif how == "edit":
+        talk.memories.update(said, content="I own no book at all.")
+    else:
+        assert talk.memories.forget([said]).memories == 11
+    assert talk.live() == []
+    assert max(removed) == 3
+    assert sum(removed) == 10 + (how != "edit")
+
+
 def test_undo_never_brings_back_what_lost_its_source(talk: Any) -> None:
     munich = talk.say("I live in Munich.", "2024-01-01")
     talk.say("I moved to Berlin.", "2024-05-01")
@@ -155,7 +197,7 @@ def test_an_edited_message_is_read_again(talk: Any) -> None:
 def test_links_can_be_cut_and_the_fact_stays(talk: Any) -> None:
     said = talk.say("I like tea.", "2024-01-02")
     store = talk.core.store
-    assert store.transact(talk.tenant, lambda w: cut(w, [said], "resp_1")).result() == 1
+    assert store.transact(talk.tenant, lambda w: cut(w, [said], "resp_1")).result() is False
     talk.memories.delete(said)
     assert talk.live() == ["Mara likes tea"]
     assert talk.known("Mara likes tea").source_refs == []

@@ -23,8 +23,9 @@ from memoranda.store.access import (
     selection_filter,
     visible_to,
 )
-from memoranda.store.jobs import Jobs
+from memoranda.store.jobs import RELEASE_JOB, Jobs
 from memoranda.store.rows import Record, attributes
+from memoranda.store.steps import ROWS
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
@@ -32,7 +33,7 @@ from memoranda.text.phrase import Phrase
 from memoranda.types import Forget, Receipt, Subject
 
 log = logging.getLogger("memoranda.forgetting")
-PAGE = 500
+PAGE = ROWS
 """Rows that are looked at together, and at most erased in one transaction."""
 PASSES = 5
 """How often the rooms are gone through: what was on its way in meanwhile is found by the next pass."""
@@ -174,6 +175,10 @@ class Forgetting:
             return found
 
         self.counts = await self.threads.result(self.store.transact(self.aim.tenant, whole))
+        released = await self.jobs.finish(self.aim.tenant, RELEASE_JOB)
+        if released:
+            self.counts += sum(map(Counter, released), Counter())
+            await self.change(lambda w: {})
 
     def _note(self, c: Connection, counts: Counter[str]) -> None:
         held = compact_json({kind: number for kind, number in sorted(counts.items()) if number})
@@ -287,7 +292,7 @@ def _named(run: Forgetting) -> Iterator[list[int]]:
 
 def _selected(run: Forgetting) -> Iterator[list[int]]:
     aim = run.aim
-    for rows in listing.scan(run.store.db, aim.tenant, aim.where):
+    for rows in listing.scan(run.store.db, aim.tenant, aim.where, size=PAGE):
         yield [row.seq for row in rows if aim.text is None or told_by(row, aim.text)]
 
 
@@ -321,7 +326,9 @@ async def erase_jobs(run: Forgetting) -> None:
             await run.change(lambda w, listed=listed: _cancelled(w, listed))  # type: ignore[misc]
 
 
-HOUSES = frozenset({"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair"})
+HOUSES = frozenset(
+    {"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair", RELEASE_JOB}
+)
 """Jobs about rows as they are, whosever: they hold no word."""
 NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
 """Keys of what jobs are told that name a place."""

@@ -31,9 +31,13 @@ LONGEST_WAIT = 300.0
 OTHERS_WAIT = 1.0
 """Seconds after which jobs that another process queued are looked for."""
 KEPT = 7 * 24 * 3600
+DROPPED = 100
+"""Old jobs that go when one ends, at most."""
 COLUMNS = (
     "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
 )  # fmt: skip
+RELEASE_JOB = "memories.release"
+"""Goes on with what changes when sources of memories go, where one transaction was too short for it."""
 HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
 
@@ -262,6 +266,45 @@ class Jobs:
                     await asyncio.wait_for(self._ended.wait(), 0.5)
         return job
 
+    async def finish(self, tenant: str, kind: str) -> Sequence[dict[str, Any]]:
+        """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; the results of those
+        that were completed. One that fails stays with the workers, which try it again. Jobs without a key stay."""
+        ended: dict[str, Job] = {}
+        while True:  # a job may place others
+            rows = await self.threads.run(
+                self.db.read, lambda c: c.all("jobs_under_way", [tenant, kind]), tenant
+            )
+            fresh = [str(id_) for (id_,) in rows if id_ not in ended]
+            if not fresh:
+                return [job.result for job in ended.values() if job.state == "completed" and job.result]
+            for id_ in fresh:
+                ended[id_] = await self._finished(tenant, id_)
+
+    async def _finished(self, tenant: str, id_: str) -> Job:
+        attempted = False
+        while (job := await self.get(tenant, id_)).state in ("queued", "running"):
+            run = None if attempted else await self._claim_this(tenant, id_)
+            if run is not None:
+                attempted = True
+                try:
+                    await self._attempt(run)
+                finally:  # given back when the caller is cancelled
+                    self.wake(run.kind)
+            elif attempted and job.state == "queued":
+                break
+            else:
+                async with self._ended:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._ended.wait(), OTHERS_WAIT / 10)
+        return job
+
+    async def _claim_this(self, tenant: str, id_: str) -> Run | None:
+        now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
+        values = [lease, now + self.lease, now, tenant, id_]
+        claim = self.db.write(lambda c: c.one("claim_this_job", values), tenant=tenant)
+        row = await self.threads.result(claim)
+        return None if row is None else self._run_of(lease, row)
+
     # --- working -----------------------------------------------------------------------------------
 
     async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
@@ -321,8 +364,9 @@ class Jobs:
         row = await self.threads.result(
             self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now, lane]))
         )
-        if row is None:
-            return None
+        return None if row is None else self._run_of(lease, row)
+
+    def _run_of(self, lease: str, row: Row) -> Run:
         tenant, id_, kind, payload, cursor, done, total, attempts = row
         return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
 
@@ -402,7 +446,7 @@ class Jobs:
             ended = c.run("end_job", values)
             if ended and state == "failed" and run.kind in self.endings:
                 self.endings[run.kind](c, run, error or "")
-            c.run("drop_ended_jobs", [now - KEPT * SECOND])
+            c.run("drop_ended_jobs", [now - KEPT * SECOND, DROPPED])
             return ended
 
         if not await self._insist(work, now + self.lease):

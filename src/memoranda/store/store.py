@@ -28,6 +28,12 @@ from memoranda.text.memo import let_go
 T = TypeVar("T")
 
 
+PAGE = 5_000
+"""Rows whose debt of vectors is noted in one transaction."""
+VECTORS = 1_000
+"""Rows whose vectors of another model are dropped in one transaction."""
+LAST = (1 << 63) - 1
+"""A place that no row is beyond."""
 Along = Callable[[Connection, list[Outcome]], None]
 """What is written together with drafts, in their transaction, given what became of them; it may refuse them all."""
 
@@ -124,15 +130,14 @@ class Store:
         """
 
         def work(c: Connection) -> int:
-            space = self._space_of(c, model, dim)
-            for (tenant,) in c.all("tenants"):
-                c.run("owe_missing", [space, tenant])
-            return space
+            return self._space_of(c, model, dim)
 
-        def note(space: int) -> None:
+        def note(space: int) -> None:  # what is written from here on owes it by itself
             self.next_space, self.next_model = space, model
 
-        self.db.write(work, note).result()
+        space = self.db.write(work, note).result()
+        for tenant in self.derived.tenants():
+            self._by_pages("owe_missing", tenant, space)
 
     def switch(
         self,
@@ -197,7 +202,19 @@ class Store:
 
     def _owe_all_missing(self, c: Connection) -> None:
         for (tenant,) in c.all("tenants"):
-            c.run("owe_missing", [self.space, tenant])
+            c.run("owe_missing", [self.space, tenant, 0, LAST])
+
+    def _by_pages(self, statement: str, tenant: str, space: int, page: int = PAGE) -> None:
+        """Executes a statement about a vector space for a tenant's rows, a page of them in a transaction."""
+        after = 0
+        while True:
+            where = [tenant, after, page]
+            end = self.db.read(lambda c, where=where: c.one("page_end", where), tenant)  # type: ignore[misc]
+            if end is None or end[0] is None:
+                return
+            values = [space, tenant, after, end[0]]
+            self.db.write(lambda c, values=values: c.run(statement, values), tenant=tenant).result()  # type: ignore[misc]
+            after = end[0]
 
     def refresh(self) -> None:
         """Keeps in step with other processes of the same database, see `Derived.refresh`."""
@@ -313,17 +330,11 @@ class Store:
 
         return self._write(tenant, work)
 
-    def owe(self, tenant: str, everything: bool) -> Future[int]:
+    def owe(self, tenant: str, everything: bool) -> int:
         """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
-
-        def work(c: Connection) -> int:
-            c.run("owe_all" if everything else "owe_missing", [self.space, tenant])
-            return sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
-
-        def note(owed: int) -> None:
-            self.owed[tenant] = owed
-
-        return self.db.write(work, note, tenant)
+        self._by_pages("owe_all" if everything else "owe_missing", tenant, self.space)
+        self.count_owed()
+        return self.owed.get(tenant, 0)
 
     # --- after the commit --------------------------------------------------------------------------
 
@@ -385,12 +396,9 @@ class Store:
         """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where
         nothing waits for its own."""
 
-        def drop(c: Connection) -> None:
-            for (tenant,) in c.all("tenants"):
-                if not self.owed.get(tenant) and self.next_space is None:
-                    c.run("drop_foreign_spaces", [tenant, self.space])
-
-        self.db.write(drop).result()
+        for tenant in self.derived.tenants():
+            if not self.owed.get(tenant) and self.next_space is None:
+                self._by_pages("drop_foreign_spaces", tenant, self.space, VECTORS)
         self.purge()
         for door in (self.index, self.words):
             if door.inside:
