@@ -39,7 +39,7 @@ def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.Monkey
     chat.say(*early, speaker="Ana")
     chat.say(*late, at=50, speaker="Bo")
     first, second = chat.sessions.list(order="asc").data
-    chat.say("what was said between them", at=29)
+    chat.say("what was said between them", at=29, speaker="Ana")
     whole = [*early, "what was said between them", *late]
 
     counts = (
