@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from memoranda.clock import now_micros
-from memoranda.errors import Forbidden, NotFound
+from memoranda.errors import Conflict, Forbidden, NotFound
 from memoranda.facts import cut, provenance
+from memoranda.store.jobs import RELEASE_JOB
 
 
 def on(text: str) -> datetime:
@@ -165,6 +166,19 @@ def test_what_rests_on_one_message_goes_in_steps(
     assert talk.live() == []
     assert max(removed) == 3
     assert sum(removed) == 10 + (how != "edit")
+
+
+def test_a_deletion_is_not_cancelled_half_way(talk: Any) -> None:
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 2)
+    jobs, told = talk.core.jobs, {"sources": [said], "until": provenance.LATEST, "edited": False}
+    place = jobs.enqueue(talk.tenant, RELEASE_JOB, told, dedup_key="said", delay=60.0)
+    id_ = talk.rc.portal.call(place)
+    with pytest.raises(Conflict, match="half way"):
+        talk.memories.cancel(id_)
+    talk.memories.forget(scopes=["all"], text="many books")
+    assert talk.memories.job(id_).state == "completed"
+    assert talk.live() == []
 
 
 def test_undo_never_brings_back_what_lost_its_source(talk: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.sessions import joining, log
+from memoranda.store.jobs import Postponed
 from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")
@@ -66,16 +67,65 @@ def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.Monkey
     assert [job.kind for job in jobs if job.kind == joining.JOIN_JOB] == [joining.JOIN_JOB]
 
 
-def test_deleting_a_session_leaves_what_has_not_joined_it(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "ROWS", 3)
-    monkeypatch.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, chat.core.jobs.handlers["memories.embed"])
+def apart(chat: Any) -> list[str]:
+    """Says something early and much that is late, with a message between them; the late texts."""
     late = [f"late message number {i}" for i in range(8)]
     chat.say("something early")
     chat.say(*late, at=50)
     chat.say("what was said between them", at=29)
+    return late
+
+
+def test_a_session_is_deleted_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(log, "ROWS", 3)
+    chat.say("something early")
+    first = chat.sessions.list().data[0].id
+    apart(chat)
+    chat.sessions.delete(first)
+    assert chat.cuts() == []
+
+
+def test_a_session_is_forgotten_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(log, "ROWS", 3)
+    chat.say("something early")
+    first = chat.sessions.list().data[0].id
+    apart(chat)
+    chat.memories.forget(scopes=[f"session:{first}"])
+    assert chat.cuts() == []
+
+
+def test_deleting_a_session_leaves_what_cannot_join_it(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(run: object) -> None:
+        raise RuntimeError("the job fails")
+
+    monkeypatch.setattr(log, "ROWS", 3)
+    monkeypatch.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, fails)
+    late = apart(chat)
     [first, _] = chat.sessions.list(order="asc").data
     chat.sessions.delete(first.id)
     assert chat.cuts() == [late]
+
+
+def test_what_a_session_was_to_take_in_follows_it(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that goes into an earlier one while a long one is still to join it leaves that to the earlier one."""
+
+    async def waits(run: object) -> None:
+        raise Postponed("later", 300.0)
+
+    monkeypatch.setattr(log, "ROWS", 3)
+    sql = "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND error = 'later'"
+    with monkeypatch.context() as held:
+        held.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, waits)
+        late = apart(chat)
+        until(lambda: chat.rows(sql, chat.tenant, joining.JOIN_JOB)[0][0], "a job that waits")
+    chat.say("something earlier", at=-50)
+    chat.say("what was said before", at=-25)
+    whole = [
+        "something earlier", "what was said before", "something early", "what was said between them", *late,
+    ]  # fmt: skip
+    until(chat.cuts, "one session", accept=lambda found: found == [whole])
 
 
 def test_words_are_found_on_return_and_vectors_follow(chat: Any) -> None:

@@ -32,6 +32,8 @@ from memoranda.text.json import compact_json
 FACT = "fact"
 LATEST = 1 << 62
 """A revision that none is beyond."""
+RELEASE_AFTER = 1.0
+"""Seconds after which a worker goes on, where whoever asked for the change has not done so."""
 WAKE_AFTER = (0.1, 2.0)
 """Seconds after which workers look for a job that was placed in a transaction whose end this cannot see."""
 
@@ -68,7 +70,7 @@ class Provenance:
         its: they rest on what a message says now."""
         if lost.more:
             payload = {"sources": sorted(ids), "until": w.draw(1), "edited": edited}
-            self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)))
+            self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)), delay=RELEASE_AFTER)
 
     async def release(self, run: Run) -> dict[str, Any]:
         """Handler of that job: goes on until nothing rests on the sources; the memories and vectors that went. Only
@@ -77,6 +79,7 @@ class Provenance:
         found = Counter[str]()
 
         def step(w: Writing) -> Lost:
+            w.draw(1)  # whoever else takes sources away waits
             lost = lose(w, ids, until) if edited else _released(w, ids, until)
             if edited and not lost.more:
                 self._again(w, ids[0])
@@ -101,8 +104,8 @@ class Provenance:
         payload = {"session_id": session.id, "messages": [id_]}
         self._place(w, EXTRACT_JOB, payload, f"{session.id} {id_}")
 
-    def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str) -> None:
-        self.jobs.place(w.c, w.tenant, kind, payload, dedup_key=key)
+    def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str, *, delay: float = 0.0) -> None:
+        self.jobs.place(w.c, w.tenant, kind, payload, dedup_key=key, delay=delay)
         for seconds in WAKE_AFTER:
             with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
                 self.loop.call_soon_threadsafe(self.loop.call_later, seconds, self.jobs.wake, kind)

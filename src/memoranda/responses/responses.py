@@ -125,7 +125,11 @@ class Responses:
             await self._engine.background.cancel(row)
         tenant = self.subject.tenant_id
 
-        while await self._engine.core.transact(tenant, lambda w: self._cut(w, id)[1]):
+        def shorten(w: Writing) -> bool:
+            w.draw(1)
+            return self._cut(w, id)[1]
+
+        while await self._engine.core.transact(tenant, shorten):
             pass
 
         def work(w: Writing) -> int:

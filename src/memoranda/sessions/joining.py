@@ -31,6 +31,8 @@ from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 
 JOIN_JOB = "sessions.join"
+STOPPED_AFTER = 60_000_000
+"""Microseconds after which a session that nobody takes in any more is summarized by itself."""
 
 
 def near(
@@ -113,7 +115,8 @@ class Joining:
         if len(first) <= ROWS:
             row, some = merged(w, row, other, now), len(first)
         else:
-            row, some = _moved(w, row, other, first, now), ROWS
+            summarized = self.closing.settings.summarize and self.closing.settings.enabled
+            row, some = _moved(w, row, other, first, now, summarized), ROWS
         due = cutting.due_at(row.ended_at, now, self.closing.gap)
         row = row._replace(
             rev=w.draw(1), last_seen_at=now, due_at=due, status="open", failure=None, pending=0, attempts=0,
@@ -132,7 +135,7 @@ class Joining:
 
 
 def _moved(
-    w: Writing, row: SessionRow, other: SessionRow, first: Sequence[MessageRow], now: int
+    w: Writing, row: SessionRow, other: SessionRow, first: Sequence[MessageRow], now: int, summarized: bool
 ) -> SessionRow:
     """The session with the first `ROWS` messages of a long one, which keeps the others."""
     some, rest = first[:ROWS], first[ROWS]
@@ -140,17 +143,22 @@ def _moved(
     found = fetch_ids(w.c, w.tenant, [message.id for message in some if message.indexed])
     w.mark([memory.seq for memory in found.values()], lambda memory: memory._replace(session_id=row.id))
     withdraw(w, other, now)
-    set_session(w.c, _shrunk(other, rest, w.draw(1), now))
+    set_session(w.c, _shrunk(other, rest, w.draw(1), now, summarized))
     return _grown(row, other, some[-1].occurred_at, len(some))
 
 
-def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int) -> SessionRow:
-    """A session without its first messages, beginning with `rest`. No summary is made of what is about to go."""
+def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int, summarized: bool) -> SessionRow:
+    """A session without its first messages, beginning with `rest`. A summary of it is made only if it is still there
+    after a while: because somebody stopped the job."""
+    is_open = other.status == "open"
     return other._replace(
         rev=rev,
         started_at=rest.occurred_at,
         message_count=other.message_count - ROWS,
-        status="open" if other.status == "open" else "closed",
-        pending=0,
+        status="open" if is_open else "closed",
+        failure=None,
+        pending=int(summarized and not is_open),
+        attempts=0,
+        next_try_at=now + STOPPED_AFTER,
         updated_at=now,
     )

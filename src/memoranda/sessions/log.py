@@ -273,13 +273,14 @@ class Log:
 
     def _with_others(self, row: SessionRow, others: Sequence[SessionRow]) -> SessionRow:
         """One session of several, which messages between them have brought together. What is too much for one
-        transaction is left to a job."""
+        transaction is left to a job, and so is what another session was about to take in."""
         most, left = ROWS, False
         for other in others:
             if other.message_count > most:
                 left = True
                 continue
             most -= other.message_count
+            left = left or self.w.c.one("twin_job", [self.tenant, JOIN_JOB, other.id]) is not None
             row = merged(self.w, row, other, self.heard.now)
             self._became[other.id] = row.id
         if left:

@@ -314,6 +314,8 @@ class Sessions:
             return True
 
         await self._read(lambda c: records.session_seen(c, self.subject, id))
+        await self._core.jobs.finish(self._tenant, JOIN_JOB)
+        await self._read(lambda c: records.session_seen(c, self.subject, id))
         while await self._change(work, _summaries):
             await self._core.jobs.finish(self._tenant, RELEASE_JOB)
 

@@ -316,8 +316,8 @@ async def erase_jobs(run: Forgetting) -> None:
     async for rows in run.pages("jobs", "seq, id, kind, payload, error, result, cursor", ("1 = 1", [])):
         ids = []
         for _, id_, kind, payload, *rest in rows:
-            if payload == "{}" and not any(rest):
-                continue
+            if kind == RELEASE_JOB or (payload == "{}" and not any(rest)):
+                continue  # the one completes what is erased, and holds ids alone
             held = text is not None and (text.within_json(payload) or text.within(*rest))
             if held or (everything and kind not in HOUSES) or _about(run, msgspec.json.decode(payload)):
                 ids.append(id_)
@@ -326,9 +326,7 @@ async def erase_jobs(run: Forgetting) -> None:
             await run.change(lambda w, listed=listed: _cancelled(w, listed))  # type: ignore[misc]
 
 
-HOUSES = frozenset(
-    {"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair", RELEASE_JOB}
-)
+HOUSES = frozenset({"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair"})
 """Jobs about rows as they are, whosever: they hold no word."""
 NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
 """Keys of what jobs are told that name a place."""

@@ -237,8 +237,13 @@ class Jobs:
 
         Raises:
             NotFound: no such job in this tenant.
+            Conflict: the job completes a deletion.
         """
-        await self.get(tenant, id_)
+        job = await self.get(tenant, id_)
+        if job.kind == RELEASE_JOB:
+            raise Conflict(
+                f"job {id_!r} deletes what was made of deleted memories; it is not cancelled half way"
+            )
         now = now_micros()
 
         def work(c: Connection) -> None:
@@ -290,6 +295,8 @@ class Jobs:
                     await self._attempt(run)
                 finally:  # given back when the caller is cancelled
                     self.wake(run.kind)
+                async with self._ended:
+                    self._ended.notify_all()
             elif attempted and job.state == "queued":
                 break
             else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, TypeVar
 
 import numpy as np
@@ -137,7 +137,7 @@ class Store:
 
         space = self.db.write(work, note).result()
         for tenant in self.derived.tenants():
-            self._by_pages("owe_missing", tenant, space)
+            self._owe_by_pages("owe_missing", tenant, space)
 
     def switch(
         self,
@@ -204,16 +204,34 @@ class Store:
         for (tenant,) in c.all("tenants"):
             c.run("owe_missing", [self.space, tenant, 0, LAST])
 
-    def _by_pages(self, statement: str, tenant: str, space: int, page: int = PAGE) -> None:
-        """Executes a statement about a vector space for a tenant's rows, a page of them in a transaction."""
+    def _owe_by_pages(self, statement: str, tenant: str, space: int) -> None:
+        """Notes the debt of a tenant's rows to a vector space."""
+
+        def owe(first: int, last: int, c: Connection) -> int:
+            return c.run(statement, [space, tenant, first, last])
+
+        self._by_pages(tenant, owe, PAGE)
+
+    def _drop_foreign(self, tenant: str) -> None:
+        """Drops a tenant's vectors of other models. Which model answers, and whether another is to take over, changes
+        on the writing thread, so it is asked there."""
+
+        def drop(first: int, last: int, c: Connection) -> int:
+            if self.owed.get(tenant) or self.next_space is not None:
+                return 0
+            return c.run("drop_foreign_spaces", [self.space, tenant, first, last])
+
+        self._by_pages(tenant, drop, VECTORS)
+
+    def _by_pages(self, tenant: str, work: Callable[[int, int, Connection], int], size: int) -> None:
+        """Changes a tenant's rows, a page of them in a transaction: those after one place, up to another."""
         after = 0
         while True:
-            where = [tenant, after, page]
+            where = [tenant, after, size]
             end = self.db.read(lambda c, where=where: c.one("page_end", where), tenant)  # type: ignore[misc]
             if end is None or end[0] is None:
                 return
-            values = [space, tenant, after, end[0]]
-            self.db.write(lambda c, values=values: c.run(statement, values), tenant=tenant).result()  # type: ignore[misc]
+            self.db.write(partial(work, after, int(end[0])), tenant=tenant).result()
             after = end[0]
 
     def refresh(self) -> None:
@@ -332,7 +350,7 @@ class Store:
 
     def owe(self, tenant: str, everything: bool) -> int:
         """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
-        self._by_pages("owe_all" if everything else "owe_missing", tenant, self.space)
+        self._owe_by_pages("owe_all" if everything else "owe_missing", tenant, self.space)
         self.count_owed()
         return self.owed.get(tenant, 0)
 
@@ -395,10 +413,8 @@ class Store:
     def compact(self) -> None:
         """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where
         nothing waits for its own."""
-
         for tenant in self.derived.tenants():
-            if not self.owed.get(tenant) and self.next_space is None:
-                self._by_pages("drop_foreign_spaces", tenant, self.space, VECTORS)
+            self._drop_foreign(tenant)
         self.purge()
         for door in (self.index, self.words):
             if door.inside:

@@ -175,9 +175,9 @@ class SqliteDatabase(Database):
         try:
             raw = sqlite.connect(str(self.path), isolation_level=None, check_same_thread=False, timeout=30.0)
             raw.execute(f"PRAGMA page_size={PAGE_BYTES}")
-            raw.execute(
-                "PRAGMA auto_vacuum=INCREMENTAL"
-            )  # a file made without it gets it when it is compacted
+            (pages,) = raw.execute("PRAGMA page_count").fetchone()
+            if not pages:  # where there are some, it would wait for whoever writes
+                raw.execute("PRAGMA auto_vacuum=INCREMENTAL")
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'OFF'}")
             raw.execute("PRAGMA foreign_keys=ON")
