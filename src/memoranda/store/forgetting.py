@@ -178,7 +178,8 @@ class Forgetting:
         released = await self.jobs.finish(self.aim.tenant, RELEASE_JOB)
         if released:
             self.counts += sum(map(Counter, released), Counter())
-            await self.change(lambda w: {})
+            note = self.store.transact(self.aim.tenant, lambda w: self._note(w.c, self.counts))
+            await self.threads.result(note)
 
     def _note(self, c: Connection, counts: Counter[str]) -> None:
         held = compact_json({kind: number for kind, number in sorted(counts.items()) if number})
