@@ -147,9 +147,9 @@ def test_a_changed_text_is_left_alone(rc: BlockingMemoranda, tmp_path: Path) -> 
 
 def test_options_are_checked(rc: BlockingMemoranda, tmp_path: Path) -> None:
     own = packed({"own.jsonl": jsonl({"memoranda_export": 1})}, "file", tmp_path)
-    with pytest.raises(InvalidInput, match="use import_from"):
+    with pytest.raises(InvalidInput, match=r"use memories\.import_from"):
         rc.import_history(own)
-    with pytest.raises(InvalidInput, match="is no format; use one of memoranda, chatgpt"):
+    with pytest.raises(InvalidInput, match="is no format; use one of memoranda, memoranda-archive, chatgpt"):
         rc.import_history(own, format="word")
     with pytest.raises(InvalidInput, match="scope"):
         rc.import_history(own, scope="planet:x")

@@ -90,6 +90,7 @@ def test_scopes_and_stores_that_are_wrong(run: Any) -> None:
     assert "no vector store is named 'nope'" in run("ask", "x", "--store", "nope").stderr
 
 
+@pytest.mark.slow
 def test_through_a_server(served: Any) -> None:
     served.json("add", "The spare key is under the blue pot.", "--user", "mara")
     told = served.json("ask", "Where is the spare key?", "--user", "mara")
@@ -97,6 +98,7 @@ def test_through_a_server(served: Any) -> None:
     assert [one["memory"]["user_id"] for one in told["memories"]] == ["mara"]
 
 
+@pytest.mark.slow
 def test_text_arrives_as_it_is_written_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     with playing([{"text": ["Red", " as", " rust."], "pause_at": 2}]) as (url, _):

@@ -99,8 +99,10 @@ def test_stats_count_by_scope(run: Any) -> None:
     run.json("add", "two", "--session", "s1", "--kind", "fact")
     run.json("add", "three")
     assert run.json("stats")["memories"] == 3
-    expected = {"scope": "session:s1", "memories": 2, "by_kind": {"note": 1, "fact": 1}}
+    expected = {"scope": "session:s1", "memories": 2, "characters": 6, "by_kind": {"fact": 1, "note": 1}}
     assert run.json("stats", "--scope", "session", "--scope-id", "s1") == expected
+    assert run.json("stats", "--scope", "session") == expected | {"scope": "session"}
+    assert run("export", "--scope", "session").stdout.count('"session_id":"s1"') == 2
     assert "memories" in run("stats").stdout
 
 
@@ -112,7 +114,7 @@ def test_export_and_import_round_trip(run: Any, vectors: list[str], tmp_path: Pa
     assert receipt == {"memories": 2, "output": "out.jsonl"}
     assert run.json("import", "out.jsonl", "--data", "other")["created"] == 2
     assert run.json("import", "out.jsonl", "--data", "other") == {
-        "read": 2, "created": 0, "present": 2, "conflicts": [],
+        "read": 2, "created": 0, "present": 2, "conflicts": [], "unproven": [],
     }  # fmt: skip
     streamed = run("export", *vectors).stdout
     assert streamed.splitlines() == (tmp_path / "out.jsonl").read_text().splitlines()

@@ -118,12 +118,25 @@ def test_every_mistake_in_the_configuration_is_told(run: Any, tmp_path: Path) ->
     assert "default_limit" in found["configuration"]["found"]
 
 
-def test_keys_without_effect_are_told(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "memoranda.yaml").write_text("uploadask:\n  memory:\n    memoryVectorDim: 7\n")
-    code, found, told = findings(run)
-    assert (code, found["configuration"]["state"]) == (0, "note")
-    assert "uploadask.memory.memoryVectorDim" in found["configuration"]["found"]
-    assert any(one["key"] == "uploadask.memory.memoryVectorDim" for one in told["configuration"])
+def test_a_wrong_length_of_vectors_is_a_mistake_in_the_configuration(run: Any, tmp_path: Path) -> None:
+    key = "uploadask.memory.memoryVectorDim"
+    for there in (False, True):
+        (tmp_path / "memoranda.yaml").write_text("uploadask:\n  memory:\n    memoryVectorDim: 7\n")
+        code, found, told = findings(run)
+        assert code == 1
+        assert found["configuration"] == {
+            "name": "configuration", "state": "broken", "fix": f"correct {key}",
+            "found": f"{key}: is 7, and hash-64 makes vectors of 64 dimensions, for memories as for documents; leave"
+            " the key out, or choose another embedder",
+        }  # fmt: skip
+        assert found["folder"]["state"] == "ok"
+        assert any(one["key"] == key for one in told["configuration"])
+        (tmp_path / "memoranda.yaml").write_text("uploadask:\n  memory:\n    memoryVectorDim: 64\n")
+        if not there:
+            run.json("add", "one")
+            (tmp_path / "memoranda-data").chmod(0o700)
+    code, found, _ = findings(run)
+    assert (code, found["configuration"]["state"]) == (0, "ok")
 
 
 def test_the_language_model_is_asked(run: Any, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_every_option_is_documented(name: str) -> None:
     options = [flag for each in command.params if each.param_type_name == "option" for flag in each.opts]
     for flag in options:
         assert re.search(rf"`{flag}\b", section(name.split()[0])), f"{flag} of {name}"
-    assert {"--json"} <= {*options} or name in ("serve", "mcp", "connect", "hook", "worker")
+    assert {"--json"} <= {*options} or name in ("serve", "mcp", "connect", "console", "hook", "worker")
     assert {"--data", "--config", "--set"} <= {*options} or name == "version"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.cli.hooks.notes import LOG_BYTES, Position, log
+from memoranda.cli.hooks.state import LOG_BYTES, Position, log
 from memoranda.cli.hooks.transcripts import message_of
 from memoranda.client import Client
 from memoranda.storage.data_lock import DATABASE, LOCK
@@ -202,6 +202,7 @@ def test_one_message_that_cannot_be_kept_stops_no_other(server: Process, tmp_pat
     assert "000000000021: the server answered 4" in logged(server.folder)
 
 
+@pytest.mark.slow
 def test_without_a_server_a_prompt_is_told_nothing_and_a_stop_opens_the_folder(tmp_path: Path) -> None:
     folder, path = tmp_path / "data", tmp_path / "t.jsonl"
     path.write_text(claude(1, "user", "I like rye bread."))
@@ -225,7 +226,7 @@ def test_whatever_fails_the_prompt_passes(server: Process, tmp_path: Path) -> No
     folder = server.folder
     for words, given, says in (
         (["prompt", "--data", str(folder)], b"no json", "JSONDecodeError"),
-        (["prompt", "--data", str(folder)], b"[]", "AttributeError"),
+        (["stop", "--data", str(folder)], b"[]", "AttributeError"),
         (
             ["stop", "--data", str(folder)],
             b'{"session_id": "a", "transcript_path": "/none"}',

@@ -29,6 +29,7 @@ def test_import_into_a_folder(run: Any, tmp_path: Path) -> None:
     assert hits[0]["memory"]["content"] == "Where do herons nest?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["chatgpt", "letta"])
 def test_import_through_a_server(format: str, served: Any, server: tuple[str, Path], tmp_path: Path) -> None:
     one = BY_FORMAT[format]
@@ -56,11 +57,17 @@ def test_damage_is_named_and_ends_with_1(run: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["x.bin"], "shows no known format; name it as one of memoranda, chatgpt, claude, "),
-        (["x.bin", "--from", "word"], "'word' is no format; use one of memoranda, chatgpt, "),
+        (
+            ["x.bin"],
+            "shows no known format; name it as one of memoranda, memoranda-archive, chatgpt, claude, ",
+        ),
+        (
+            ["x.bin", "--from", "word"],
+            "'word' is no format; use one of memoranda, memoranda-archive, chatgpt, ",
+        ),
         (["-", "--from", "chatgpt"], "only an export of Memoranda can be read from standard input"),
-        (["own.jsonl", "--dry-run"], "--dry-run: is for exports of other systems"),
-        (["own.jsonl", "--user", "ada"], "--user: is for exports of other systems"),
+        (["own.jsonl", "--dry-run"], "--dry-run: does not apply to this format"),
+        (["own.jsonl", "--user", "ada"], "--user: does not apply to this format"),
         (["vault", "--user", ""], "user_id: must be a string that is not empty"),
         (["missing.zip"], "cannot be read: it is not there"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from .test_cli_documented import TREE
 
-NO_DATA = {"serve", "mcp", "connect", "hook", "worker"}
+NO_DATA = {"serve", "mcp", "connect", "console", "hook", "worker"}
 ELSEWHERE = {"demo", "doctor", "stores attach"}
 """Commands whose JSON other tests read."""
 FACT = "Mara lives in Munich."
@@ -90,6 +90,7 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     for what in ("embeddings", "summaries", "query-logs"):
         told("backfill", what)
     told("usage")
+    told("switches")
     told("compact")
     preview = told("forget", "--text", "spare KEY")
     assert (preview["dry_run"], preview["memories"], preview["data"][0]["id"]) == (True, 1, id_)

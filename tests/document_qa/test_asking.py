@@ -188,6 +188,33 @@ def test_memories_of_one_session_alone_when_asked_for(desk: Any) -> None:
     assert "bought" not in texts
 
 
+def test_a_uuid_begins_a_session_and_goes_on_with_it(desk: Any) -> None:
+    id_ = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
+    first = desk.ask("What is the capital of Norway?", sessionId=id_)
+    assert (first["sessionId"], first["usedHistoryTokens"]) == (id_, 0)
+    assert desk.ask("And of Sweden?", sessionId=id_)["usedHistoryTokens"] > 0
+    assert desk.get("/v1/sessions/" + id_)["message_count"] == 4
+    assert desk.post("/memories", {"content": "Oslo.", "sessionId": id_})["sessionId"] == id_
+
+
+def test_diversity_trades_likeness_of_chunks_for_variety(desk: Any) -> None:
+    for text in (
+        "The boiler runs at twelve bar.",
+        "The boiler runs at twelve bar!",
+        "The boiler hall is locked.",
+    ):
+        desk.document(text)
+
+    def found(**fields: Any) -> set[str]:
+        asked = desk.ask(
+            "What does the boiler run at, twelve bar?", topKDocs=2, includeHistory=False, **fields
+        )
+        return {one["preview"].rstrip(".!") for one in asked["sources"]}
+
+    assert found() == {"The boiler runs at twelve bar"}
+    assert found(diversity=0.9) == {"The boiler runs at twelve bar", "The boiler hall is locked"}
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -202,6 +229,7 @@ def test_memories_of_one_session_alone_when_asked_for(desk: Any) -> None:
         ({"question": "a", "documentIds": []}, "documentIds"),
         ({"question": "a", "memoryScope": "all"}, "memoryScope"),
         ({"question": "a", "topkdocs": 1}, "topkdocs"),
+        ({"question": "a", "diversity": 1.5}, "diversity"),
         ({"question": "a" * 10_001}, "question"),
     ],
 )

@@ -37,6 +37,42 @@ def test_nothing_of_one_user_reaches_another(desk: Any, house: Any, numbers: Any
     assert len(desk.get("/logs")["data"]) == 1
 
 
+def test_a_uuid_names_a_session_for_each_user_alone(desk: Any, house: Any, numbers: Any) -> None:
+    """Whoever names a UUID that another user or tenant has already hears what it would hear if nobody had it."""
+    taken, free = "7d1f8a4e-0c2b-4f6d-9a3e-5b8c1d2e3f40", "0d1f8a4e-0c2b-4f6d-9a3e-5b8c1d2e3f41"
+    desk.ask(f"Is it true that {SECRET}?", sessionId=taken)
+    elsewhere = type(desk)(house, f"t{next(numbers)}")
+    for stranger, by in ((desk, "bob"), (desk, "app"), (elsewhere, "ada")):
+        heard = {}
+        for id_ in (taken, free):
+            assert stranger.send("GET", f"/sessions/{id_}", by=by).status_code == 404
+            note = {"content": "a", "sessionId": id_}
+            assert stranger.send("POST", "/memories", json=note, by=by).status_code == 404
+            first = stranger.ask("What opens the safe?", by=by, sessionId=id_)
+            second = stranger.ask("And the door?", by=by, sessionId=id_)
+            assert [one["sessionId"] for one in (first, second)] == [id_, id_]
+            assert second["usedHistoryTokens"] > 0
+            told = stranger.get(f"/sessions/{id_}", by=by)
+            assert (told["id"], told["messageCount"], len(told["messages"]["data"])) == (id_, 4, 4)
+            assert len(stranger.get("/logs", by=by, sessionId=id_)["data"]) == 2
+            assert "amber" not in str((first, second, told))
+            heard[id_] = [one["role"] for one in told["messages"]["data"]]
+        assert heard[taken] == heard[free]
+        listed = stranger.get("/sessions", by=by, order="asc")
+        assert [one["id"] for one in listed["data"]] == [taken, free]
+        assert [one["id"] for one in stranger.get("/sessions", by=by, order="asc", after=taken)["data"]] == [
+            free
+        ]
+        assert {one["sessionId"] for one in stranger.get("/logs", by=by)["data"]} == {taken, free}
+        assert {one["sessionId"] for one in stranger.get("/memories", by=by)["data"]} <= {taken, free, None}
+        assert stranger.send("DELETE", f"/sessions/{taken}", by=by).status_code == 200
+        assert stranger.send("GET", f"/sessions/{taken}", by=by).status_code == 404
+        assert len(stranger.get("/logs", by=by, sessionId=taken)["data"]) == 2
+        stranger.send("DELETE", f"/sessions/{free}", by=by)
+    assert desk.get(f"/sessions/{taken}")["messageCount"] == 2
+    assert desk.send("POST", "/query", json={"question": "a", "sessionId": "no-uuid"}).status_code == 404
+
+
 def test_an_admin_sees_the_log_of_all_and_a_reader_its_own(desk: Any) -> None:
     desk.ask("Ada's question?")
     desk.ask("Bob's question?", by="bob")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.errors import InvalidInput
-from memoranda.importers.formats import FORMATS, OWN, detected, known
+from memoranda.importers.formats import FORMATS, NAMES, OWN, detected, known
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Conversation, Entry, Item, Skipped
 from support.exports import SAMPLES, Sample, chatgpt_conversation, chatgpt_node, jsonl, packed, write
@@ -35,7 +35,9 @@ def read_sample(format: str, folder: Path) -> tuple[list[Conversation], dict[str
 
 
 def test_there_is_a_sample_of_every_format() -> None:
-    assert {each.format for each in SAMPLES} == FORMATS.keys()
+    assert {each.format for each in SAMPLES} == {
+        name for name, each in FORMATS.items() if not each.has_fields
+    }
 
 
 @pytest.mark.parametrize("one", SAMPLES, ids=lambda one: f"{one.format}-{one.form}")
@@ -174,9 +176,11 @@ def test_our_own_export_is_recognised(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["no JSON", '{"a": 1}', "[1, 2]", b"\x00\xff", "[" * 100_000])
 def test_an_unknown_format_is_an_error_that_lists_the_formats(content: str | bytes, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=f"no known format.*{', '.join([OWN, *FORMATS])}"):
+    with pytest.raises(InvalidInput, match=f"no known format.*{', '.join(NAMES)}"):
         detected(packed({"x.json": content}, "file", tmp_path))
-    with pytest.raises(InvalidInput, match="'nope' is no format; use one of memoranda, chatgpt, "):
+    with pytest.raises(
+        InvalidInput, match="'nope' is no format; use one of memoranda, memoranda-archive, chatgpt, "
+    ):
         known("nope")
 
 

@@ -29,7 +29,7 @@ def folder() -> Iterator[Any]:
         yield opened
 
 
-@pytest.fixture(params=["folder", "server"])
+@pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.slow)])
 def product(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A product without memories: a folder, and a server."""
     if request.param == "folder":

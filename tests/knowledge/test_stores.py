@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import EmbedderUnavailable, InvalidInput, NotFound, StorageError
-from memoranda.knowledge import pipeline
+from memoranda.knowledge import pipeline, waiting
 from memoranda.knowledge.text import joined
 from memoranda.knowledge.values import NewStoreFile, Passage, StoreChange
 from memoranda.store import jobs
@@ -217,6 +217,29 @@ def test_a_batch_is_attached_whole_or_not_at_all(shelf: Any) -> None:
     other = shelf.attach(made, "beside it")
     assert other not in {one.id for one in shelf.admin.stores.files(made, batch_id=batch.id).data}
     assert shelf.admin.stores.cancel_batch(made, batch.id).status == "completed"
+
+
+def test_attaching_waits_for_small_files_where_it_is_asked_to(
+    lone: Any, fragile: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "MOST_WAIT", 300.0)  # a slow machine is no failure
+    stores, store = lone.admin.stores, lone.store()
+    (file,) = stores.attach(store.id, [lone.file("The heron stands in the reeds.").id], wait=300)
+    assert (file.status, file.chunk_count) == ("completed", 1)
+    assert stores.upload(store.id, b"The kite circles.", "b.txt", wait=300).status == "completed"
+    (broken,) = stores.attach(store.id, [lone.file(b"%PDF-1.4 no more", "c.pdf").id], wait=300)
+    assert broken.status == "failed"
+    two = [
+        NewStoreFile(file_id=lone.file(text, "d.txt").id) for text in ("The wren sings.", "The owl hoots.")
+    ]
+    batch = stores.create_batch(store.id, two, wait=300)
+    assert (batch.status, batch.file_counts.completed) == ("completed", 2)
+    fragile.away = True
+    (late,) = stores.attach(store.id, [lone.file("The heron nests in tall trees.", "e.txt").id], wait=0.05)
+    assert late.status == "in_progress"
+    for wrong in (-1, 301, float("nan")):
+        with pytest.raises(InvalidInput, match="wait: must be between 0 and 300 seconds"):
+            stores.attach(store.id, [file.id], wait=wrong)
 
 
 def test_cancelling_ends_what_is_not_done(lone: Any, fragile: Any) -> None:

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from support.server_process import Process
 
 KEYS = [
+    {"name": "operator", "key": "operator-key", "role": "admin"},
     {"name": "north", "key": "north-admin", "role": "admin", "tenant": "north"},
     {"name": "ada", "key": "ada-key", "role": "member", "tenant": "north", "user": "ada"},
     {"name": "eve", "key": "eve-key", "role": "reader", "tenant": "north", "user": "eve"},

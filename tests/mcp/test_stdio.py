@@ -122,6 +122,7 @@ def test_the_official_client_of_each_version(tmp_path: Path) -> None:
     asyncio.run(test())
 
 
+@pytest.mark.slow
 def test_a_line_that_is_no_message_and_a_signal(tmp_path: Path) -> None:
     one = Speaker(tmp_path / "data")
     assert one.process.stdin is not None

@@ -267,3 +267,15 @@ def test_resources_and_prompts(using: Any, call: Any) -> None:
     assert one == text
     assert prompts == ["answer_from_memory", "remember_session"]
     assert text in made
+
+
+def test_calls_are_counted_by_outcome(server: Process, call: Any) -> None:
+    def counted(outcome: str) -> float:
+        text = httpx.get(f"{server.url}/metrics", headers={"authorization": "Bearer operator-key"}).text
+        line = f'memoranda_mcp_calls_total{{outcome="{outcome}"}} '
+        return float(text.split(line)[1].split()[0])
+
+    completed, refused = counted("completed"), counted("refused")
+    call("recall", {"query": "a fence"})
+    call("recall", {})
+    assert (counted("completed"), counted("refused")) == (completed + 1, refused + 1)

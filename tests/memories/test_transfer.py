@@ -226,6 +226,50 @@ def test_scope_puts_everything_there(
     assert other.memories.import_from(memories.export(), scope=scope).created == 0
 
 
+def test_an_import_into_another_scope_of_the_same_home_is_a_copy(memories: BlockingMemories) -> None:
+    fill(memories)
+    lines = list(memories.export(scopes=["session"]))
+    assert len(lines) == 1 + 3
+    assert (memories.import_from(lines, scope="channel:x").created, memories.count(scopes=["channel:x"])) == (
+        3,
+        3,
+    )
+    again = memories.import_from(lines, scope="channel:x")
+    assert (again.created, again.present, again.conflicts) == (0, 3, [])
+    assert memories.count(scopes=["session:s"]) == 3
+    assert memories.search("dated", mode="words", scopes=["channel:x"]).total_count == 2
+
+
+def test_a_scope_without_an_id_is_every_one(home: Any) -> None:
+    with home.open() as rc:
+        rc.memories.add("one", session_id="s1")
+        rc.memories.add("two", session_id="s2", user_id="ann")
+        rc.memories.add("three", channel_id="c", kind="fact")
+        for subject, number in ((Subject(), 2), (Subject(user_id="bob", role="member"), 1)):
+            memories = rc.acting_as(subject)
+            assert memories.count(scopes=["session"]) == number
+            assert len(list(memories.export(scopes=["session"]))) == 1 + number
+        assert rc.memories.stats(scope="session")["by_kind"] == {"note": 2}
+        assert rc.memories.stats(scope="channel") == {
+            "scope": "channel", "memories": 1, "characters": 5, "by_kind": {"fact": 1},
+        }  # fmt: skip
+        assert [one.content for one in rc.memories.list(scopes=["user", "channel"]).data] == ["three", "two"]
+        service = rc.acting_as(Subject(role="service"))
+        with pytest.raises(Forbidden, match="admin"):
+            service.count(scopes=["session"])
+        with pytest.raises(Forbidden, match="admin"):
+            service.stats(scope="session:s1")
+        for wrong in ("session:", "room"):
+            with pytest.raises(InvalidInput, match="scope"):
+                rc.memories.stats(scope=wrong)
+        for verb in (
+            lambda: rc.memories.search("one", scopes=["session"]),
+            lambda: rc.memories.forget(scopes=["user"]),
+        ):
+            with pytest.raises(InvalidInput, match="is no scope"):
+                verb()
+
+
 @pytest.mark.parametrize("scope", ["", "all", "room:1", "session:", "x"])
 def test_an_unknown_scope_is_refused(memories: BlockingMemories, scope: str) -> None:
     with pytest.raises(InvalidInput, match="scope"):

@@ -18,7 +18,7 @@ from memoranda.config import Config, Responses, Summarization
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.values import StoreChange
 from memoranda.responses.declared import MAX_STORES, kind_of
-from memoranda.responses.merging import Effective
+from memoranda.responses.merging import Effective, Summarized
 from memoranda.responses.profiles import MAX_AGENTS, Agents, Profile, configured, effective, merged
 from memoranda.responses.values import MemoryUse, ResponseRequest
 from memoranda.storage.sql.sqlite import SqliteConnection
@@ -168,9 +168,11 @@ def test_a_profile_switches_summaries_on_and_off() -> None:
     config = Config(summarization=Summarization(enabled=True, window_size=4))
     for said, wanted in ((None, True), (True, True), (False, False)):
         made = effective(profile(memory={"summarization": said}), ResponseRequest(), config)
-        assert made.summarization == Summarization(enabled=wanted, window_size=4)
+        assert made.summarization == Summarized(enabled=wanted, window_size=4, by_agent=said is not None)
         assert made.agent_id == "agent_x"
-    assert effective(profile(), ResponseRequest(), config).summarization == config.summarization
+    assert effective(profile(), ResponseRequest(), config).summarization == Summarized(
+        enabled=True, window_size=4
+    )
 
 
 def test_stores_that_are_not_seen_are_left_out() -> None:

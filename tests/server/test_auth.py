@@ -16,6 +16,7 @@ MAY = {
     "open": {*ROLES, None},
     "read": set(ROLES),
     "write": {"admin", "service", "member"},
+    "service": {"admin", "service"},
     "admin": {"admin"},
     "operator": {"admin"},
 }

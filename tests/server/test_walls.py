@@ -73,6 +73,13 @@ CASES: dict[str, Case] = {
         [Ask({"query": "green kettle", "limit": 50, "neighbours": 2, **some}) for some in fields(id_)]
         + [Ask({"query": id_, "session_id": "s", "count_access": True, "explain": True, "threshold": 0.9})]
     ),
+    "POST /v1/memories/entries": lambda id_: [
+        Ask({"entries": [{"content": WORDS[0], "id": id_, "metadata": {"tags": ["t"]}}]})
+    ],
+    "POST /v1/memories/entries/search": lambda id_: [
+        Ask({"query": "green kettle", "threshold": 0}),
+        Ask({"query": id_, "scope": "session", "scope_id": "s"}),
+    ],
     "POST /v1/memories/forget": lambda id_: [Ask({"ids": [id_]}), Ask({"scopes": ["all"]})],
     "POST /v1/memories/count": selections,
     "GET /v1/memories/stats": none,
@@ -184,6 +191,8 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {HEARD}": lambda ids: [{}],
     f"POST {HEARD}/close": lambda ids: [{}],
     f"POST {HEARD}/summarize": lambda ids: [{}],
+    f"POST {HEARD}/summary": lambda ids: [{"json": {"summary": "mine"}}],
+    f"POST {HEARD}/summary/failure": lambda ids: [{"json": {"reason": "none"}}],
     f"POST {HEARD}/extract": lambda ids: [{}],
     f"GET {HEARD}/messages": lambda ids: [{}, {"params": {"after": ids["message_id"]}}],
     f"POST {HEARD}/messages": lambda ids: [{"json": {"messages": [{"content": "a", "id": f"{ids['session_id']}m"}]}}],
@@ -246,11 +255,17 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /retrieval": lambda ids: [
         {"json": {"knowledge_id": ids["store_id"], "query": "green kettle"}},
     ],
+    "GET /v1/archive": lambda ids: [],
+    "POST /v1/archive": lambda ids: [],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [
         {"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}},
         {"json": {"max_stores": 0, "tenant": ids["tenant"]}},
     ],
+    "GET /v1/admin/switches": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
+    "POST /v1/admin/switches": lambda ids: [{"json": {"extraction": False, "tenant": ids["tenant"]}}],
+    "GET /v1/channels/{channel_id}/switches": lambda ids: [{}],
+    "POST /v1/channels/{channel_id}/switches": lambda ids: [{"json": {"extraction": False}}],
     "GET /v1/admin/usage": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "GET /v1/backfills": lambda ids: [{}],
     "POST /v1/backfills": lambda ids: [],
@@ -365,6 +380,7 @@ def exported(house: Any, key: str) -> bytes:
     return house.request("GET", "/v1/memories/export?vectors=true", key=key).content
 
 
+@pytest.mark.gate("sqlite")
 @settings(
     max_examples=6,
     phases=[Phase.generate],  # shrinking would take minutes: every try has tenants of its own
@@ -428,6 +444,7 @@ def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     paths += [f"/v1/sessions/{ids['session_id']}", f"/v1/sessions/{ids['session_id']}/messages"]
     paths += [f"{ASK}/{kind}" for kind in ("documents", "logs")]
     paths += [f"{ASK}/sessions/{ids['ask_session_id']}"]
+    paths += ["/v1/admin/switches", f"/v1/channels/{ids['channel_id']}/switches"]
     held = [house.request("GET", path, key=key).json() for path in paths]
     return [*held, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
 
@@ -449,7 +466,9 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
     n = next(numbers)
     a, b = f"key-a{n}", f"key-b{n}"
     own, theirs = house.stock("the kettle is green", key=a), house.stock("the kettle is ofb", key=b)
-    theirs["tenant"] = f"b{n}"
+    theirs["tenant"], theirs["channel_id"] = f"b{n}", f"room-b{n}"
+    switched = f"/v1/channels/{theirs['channel_id']}/switches"
+    assert house.request("POST", switched, key=b, json={"extraction": True}).status_code == 200
     answer = house.request("GET", f"/v1/responses/{theirs['response_id']}", key=b).json()
     theirs["said_id"] = answer["output"][0]["id"]
     nobodys = {name: f"{name}-nope" for name in theirs}

@@ -13,6 +13,7 @@ from memoranda.concurrency.threads import Threads
 from memoranda.errors import NotFound
 from memoranda.store import jobs as module
 from memoranda.store.jobs import Jobs, Run, backoff
+from support.waiting import until_async
 
 
 @asynccontextmanager
@@ -34,6 +35,34 @@ def run(work) -> None:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "backoff", lambda attempt: 0.01)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_waiting_asks_when_a_job_ends_and_not_in_between(home: Any) -> None:
+    async def story() -> None:
+        asked: list[int] = []
+
+        async def handler(job: Run) -> None:
+            return None
+
+        async def check() -> int:
+            asked.append(len(asked))
+            return len(asked)
+
+        async with house(home) as jobs:
+            jobs.handlers["any"] = handler
+            assert await jobs.until_ended(check, lambda held: held == 1, 10) == 1
+            assert (
+                await jobs.until_ended(check, lambda held: False, 0.05) == 3
+            )  # once, and when the time is over
+            await jobs.start(1)
+            waiting = asyncio.create_task(jobs.until_ended(check, lambda held: held == 6, 10))
+            for number in (4, 5):
+                await until_async(lambda number=number: len(asked) == number, "the check")  # type: ignore[misc]
+                await jobs.enqueue("t", "any", {})
+            assert await waiting == 6
+
+    run(story())
 
 
 def test_a_job_runs_once_and_keeps_its_result(home: Any) -> None:

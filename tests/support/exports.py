@@ -342,6 +342,17 @@ OPEN_WEBUI = [
     }
 ]  # fmt: skip
 
+ZEP = {
+    "edges": [
+        {
+            "uuid": "e1", "name": "LIKES", "fact": "Ada likes tea", "source_node_uuid": "n1", "target_node_uuid": "n2",
+            "created_at": "2026-05-02T00:00:00Z", "valid_at": "2026-05-01T10:00:00Z", "invalid_at": None,
+        },
+        {"name": "LIKES", "fact": "without a uuid"},
+    ],
+    "nodes": [{"uuid": "n1", "name": "Ada", "summary": "A person.", "labels": ["Person"], "created_at": "2026-05-01"}],
+    "episodes": [{"uuid": "p1", "source": "message", "content": "I like tea", "created_at": "2026-05-01T10:00:00Z"}],
+}  # fmt: skip
 SAMPLES = [
     Sample(
         "chatgpt", "zip",
@@ -422,6 +433,7 @@ SAMPLES = [
     ),
     Sample("mem0", "file", {"mem0.json": json.dumps(MEM0, indent=1)}, {"fact": 3}, {("memory", "has no memory"): 1}),
     Sample("mcp-memory", "file", {"memory.jsonl": MCP}, {"fact": 4}, {}),
+    Sample("zep", "file", {"graph.json": json.dumps(ZEP)}, {"fact": 1, "note": 2}, {("record", "has no uuid"): 1}),
     Sample(
         "letta", "file", {"sam.af": json.dumps(LETTA)},
         {"conversation": 1, "message": 2, "note": 1},

@@ -1,8 +1,10 @@
-"""What LangGraph's tests of its SQLite stores import, with Memoranda behind it."""
+"""What LangGraph's tests of its SQLite stores import, with Memoranda behind it: a plugin that takes the place of
+`langgraph.store.sqlite`."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -108,3 +110,6 @@ class Absent:
 
 
 BaseSqliteStore = NS_MATCH_FUNCTION = _escape_glob_literal = _namespace_match_pattern = Absent
+
+for name in ("", ".aio", ".base"):
+    sys.modules[f"langgraph.store.sqlite{name}"] = sys.modules[__name__]

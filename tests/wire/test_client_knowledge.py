@@ -30,6 +30,20 @@ def local() -> Iterator[blocking.BlockingMemoranda]:
         yield made
 
 
+def test_a_small_file_is_completed_in_the_answer_that_waits(client: Client) -> None:
+    stores = client.knowledge.stores
+    store = stores.create(name="birds")
+    stores.upload(store.id, b"The wren sings.", "first.txt")
+    stores.wait(store.id)  # the first file starts the processes that read
+    assert stores.upload(store.id, b"The heron stands.", "a.txt", wait=10).status == "completed"
+    ids = [client.knowledge.files.upload(b"The kite circles.", f"{name}.txt").id for name in "bc"]
+    (file,) = stores.attach(store.id, ids[:1], wait=10)
+    assert file.status == "completed"
+    assert stores.create_batch(store.id, [NewStoreFile(file_id=ids[1])], wait=10).status == "completed"
+    with pytest.raises(errors.InvalidInput, match="wait"):
+        stores.attach(store.id, ids[:1], wait=11)
+
+
 UNTOLD = ("created_at", "last_active_at", "first_id", "last_id", "query_time", "sha256", "media_type")
 """What differs from run to run, or is not told over HTTP."""
 

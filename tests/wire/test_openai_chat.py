@@ -85,6 +85,7 @@ def log(stage: Stage, key: str = "none", **where: str) -> list[tuple[str, str]]:
     return [(one["role"], one["content"]) for page in pages for one in page]
 
 
+@pytest.mark.slow
 def test_a_fact_of_one_invocation_is_known_in_the_next_by_langchain(local: Stage) -> None:
     local.says(ECHO)
     chat = ChatOpenAI(model=MODEL, base_url=f"{local.url}/v1", api_key="none", max_retries=0)

@@ -16,6 +16,7 @@ from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.sessions.records import SessionRow
 from memoranda.sessions.summarizing import Summarizing
+from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import MEMORY_LANE, Run
@@ -76,10 +77,11 @@ class Backfills:
             Forbidden: the subject is no admin.
         """
         self._check(rows_per_second)
-        if not self._core.config.sessions.summarize:
-            raise InvalidInput("sessions.summarize", "is off: nothing is summarized here; set it to true")
-        payload = {"rows_per_second": rows_per_second}
         tenant, jobs = self.subject.tenant_id, self._core.jobs
+        if not await self._core.threads.run(self._core.store.db.read, self._summarized, tenant):
+            says = "is off: nothing is summarized here; set it to true, or switch session_summaries on"
+            raise InvalidInput("sessions.summarize", says)
+        payload = {"rows_per_second": rows_per_second}
         id_ = await jobs.enqueue(tenant, SUMMARIES_JOB, payload, dedup_key="backfill")
         return await jobs.get(tenant, id_)
 
@@ -105,6 +107,12 @@ class Backfills:
             return Missing(unembedded=owed, summaries=left, query_logs=underived)
 
         return await self._core.threads.run(store.db.read, read, tenant)
+
+    def _summarized(self, c: Connection) -> bool:
+        """Return True if sessions of the tenant are summarized, or those of one of its channels."""
+        tenant = self.subject.tenant_id
+        anywhere = c.one("switched_on_anywhere", [tenant, "session_summaries"])
+        return summarized(c, self._core.config, tenant, None) or anywhere is not None
 
     def _check(self, rows_per_second: float | None) -> None:
         if self.subject.role != "admin":

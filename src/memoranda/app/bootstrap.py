@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Model
+from memoranda.document_qa.beginning import check_dimension
 from memoranda.errors import ConfigError
 from memoranda.indexes.keyword import open_words
 from memoranda.indexes.vector import open_index
@@ -127,6 +128,7 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
     with ExitStack() as opened:
         asked = _embedder(config)
         opened.callback(asked.close)
+        check_dimension(config, asked.model, asked.dim)
         held = config.database
         options = Options(held.pool_size, held.statement_timeout, held.retry_seconds, held.replica_url)
         if folder is not None and rows_url(config).startswith("sqlite"):

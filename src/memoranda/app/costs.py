@@ -8,9 +8,8 @@ import msgspec
 
 from memoranda.config.sections import Spending
 from memoranda.errors import Forbidden, InvalidInput
-from memoranda.knowledge.checks import text_of
 from memoranda.knowledge.quotas import check_changes
-from memoranda.store.core import HOUSE, Core
+from memoranda.store.core import HOUSE, Core, tenant_for
 from memoranda.store.usage import LIMITS, Spent
 from memoranda.types import Subject
 
@@ -45,7 +44,7 @@ class Costs:
             InvalidInput: the days are in the wrong order, or too many.
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         """
-        named = self._tenant(tenant)
+        named = tenant_for(self.subject, tenant, "usage")
         last = until or self._core.ledger.today()
         first = since or last - timedelta(days=DAYS - 1)
         if not 0 <= (last - first).days < MOST_DAYS:
@@ -56,7 +55,7 @@ class Costs:
 
     async def limits(self, tenant: str | None = None) -> Spending:
         """What a tenant may spend in a day. Errors as `usage`."""
-        return await self._core.ledger.limits(self._tenant(tenant))
+        return await self._core.ledger.limits(tenant_for(self.subject, tenant, "usage"))
 
     async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
         """Sets the named limits of a tenant; None goes back to the configured default. What waited for a limit goes on.
@@ -65,19 +64,10 @@ class Costs:
             InvalidInput: names the limit.
             Forbidden: the subject is not the operator: nobody sets their own tenant's bounds.
         """
-        named = self._tenant(tenant)
+        named = tenant_for(self.subject, tenant, "usage")
         if self.subject.tenant_id != HOUSE:
             raise Forbidden(f"spending: only an admin of tenant {HOUSE!r} sets limits")
         check_changes(changes, LIMITS, "limit of spending")
         held = await self._core.ledger.set_limits(named, changes)
         self._core.jobs.wake_all()
         return held
-
-    def _tenant(self, tenant: str | None) -> str:
-        if self.subject.role != "admin":
-            raise Forbidden("usage: needs the admin role")
-        if tenant is None or tenant == self.subject.tenant_id:
-            return self.subject.tenant_id
-        if self.subject.tenant_id != HOUSE:
-            raise Forbidden(f"tenant: only an admin of tenant {HOUSE!r} asks about others")
-        return text_of(tenant, "tenant", 256, empty=False)

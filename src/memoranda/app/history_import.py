@@ -6,7 +6,8 @@ library and the client run the same import.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,10 +15,11 @@ import msgspec
 
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
+from memoranda.importers.databases import Remote, is_url
 from memoranda.importers.fields import storable
-from memoranda.importers.formats import FORMATS, OWN, detected, known
+from memoranda.importers.formats import ARCHIVE, FORMATS, OWN, format_of
 from memoranda.importers.sources import Source
-from memoranda.importers.values import Conversation, Entry, Message, Skipped
+from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
 from memoranda.memories.transfer import place_of
 from memoranda.sessions.values import Around
 from memoranda.storage.data_lock import refuse_live_database
@@ -33,13 +35,15 @@ REFUSED = "is refused"
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How data is imported: its format (None: as its content shows), the scope and user for all of it (None: as the
-    data says), whether facts are extracted (None: as configured), and whether nothing is stored."""
+    data says), whether facts are extracted (None: as configured), whether nothing is stored, and the names of fields in
+    databases, see `importers.mapping`."""
 
     format: str | None = None
     scope: str | None = None
     user_id: str | None = None
     extraction: bool | None = None
     dry_run: bool = False
+    fields: dict[str, str] = {}
 
 
 class Observe(NamedTuple):
@@ -71,22 +75,25 @@ class Piece(NamedTuple):
 def importing(
     path: str | Path, options: ImportOptions, on_progress: Callable[[HistoryImported], None] | None = None
 ) -> Import:
-    """The import of a file, folder or zip file, see `Memoranda.import_history`."""
-    source_path = Path(path)
-    refuse_live_database(source_path, "source")
+    """The import of a file, folder, zip file or database, see `Memoranda.import_history`."""
+    if not is_url(path):
+        refuse_live_database(Path(path), "source")
     place = place_of(options.scope)
     check_name(options.user_id, "user_id")
-    name = known(options.format) if options.format is not None else detected(source_path)
-    if name == OWN:
-        raise InvalidInput("source", f"{path} is an export of Memoranda; use import_from")
+    name = format_of(path, options.format)
+    if name in (OWN, ARCHIVE):
+        verb = "memories.import_from" if name == OWN else "archives.import_from"
+        raise InvalidInput("source", f"{path} is an export of Memoranda; use {verb}")
     if place is not None and place["session_id"] is not None and FORMATS[name].conversations:
         raise InvalidInput(
             "scope", "conversations become sessions of their own; use user, agent, channel or global"
         )
+    if options.fields and not FORMATS[name].has_fields:
+        raise InvalidInput("map", f"{name} has fields of known names; leave it out")
     report = HistoryImported(format=name, dry_run=options.dry_run)
     writer = _Writer(name, options, place, report)
-    with Source(source_path) as source:
-        for item in FORMATS[name].read(source):
+    with _items(path, name, options) as items:
+        for item in items:
             if isinstance(item, Skipped):
                 report.skip(item)
             elif isinstance(item, Conversation):
@@ -97,6 +104,19 @@ def importing(
                 on_progress(report)
         yield from writer.flush()
     return report
+
+
+@contextmanager
+def _items(path: str | Path, name: str, options: ImportOptions) -> Iterator[Iterator[Item]]:
+    """What a source has."""
+    read_url = FORMATS[name].read_url
+    if not is_url(path):
+        with Source(Path(path), options.fields) as source:
+            yield FORMATS[name].read(source)
+    elif read_url is None:
+        raise InvalidInput("source", f"{name} is read from files; give the path of an export")
+    else:
+        yield read_url(Remote(str(path), options.fields))
 
 
 def advance(work: Import, reply: list[bool] | MemorandaError | None) -> Write | HistoryImported:

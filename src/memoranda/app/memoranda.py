@@ -11,6 +11,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Backfills, Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
@@ -43,6 +44,7 @@ from memoranda.responses.responses import Responses
 from memoranda.sessions.beginning import Rooms
 from memoranda.sessions.beginning import begin as begin_sessions
 from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.switches import Switches
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
 from memoranda.types import Job, Subject
@@ -51,9 +53,10 @@ from memoranda.types import Job, Subject
 class Memoranda:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask` act for the admin
-    of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`, `responding_as`, `conversing_as`,
-    `agents_as`, `asking_as` and `contexts_as` give the same for another subject.
+    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask`, `switches`,
+    `archives` act for the admin of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`,
+    `responding_as`, `conversing_as`, `agents_as`, `asking_as`, `switches_as`, `archives_as` and `contexts_as` give the
+    same for another subject.
     """
 
     def __init__(
@@ -79,8 +82,10 @@ class Memoranda:
         self.costs = Costs(core, self.subject)
         self._lock = wired.lock
         self.sessions = Sessions(core, self.subject)
+        self.switches = Switches(core, self.subject)
         self.facts = Facts(core, self.subject)
         self.upload_ask = UploadAsk(core, self.subject)
+        self.archives = Archives(core, self.subject)
         self._rooms = rooms
         self._facts_clock = facts_clock
         self._moves = moves
@@ -158,6 +163,10 @@ class Memoranda:
         """The sessions, and what is said in them, as another subject sees them."""
         return Sessions(self.core, subject)
 
+    def switches_as(self, subject: Subject) -> Switches:
+        """The switches of its tenant and channels, as another subject may read and set them."""
+        return Switches(self.core, subject)
+
     def facts_as(self, subject: Subject) -> Facts:
         """The facts as another subject sees them."""
         return Facts(self.core, subject)
@@ -165,6 +174,10 @@ class Memoranda:
     def asking_as(self, subject: Subject) -> UploadAsk:
         """Documents, and questions to them, as another subject sees them."""
         return UploadAsk(self.core, subject)
+
+    def archives_as(self, subject: Subject) -> Archives:
+        """Archives of everything of another subject's tenant."""
+        return Archives(self.core, subject)
 
     async def observe(
         self,
@@ -183,21 +196,28 @@ class Memoranda:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
-        """Imports data of another system from a file, folder or zip file: conversations as sessions, memories and notes
-        as memories, each with its original date. Importing it again changes nothing.
+        """Imports data of another system from a file, folder, zip file or database: conversations as sessions,
+        memories and notes as memories, each with its original date. Importing it again changes nothing.
 
         `format` is one of `importers.formats.FORMATS`; without it, the content decides. `scope` (`user:X`, `agent:X`,
         `channel:X`, `global`) and `user_id` hold for all of it instead of what the data says. With `dry_run` nothing is
-        stored. `on_progress` is called with the report as it stands, on another thread. What is damaged is in the
-        report, and the rest is imported.
+        stored. `fields` names fields of a database by what they are (`importers.mapping.NAMES`). `on_progress` is
+        called with the report as it stands, on another thread. What is damaged is in the report, and the rest is
+        imported.
 
         Raises:
             InvalidInput: the source cannot be read or shows no known format, or an option is wrong.
         """
         options = ImportOptions(
-            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            fields=fields or {},
         )
         work = importing(source, options, on_progress)
         step = await self.core.threads.run(advance, work, None)

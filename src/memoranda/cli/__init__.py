@@ -1,4 +1,4 @@
-"""The verbs as commands: `memoranda --help` lists them."""
+"""The command line: `memoranda --help` lists the commands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Runs the program with the words of its command line, and ends the process with its exit code.
+    """Run the program with the arguments of the process, and end the process with its exit code.
 
-    A hook must answer within 300 ms, which the imports of the other commands take alone.
+    A hook must answer within 300 ms; the imports of the other commands alone take that long.
     """
     words = sys.argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):

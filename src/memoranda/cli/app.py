@@ -1,4 +1,4 @@
-"""The command line program: which commands there are, and how an error ends one."""
+"""The command line program: its commands, and how errors end them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memoranda.cli.usage_errors import UsageError, as_option, no_arguments, sent
 from memoranda.errors import InvalidInput, MemorandaError
 
 COMMANDS = {
-    "add": ("memoranda.cli.writing:add", "Remember one text."),
+    "add": ("memoranda.cli.add:add", "Remember one text."),
     "search": (
-        "memoranda.cli.searching:search",
+        "memoranda.cli.search:search",
         "Find the best memories for a text, by meaning and by words.",
     ),
     "ask": (
-        "memoranda.cli.asking:ask",
+        "memoranda.cli.ask:ask",
         "Answer a question from memories and documents, and name the sources.",
     ),
     "context": (
@@ -42,7 +42,7 @@ COMMANDS = {
     "update": ("memoranda.cli.memories:update", "Change fields of a memory; the rest stays."),
     "delete": ("memoranda.cli.memories:delete", "Delete memories by id."),
     "forget": (
-        "memoranda.cli.forgetting:forget",
+        "memoranda.cli.forget:forget",
         "Erase for good what ids, a scope, a text or other conditions name.",
     ),
     "duplicates": (
@@ -58,29 +58,40 @@ COMMANDS = {
         "List sessions; show, summarize, close and delete them.",
     ),
     "stats": (
-        "memoranda.cli.keeping:stats",
+        "memoranda.cli.maintenance:stats",
         "Count what is remembered: by kind, and whether every index has it.",
     ),
-    "export": ("memoranda.cli.carrying:export", "Write memories as JSONL: a header, then one memory a line."),
-    "import": ("memoranda.cli.carrying:import_", "Import an export of Memoranda or of another system."),
-    "reindex": ("memoranda.cli.keeping:reindex", "Make the vectors that are missing."),
+    "export": (
+        "memoranda.cli.export_import:export",
+        "Write everything into a zip file, or memories as JSONL.",
+    ),
+    "import": ("memoranda.cli.export_import:import_", "Import an export of Memoranda or of another system."),
+    "reindex": ("memoranda.cli.maintenance:reindex", "Make the vectors that are missing."),
     "backfill": (
         "memoranda.cli.backfill:app",
         "Make what is missing of what is there already: embeddings, summaries, query-logs.",
     ),
     "compact": (
-        "memoranda.cli.keeping:compact",
+        "memoranda.cli.maintenance:compact",
         "Give back what deleted memories still hold, on disk and in memory.",
     ),
     "usage": (
         "memoranda.cli.usage:usage",
         "Tell what was spent, by day and purpose: model calls, tokens, embedded texts.",
     ),
+    "switches": (
+        "memoranda.cli.switches:switches",
+        "Show or set whether facts are extracted and summaries made, for a tenant or a channel.",
+    ),
     "doctor": (
         "memoranda.cli.doctor:doctor",
         "Say what is in force, what is missing, and what to do about it.",
     ),
     "serve": ("memoranda.cli.serve:serve", "Serve the folder over HTTP until stopped."),
+    "console": (
+        "memoranda.cli.console:console",
+        "Open the web console of the folder's server, or of one that runs until it is stopped.",
+    ),
     "mcp": (
         "memoranda.cli.mcp:mcp",
         "Serve memory and documents to an MCP client at standard input and output.",
@@ -107,7 +118,7 @@ COMMANDS = {
     ),
     "version": ("memoranda.cli.app:version_command", "Print the version."),
 }
-"""Where each command stands, and what the list of commands says of it. A module is read when its command is called,
+"""The function of each command, and its line in the list of commands. A module is imported when its command is called,
 so that neither the list nor another command waits for its imports."""
 GROUPS = ("facts", "sessions", "files", "stores", "backfill")
 """The commands that have commands of their own."""
@@ -124,12 +135,13 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, name = COMMANDS[cmd_name][0].split(":")
-        found = getattr(import_module(module), name)
-        if not isinstance(found, typer.Typer):
-            one = typer.Typer(add_completion=False, rich_markup_mode=None)
-            one.command(cmd_name)(found)
-            found = one
-        command = get_command(found)
+        command_or_group = getattr(import_module(module), name)
+        if isinstance(command_or_group, typer.Typer):
+            group = command_or_group
+        else:
+            group = typer.Typer(add_completion=False, rich_markup_mode=None)
+            group.command(cmd_name)(command_or_group)
+        command = get_command(group)
         command.name = cmd_name
         return command
 
@@ -139,7 +151,7 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def _known(self, ctx: typer.Context) -> dict[str, str]:
-        """What to write for a word: its command, or the command of a group that has its name."""
+        """Return what to write, by word: a command, or a group and the command below it that has this name."""
         below = {
             name: f"{group} {name}"
             for group in GROUPS
@@ -214,7 +226,7 @@ def version_command(
 
 
 def main() -> None:
-    """Runs the program with the words of its command line, and ends the process with its exit code."""
+    """Run the program with the arguments of the process, and end the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # Memories hold any text; a terminal that cannot show a letter must not end the program.
         if hasattr(stream, "reconfigure"):

@@ -1,4 +1,4 @@
-"""`memoranda backfill`: vectors, summaries, memories of logged questions, made of what is there already."""
+"""`memoranda backfill`: make missing embeddings, summaries and memories of logged questions."""
 
 from __future__ import annotations
 
@@ -8,93 +8,56 @@ import msgspec
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.keeping import followed
-from memoranda.cli.opening import configured, house, memories_of
-from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit, rows
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.maintenance import wait_for_job
+from memoranda.cli.output import rows
 
 Pace = Annotated[float | None, typer.Option("--rows-per-second", help="Go no faster than this.")]
 app = group()
 
 
 @app.callback()
-def backfill(
-    context: typer.Context,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def backfill(invocation: Invocation, context: typer.Context) -> None:
     """Make what is missing of what is there already: embeddings, summaries, query-logs.
 
     Alone, count what is missing.
     """
-    if context.invoked_subcommand is not None:
-        return
-    with house(configured(data, config, settings)) as held:
-        told = held.missing()
-    if as_json:
-        emit(told)
-    else:
-        counts = {name.replace("_", " "): n for name, n in msgspec.structs.asdict(told).items()}
-        typer.echo("\n".join(rows(counts)))
+    if context.invoked_subcommand is None:
+        missing = invocation.product.missing()
+        counts = {name.replace("_", " "): count for name, count in msgspec.structs.asdict(missing).items()}
+        invocation.show(missing, "\n".join(rows(counts)))
 
 
 @app.command("embeddings")
+@common_options()
 def embeddings(
+    invocation: Invocation,
     everything: Annotated[
         bool, typer.Option("--all", help="Make every vector anew, not only the missing ones.")
     ] = False,
     rows_per_second: Pace = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Make the vectors that are missing with the configured model."""
-    _run("embeddings", everything, rows_per_second, data, config, settings, as_json)
+    _run(invocation, "embeddings", rows_per_second, everything=everything)
 
 
 @app.command("summaries")
-def summaries(
-    rows_per_second: Pace = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def summaries(invocation: Invocation, rows_per_second: Pace = None) -> None:
     """Summarize closed sessions that have no summary of the configured version."""
-    _run("summaries", False, rows_per_second, data, config, settings, as_json)
+    _run(invocation, "summaries", rows_per_second)
 
 
 @app.command("query-logs")
-def query_logs(
-    rows_per_second: Pace = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def query_logs(invocation: Invocation, rows_per_second: Pace = None) -> None:
     """Make memories of logged answers that became none."""
-    _run("query_logs", False, rows_per_second, data, config, settings, as_json)
+    _run(invocation, "query_logs", rows_per_second)
 
 
-def _run(
-    what: str,
-    everything: bool,
-    pace: float | None,
-    data: Data,
-    config: ConfigFile,
-    settings: Settings,
-    as_json: bool,
-) -> None:
-    with house(configured(data, config, settings)) as held:
-        verbs = memories_of(held)
-        job = held.backfill(what, everything=everything, rows_per_second=pace)
-        done = followed(verbs, job, f"backfill of {what.replace('_', ' ')}", quiet=as_json)
-    if as_json:
-        emit(done)
-    else:
-        typer.echo(
-            ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in (done.result or {}).items())
-        )
+def _run(invocation: Invocation, what: str, pace: float | None, *, everything: bool = False) -> None:
+    job = invocation.product.backfill(what, everything=everything, rows_per_second=pace)
+    job = wait_for_job(invocation, job, f"backfill of {what.replace('_', ' ')}")
+    counts = [f"{name.replace('_', ' ')}: {value}" for name, value in (job.result or {}).items()]
+    invocation.show(job, ", ".join(counts))

@@ -1,4 +1,4 @@
-"""What `memoranda doctor` looks at: each check tells what it found, and the fix when something is wrong."""
+"""The checks of `memoranda doctor`: each returns findings, with the fix if something is wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.config.sections import Config
-from memoranda.errors import MemorandaError
+from memoranda.document_qa.beginning import DIMENSION, check_dimension
+from memoranda.errors import ConfigError, MemorandaError
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.embeddings import open_embedder
@@ -31,7 +32,7 @@ LOW_FREE = 2_000_000_000
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing looked at. `fix` says what to do about it when `state` is not `ok`."""
+    """The result of a check. `fix` says what to do if `state` is not `ok`."""
 
     name: str
     state: Literal["ok", "note", "broken"]
@@ -40,22 +41,22 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ok(name: str, found: str) -> Finding:
-    """Nothing to do."""
+    """Return a finding without anything to do."""
     return Finding(name=name, state="ok", found=found)
 
 
 def note(name: str, found: str, fix: str = "") -> Finding:
-    """It works, and there is something to know."""
+    """Return a finding about something that works, with a remark."""
     return Finding(name=name, state="note", found=found, fix=fix)
 
 
 def broken(name: str, found: str, fix: str) -> Finding:
-    """It does not work until the fix is done."""
+    """Return a finding about something that does not work until the fix is done."""
     return Finding(name=name, state="broken", found=found, fix=fix)
 
 
 def packages(wanted: Sequence[str]) -> Iterator[Finding]:
-    """Whether every package of these requirements is there, but for those of extras."""
+    """Check that every required package is installed, except those of extras."""
     yield ok("memoranda", f"{version('memoranda')} on Python {platform.python_version()}")
     missing = []
     for line in wanted:
@@ -76,20 +77,22 @@ def packages(wanted: Sequence[str]) -> Iterator[Finding]:
 
 
 def sqlite() -> Finding:
-    """The SQLite that rows are kept with."""
+    """Check the version of SQLite."""
     from pysqlite3 import dbapi2
 
-    held = dbapi2.sqlite_version
+    release = dbapi2.sqlite_version
     if dbapi2.sqlite_version_info < OLDEST_SQLITE:
         oldest = ".".join(map(str, OLDEST_SQLITE))
         return note(
-            "sqlite", held, f"releases before {oldest} can lose pages of the log; install a newer pysqlite3"
+            "sqlite",
+            release,
+            f"releases before {oldest} can lose pages of the log; install a newer pysqlite3",
         )
-    return ok("sqlite", held)
+    return ok("sqlite", release)
 
 
 def folder(path: Path) -> Iterator[Finding]:
-    """The data folder: whether it can be written, who can read it, how much room there is."""
+    """Check the data folder: whether it is writable, who can read it, and the free space."""
     if not path.exists():
         above = next(parent for parent in path.absolute().parents if parent.exists())
         if os.access(above, os.W_OK | os.X_OK):
@@ -98,12 +101,14 @@ def folder(path: Path) -> Iterator[Finding]:
             yield broken(
                 "folder", f"{path} cannot be made in {above}", f"make {above} writable, or choose --data"
             )
-        yield room(above)
+        yield free_space(above)
         return
     if not path.is_dir():
         yield broken("folder", f"{path} is no folder", "choose another with --data")
         return
-    unwritable = [one for one in (path, *path.glob("memoranda.*")) if not os.access(one, os.R_OK | os.W_OK)]
+    unwritable = [
+        file for file in (path, *path.glob("memoranda.*")) if not os.access(file, os.R_OK | os.W_OK)
+    ]
     if unwritable:
         yield broken(
             "folder",
@@ -117,11 +122,11 @@ def folder(path: Path) -> Iterator[Finding]:
         )
     else:
         yield ok("folder", str(path))
-    yield room(path)
+    yield free_space(path)
 
 
-def room(path: Path) -> Finding:
-    """Free space where the folder is."""
+def free_space(path: Path) -> Finding:
+    """Check the free space on the disk of the folder."""
     free = shutil.disk_usage(path).free
     if free < LEAST_FREE:
         return broken("disk", f"{free:,} bytes free", "free some space; writes fail when it runs out")
@@ -131,59 +136,77 @@ def room(path: Path) -> Finding:
 
 
 def model(config: Config) -> Iterator[Finding]:
-    """The model's files against their checksums, then one text embedded."""
+    """Check the checksums of the model's files, then embed one text."""
     url = config.embedder.url
     scheme, _, name = url.partition(":")
     try:
         if scheme == "local":
-            held = open_folder(WEIGHTS / name if name in known_models() else Path(name).expanduser())
-            held.verify()
-            files = len(held.manifest.files)
+            model_folder = open_folder(WEIGHTS / name if name in known_models() else Path(name).expanduser())
+            model_folder.verify()
+            files = len(model_folder.manifest.files)
             yield ok("model files", f"{files} as published" if files else "without checksums, as they are")
         embedder = open_embedder(url, threads=config.embedder.threads, settings=config.embedder)
         try:
-            made = asyncio.run(embedder.embed(["Is anybody there?"], "query"))
+            embedded = asyncio.run(embedder.embed(["Is anybody there?"], "query"))
         finally:
             embedder.close()
-        yield ok("model", f"{embedder.model} answers, {made.vectors.shape[1]} dimensions")
+        yield ok("model", f"{embedder.model} answers, {embedded.vectors.shape[1]} dimensions")
     except MemorandaError as exc:
         yield broken(
             "model", str(exc), "search goes by words alone until then; or set embedder.url to another"
         )
 
 
+def dimension(config: Config) -> Iterator[Finding]:
+    """Check that the configured vector length of document questions is the embedder's, if one is configured."""
+    if DIMENSION not in config.sources:
+        return
+    try:
+        embedder = open_embedder(
+            config.embedder.url, threads=config.embedder.threads, settings=config.embedder
+        )
+        try:
+            check_dimension(config, embedder.model, embedder.dim)
+        finally:
+            embedder.close()
+    except ConfigError as exc:
+        yield broken("configuration", str(exc), f"correct {exc.field}")
+    except MemorandaError as exc:
+        yield note("configuration", f"{DIMENSION} could not be checked: {exc}", "correct embedder.url first")
+
+
 def language_model(config: Config) -> Finding:
-    """The language model, asked for one word."""
+    """Ask the language model for one word."""
     name = "language model"
     try:
-        held = open_model(config.model)
-        if held.quotes_only:
+        chat_model = open_model(config.model)
+        if chat_model.quotes_only:
             return ok(name, "none configured: answers are quoted from what is found")
         try:
-            asyncio.run(_one_word(held))
+            asyncio.run(_one_word(chat_model))
         finally:
-            held.close()
+            chat_model.close()
     except MemorandaError as exc:
         return broken(
             name, str(exc), "until then answers are quoted from what is found; or correct model.url"
         )
-    return ok(name, f"{held.name} answers")
+    return ok(name, f"{chat_model.name} answers")
 
 
-async def _one_word(held: Model) -> None:
+async def _one_word(chat_model: Model) -> None:
     ask = Ask(messages=[{"role": "user", "content": "Say yes."}], max_tokens=16, question="Say yes.")
-    async with aclosing(held.answer(ask)) as pieces:  # type: ignore[type-var]
+    async with aclosing(chat_model.answer(ask)) as pieces:  # type: ignore[type-var]
         async for _ in pieces:
             return
 
 
 def rows(store: Store) -> Iterator[Finding]:
-    """The database's own check, then for every tenant whether both indexes have what the rows have: by count, and
-    some vectors one by one."""
-    found = store.db.faults()
-    if found:
+    """Run the check of the database itself, then compare both indexes of every tenant with the rows: the counts, and a
+    sample of the vectors."""
+    faults = store.db.faults()
+    if faults:
         fix = "export what can be read, import it into a new folder, or restore a backup"
-        yield broken("database", "; ".join(found), fix)
+        yield broken("database", "; ".join(faults), fix)
     elif store.db.health().get("row_security") is False:
         yield note(
             "database",
@@ -195,30 +218,32 @@ def rows(store: Store) -> Iterator[Finding]:
     tenants = [str(row[0]) for row in store.db.read(lambda c: c.all("tenants"))]
     for tenant in tenants:
         yield from counts(tenant, store.stats(tenant))
-        looked, there = store.derived.sample(tenant)
-        if looked != there:
+        sampled, equal = store.derived.sample(tenant)
+        if sampled != equal:
             where = "" if tenant == "default" else f" of {tenant}"
-            says = f"{there} of {looked} stored vectors are in it as they are stored"
+            says = f"{equal} of {sampled} stored vectors are in it as they are stored"
             yield broken(f"sample{where}", says, "memoranda reindex --rebuild")
     if not tenants:
         yield ok("memories", "none yet")
 
 
-def counts(tenant: str, told: dict[str, Any]) -> Iterator[Finding]:
-    """Whether a tenant's counts agree: rows with words, vectors with the index, nothing owed."""
+def counts(tenant: str, stats: dict[str, Any]) -> Iterator[Finding]:
+    """Compare the counts of a tenant's rows and vectors with those of its indexes; note pending embeddings."""
     where = "" if tenant == "default" else f" of {tenant}"
-    memories, chunks, vectors = told["memories"], told["chunks"], told["vectors"]
-    indexed, words, owed = told["indexed_vectors"], told["indexed_words"], told["unembedded"]
+    memories, chunks, vectors = stats["memories"], stats["chunks"], stats["vectors"]
+    indexed, words, pending = stats["indexed_vectors"], stats["indexed_words"], stats["unembedded"]
     rebuild = "memoranda reindex --rebuild"
     rows = memories + chunks
-    said = f"{memories} and {chunks} chunks of documents" if chunks else f"{memories}"
+    total = f"{memories} and {chunks} chunks of documents" if chunks else f"{memories}"
     if (vectors, rows) == (indexed, words):
-        yield ok(f"memories{where}", f"{said}, with {vectors} vectors, all in both indexes")
+        yield ok(f"memories{where}", f"{total}, with {vectors} vectors, all in both indexes")
     if vectors != indexed:
         yield broken(f"index{where}", f"{indexed} of {vectors} vectors", rebuild)
     if rows != words:
         yield broken(f"words{where}", f"{words} of {rows} rows", rebuild)
-    if owed:
-        yield note(f"vectors{where}", f"{owed} rows wait for vectors of {told['model']}", "memoranda reindex")
-    if behind := told["behind"]:
+    if pending:
+        yield note(
+            f"vectors{where}", f"{pending} rows wait for vectors of {stats['model']}", "memoranda reindex"
+        )
+    if behind := stats["behind"]:
         yield broken(f"behind{where}", f"{behind} did not take the last changes", rebuild)

@@ -6,24 +6,15 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.opening import configured, house
-from memoranda.cli.options import (
-    AnyScope,
-    ConfigFile,
-    Data,
-    Json,
-    Kinds,
-    ScopeId,
-    Settings,
-    kinds_of,
-    moment,
-    scope_of,
-)
-from memoranda.cli.show import emit, plain, say, say_degraded, say_evidence
-from memoranda.cli.storing import existing
+from memoranda.cli.find_store import find_store
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import AnyScope, Kinds, ScopeId, kinds_of, moment, scope_of
+from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
 
 
+@common_options()
 def context(
+    invocation: Invocation,
     question: Annotated[str, typer.Argument(help="What a model is to be asked.")],
     scope: AnyScope = None,
     scope_id: ScopeId = None,
@@ -41,29 +32,24 @@ def context(
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="As it was at this moment, in ISO 8601.")
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Print the prompt that answers a question: documents, memories, earlier sessions, within a budget."""
-    one = scope_of(scope, scope_id)
-    with house(configured(data, config, settings)) as held:
-        made = held.context(
-            question,
-            scopes=[one] if one else None,
-            stores=[existing(held.knowledge, name).id for name in store or []],
-            budget=budget,
-            limit=limit,
-            kinds=kinds_of(kind),
-            neighbours=neighbours,
-            system=system,
-            as_of=moment(as_of, "--as-of"),
-        )
-    if as_json:
-        emit(made)
+    place = scope_of(scope, scope_id)
+    prompt = invocation.product.context(
+        question,
+        scopes=[place] if place else None,
+        stores=[find_store(invocation.knowledge, name).id for name in store or []],
+        budget=budget,
+        limit=limit,
+        kinds=kinds_of(kind),
+        neighbours=neighbours,
+        system=system,
+        as_of=moment(as_of, "--as-of"),
+    )
+    if invocation.as_json:
+        emit(prompt)
         return
-    typer.echo(plain(made.text))
-    say(f"{made.tokens} tokens; left out: {len(made.left_out)}")
-    say_evidence(made.evidence, made.evidence_probability)
-    say_degraded(made.degraded)
+    typer.echo(plain(prompt.text))
+    say(f"{prompt.tokens} tokens; left out: {len(prompt.left_out)}")
+    say_evidence(prompt.evidence, prompt.evidence_probability)
+    say_degraded(prompt.degraded)

@@ -15,11 +15,12 @@ import typer
 
 import memoranda
 from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, index
-from memoranda.cli.opening import Verbs, configured, memories
-from memoranda.cli.options import ConfigFile, Data, Json, Settings, ids_of
-from memoranda.cli.paths import found
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import ids_of
+from memoranda.cli.output import emit, origin, plain, say
+from memoranda.cli.paths import find_files
+from memoranda.cli.product import Memories, load_config, memories_of, open_product
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, origin, plain, say
 from memoranda.types import Hit
 
 SESSION = "sample"
@@ -35,33 +36,37 @@ class Question(msgspec.Struct, frozen=True):
     scope: str
 
 
-def demo(
-    data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def demo(invocation: Invocation) -> None:
     """Remember a sample conversation and Memoranda's own documents, then answer questions about them.
 
     Without --data everything goes into a temporary folder that is deleted at the end.
     """
-    with _folder(data) as folder, memories(configured(folder, config, settings)) as verbs:
+    with (
+        _folder(invocation.data) as folder,
+        open_product(load_config(folder, invocation.config_file, invocation.settings)) as product,
+    ):
+        memories = memories_of(product)
         began = time.monotonic()
-        said = verbs.add_many(conversation())
-        read = documents(verbs, quiet=as_json)
+        messages = memories.add_many(conversation())
+        indexed = documents(memories, quiet=invocation.as_json)
         seconds = time.monotonic() - began
-        answers = [(one, ask(verbs, one)) for one in questions()]
-    if as_json:
+        answers = [(question, ask(memories, question)) for question in questions()]
+    if invocation.as_json:
         emit({
-            "messages": len(said), "files": read.files, "chunks": read.chunks, "seconds": round(seconds, 3),
-            "answers": [{"query": one.query, "scope": one.scope, "best": hit} for one, hit in answers],
+            "messages": len(messages), "files": indexed.files, "chunks": indexed.chunks, "seconds": round(seconds, 3),
+            "answers": [{"query": question.query, "scope": question.scope, "best": hit} for question, hit in answers],
         })  # fmt: skip
         return
     typer.echo(
-        f"{len(said)} messages and {read.chunks} chunks of {read.files} documents remembered in {seconds:.1f} s"
+        f"{len(messages)} messages and {indexed.chunks} chunks of {indexed.files} documents remembered"
+        f" in {seconds:.1f} s"
     )
-    for one, hit in answers:
-        typer.echo(f"\n? {one.query}  ({one.scope})")
+    for question, hit in answers:
+        typer.echo(f"\n? {question.query}  ({question.scope})")
         typer.echo("\n".join(answer(hit)))
-    if data is not None:
-        say(f'\nask on: memoranda ask "your question" --scope session:sample --data {data}')
+    if invocation.data is not None:
+        say(f'\nask on: memoranda ask "your question" --scope session:sample --data {invocation.data}')
     else:
         say("\nthis folder is gone now; memoranda demo --data DIR keeps it, so that you can ask on")
 
@@ -71,8 +76,8 @@ def _folder(data: Path | None) -> Iterator[Path]:
     if data is not None:
         yield data
         return
-    with tempfile.TemporaryDirectory(prefix="memoranda-demo-") as made:
-        yield Path(made)
+    with tempfile.TemporaryDirectory(prefix="memoranda-demo-") as folder:
+        yield Path(folder)
 
 
 def conversation() -> list[dict[str, Any]]:
@@ -85,8 +90,8 @@ def conversation() -> list[dict[str, Any]]:
 def questions() -> list[Question]:
     """What the demo asks; questions about documents only when the documents are there."""
     lines = files("memoranda.cli.sample").joinpath("questions.jsonl").read_text("utf-8").splitlines()
-    every = [msgspec.json.decode(line, type=Question) for line in lines]
-    return [one for one in every if one.scope != "global" or own_documents()]
+    all_questions = [msgspec.json.decode(line, type=Question) for line in lines]
+    return [question for question in all_questions if question.scope != "global" or own_documents()]
 
 
 def own_documents() -> list[Path]:
@@ -97,19 +102,19 @@ def own_documents() -> list[Path]:
     return [path for name in DOCUMENTS if (path := root / name).exists()]
 
 
-def documents(verbs: Verbs, *, quiet: bool) -> Indexed:
+def documents(memories: Memories, *, quiet: bool) -> Indexed:
     """Memoranda's own documents, indexed globally."""
     roots = own_documents()
-    paths, _ = found(roots, [], hidden=False, missing=False)
+    paths, _ = find_files(roots, [], hidden=False, missing=False)
     with bar("indexing", quiet=quiet) as report:
         how = Indexing(ids=ids_of("global"), size=160, overlap=20)
-        return index(verbs, paths, roots, how, on_file=lambda done: report(done.files, len(paths), ""))
+        return index(memories, paths, roots, how, on_file=lambda done: report(done.files, len(paths), ""))
 
 
-def ask(verbs: Verbs, question: Question) -> Hit | None:
+def ask(memories: Memories, question: Question) -> Hit | None:
     """The best hit for a question, if there is any."""
-    found = verbs.search(question.query, scopes=[question.scope], limit=1).results
-    return found[0] if found else None
+    hits = memories.search(question.query, scopes=[question.scope], limit=1).results
+    return hits[0] if hits else None
 
 
 def answer(hit: Hit | None) -> Iterator[str]:

@@ -13,9 +13,9 @@ from memoranda.app import blocking
 from memoranda.app.bootstrap import folder_of
 from memoranda.cli import checks
 from memoranda.cli.checks import Finding, broken, note, ok
-from memoranda.cli.opening import configured, through
-from memoranda.cli.options import ConfigFile, Data, Json, Settings
-from memoranda.cli.show import emit
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.output import emit
+from memoranda.cli.product import connect
 from memoranda.config import explain
 from memoranda.config.sections import Config, Setting
 from memoranda.errors import ConfigError, FolderInUse, MemorandaError
@@ -23,79 +23,83 @@ from memoranda.errors import ConfigError, FolderInUse, MemorandaError
 MARKS = {"ok": "ok    ", "note": "note  ", "broken": "BROKEN"}
 
 
-def doctor(
-    data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def doctor(invocation: Invocation) -> None:
     """Say what is in force, what is missing, and what to do about it. Ends with 1 when something is broken."""
-    force: list[Setting] = []
+    settings: list[Setting] = []
     try:
-        held = configured(data, config, settings)
+        config = invocation.config
     except ConfigError as exc:
-        found = [
+        findings = [
             *checks.packages(requires("memoranda") or []),
             broken("configuration", str(exc), "correct the lines named"),
         ]
     else:
-        force = explain(held)
-        found = list(examined(held))
-    wrong = [one for one in found if one.state == "broken"]
-    if as_json:
-        emit({"ok": not wrong, "findings": found, "configuration": force})
+        settings = explain(config)
+        findings = list(examine(config))
+    wrong = [finding for finding in findings if finding.state == "broken"]
+    if invocation.as_json:
+        emit({"ok": not wrong, "findings": findings, "configuration": settings})
     else:
-        tell(found, force)
+        print_findings(findings, settings)
     if wrong:
         raise typer.Exit(1)
 
 
-def examined(config: Config) -> Iterator[Finding]:
-    """Every check of a configuration that is right in itself, as far as each leads to the next."""
+def examine(config: Config) -> Iterator[Finding]:
+    """Run every check of a valid configuration, as far as each allows the next."""
     yield from checks.packages(requires("memoranda") or [])
     yield checks.sqlite()
     yield configuration(config)
     yield from checks.model(config)
     yield checks.language_model(config)
     try:
-        kept = folder_of(config)
+        folder = folder_of(config)
     except ConfigError as exc:
         yield broken("database", str(exc), "correct the file, or name another")
         return
-    if kept is None and config.data != ":memory:":
-        yield from inside(config)
+    if folder is None and config.data != ":memory:":
+        yield from check_rows(config)
         return
     if config.data == ":memory:":
+        yield from checks.dimension(config)
         yield note("folder", "none: what is remembered goes when the process ends", "choose one with --data")
         return
     path = Path(config.data)
-    there = path.exists()
+    exists = path.exists()
     findings = list(checks.folder(path))
     yield from findings
-    if there and not any(one.state == "broken" for one in findings):
-        yield from inside(config)
+    if not exists:
+        yield from checks.dimension(config)
+    elif not any(finding.state == "broken" for finding in findings):
+        yield from check_rows(config)
 
 
 def configuration(config: Config) -> Finding:
-    """Where the configuration comes from, and which accepted keys do nothing yet."""
-    idle = [one.key for one in config.sources.values() if "no effect" in one.note]
+    """Report where the configuration comes from, and which accepted keys have no effect yet."""
+    idle = [setting.key for setting in config.sources.values() if "no effect" in setting.note]
     if idle:
         return note("configuration", f"accepted, but without effect yet: {', '.join(idle)}")
     origins = sorted({origin.split(" (")[0] for origin in config.origins.values()})
     return ok("configuration", f"from {', '.join(origins)}" if origins else "all defaults")
 
 
-def inside(config: Config) -> Iterator[Finding]:
-    """The folder opened, or looked at through the server that has it."""
+def check_rows(config: Config) -> Iterator[Finding]:
+    """Check the rows: in the folder opened here, or through the server that has it open."""
     try:
-        with blocking.open(config=config) as opened:
+        with blocking.open(config=config) as product:
             if folder_of(config) is not None:
                 yield ok("lock", "free")
-            yield from checks.rows(opened.inner.core.store)
+            yield from checks.rows(product.inner.core.store)
     except FolderInUse as busy:
         if busy.url is None:
             yield note("lock", str(busy), "stop that process to look inside")
             return
         yield ok("lock", f"served at {busy.url}")
-        with through(busy.url, config) as verbs:
-            yield from checks.counts("default", verbs.stats())
+        with connect(busy.url, config) as client:
+            yield from checks.counts("default", client.stats())
+    except ConfigError as exc:
+        yield broken("configuration", str(exc), f"correct {exc.field}")
     except MemorandaError as exc:
         if folder_of(config) is None:
             yield broken("database", str(exc), "correct what the sentence names, then ask again")
@@ -103,21 +107,21 @@ def inside(config: Config) -> Iterator[Finding]:
             yield broken("folder", str(exc), "restore a backup, or choose another folder with --data")
 
 
-def tell(found: list[Finding], force: list[Setting]) -> None:
-    """The findings, the configuration in force with its origins, and the verdict, for people."""
-    width = max(len(one.name) for one in found)
-    for one in found:
-        typer.echo(f"{MARKS[one.state]}  {one.name:<{width}}  {one.found}")
-        if one.fix and one.state == "note":
-            typer.echo(f"        {'':<{width}}  {one.fix}")
-    if force:
+def print_findings(findings: list[Finding], settings: list[Setting]) -> None:
+    """Print the findings, the configuration with the origin of each value, and the verdict."""
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        typer.echo(f"{MARKS[finding.state]}  {finding.name:<{width}}  {finding.found}")
+        if finding.fix and finding.state == "note":
+            typer.echo(f"        {'':<{width}}  {finding.fix}")
+    if settings:
         typer.echo("\nconfiguration in force")
-        wide = max(len(one.key) for one in force)
-        for setting in force:
+        wide = max(len(setting.key) for setting in settings)
+        for setting in settings:
             remark = f"  [{setting.note}]" if setting.note else ""
             value = msgspec.json.encode(setting.value).decode()
             typer.echo(f"  {setting.key:<{wide}}  {value}  ({setting.origin}){remark}")
-    wrong = [one for one in found if one.state == "broken"]
+    wrong = [finding for finding in findings if finding.state == "broken"]
     typer.echo("\nOK" if not wrong else f"\n{len(wrong)} broken:")
-    for one in wrong:
-        typer.echo(f"  {one.name}: {one.found}\n    fix: {one.fix}")
+    for finding in wrong:
+        typer.echo(f"  {finding.name}: {finding.found}\n    fix: {finding.fix}")

@@ -1,4 +1,4 @@
-"""`memoranda facts`: which facts there are, where they come from, and how they change."""
+"""`memoranda facts`: list facts, show their versions, extract, consolidate, undo and archive them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,23 @@ from typing import Annotated
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.memories import show_page
-from memoranda.cli.opening import configured, house
+from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import (
     After,
     AnyScope,
     Archived,
     AsOf,
-    ConfigFile,
-    Data,
-    Json,
     Limit,
     Order,
     ScopeId,
-    Settings,
     Since,
     Tags,
     Until,
     selection_of,
 )
-from memoranda.cli.show import beginning, emit, plain, rows, say
+from memoranda.cli.output import beginning, memory_line, plain, rows, say
 from memoranda.facts.history import FactVersion
+from memoranda.types import SelectionFields
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The fact.")]
 
@@ -36,28 +32,17 @@ app = group()
 
 
 @app.callback()
-def facts(
-    context: typer.Context,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def facts(invocation: Invocation, context: typer.Context) -> None:
     """List facts, show where they come from, and undo changes of them."""
     if context.invoked_subcommand is None:
-        show_page(
-            configured(data, config, settings),
-            {"kinds": ["fact"]},
-            20,
-            None,
-            "desc",
-            as_json=as_json,
-            what="facts",
-        )
+        _list(invocation, {"kinds": ["fact"]}, 20, None, "desc")
 
 
 @app.command("list")
+@common_options()
 def list_(
+    invocation: Invocation,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
     tag: Tags = None,
@@ -68,76 +53,57 @@ def list_(
     limit: Limit = 20,
     after: After = None,
     order: Order = "desc",
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """List the facts that hold, newest first."""
     fields = selection_of(
         scope=scope, scope_id=scope_id, kinds=["fact"], tags=tag, since=since, until=until, as_of=as_of,
         archived=archived,
     )  # fmt: skip
-    show_page(configured(data, config, settings), fields, limit, after, order, as_json=as_json, what="facts")
+    _list(invocation, fields, limit, after, order)
+
+
+def _list(invocation: Invocation, fields: SelectionFields, limit: int, after: str | None, order: str) -> None:
+    page = invocation.memories.list(limit=limit, after=after, order=order, **fields)
+    invocation.show_page(page, memory_line, "no facts")
 
 
 @app.command("extract")
+@common_options()
 def extract(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session.")],
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
+    invocation: Invocation, session: Annotated[str, typer.Argument(metavar="SESSION", help="The session.")]
 ) -> None:
     """Take facts out of what was said in a session since the last time."""
-    with house(configured(data, config, settings)) as held:
-        done = held.facts.extract(session)
-        never = held.sessions.get(session).extraction == "off"
-    if never:
+    extracted = invocation.product.facts.extract(session)
+    if invocation.product.sessions.get(session).extraction == "off":
         say(
             f"nothing in {plain(session)} may be read for facts: facts.extraction was off when it was said;"
             " memoranda sessions add --extract asks for it"
         )
-    if as_json:
-        emit(done)
-    else:
-        typer.echo(f"{done.kept} new facts, {done.joined} known already, {done.superseded} superseded")
+    invocation.show(
+        extracted,
+        f"{extracted.kept} new facts, {extracted.joined} known already, {extracted.superseded} superseded",
+    )
 
 
 @app.command("consolidate")
-def consolidate(
-    scope: AnyScope = None,
-    scope_id: ScopeId = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def consolidate(invocation: Invocation, scope: AnyScope = None, scope_id: ScopeId = None) -> None:
     """Make equivalent facts of one scope one fact each."""
-    with house(configured(data, config, settings)) as held:
-        done = held.facts.consolidate(**selection_of(scope=scope, scope_id=scope_id))
-    if as_json:
-        emit(done)
-        return
-    for one in done.merged:
-        typer.echo(f"{one.id}  from {', '.join(one.consolidates)}")
-    typer.echo(f"{len(done.merged)} groups consolidated, {done.left} left")
+    result = invocation.product.facts.consolidate(**selection_of(scope=scope, scope_id=scope_id))
+    lines = [f"{fact.id}  from {', '.join(fact.consolidates)}" for fact in result.merged]
+    lines.append(f"{len(result.merged)} groups consolidated, {result.left} left")
+    invocation.show(result, "\n".join(lines))
 
 
 @app.command("history")
-def history(
-    id_: Id, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def history(invocation: Invocation, id_: Id) -> None:
     """Show the versions of a fact: when each holds, and what became of it."""
-    with house(configured(data, config, settings)) as held:
-        found = held.facts.history(id_)
-    if as_json:
-        emit(found)
-        return
-    if not found.data:
+    versions = invocation.product.facts.history(id_)
+    lines = [line for version in versions.data for line in _version_lines(version)]
+    invocation.show(versions, "\n".join(lines))
+    if not versions.data and not invocation.as_json:
         say(f"{id_} is no fact; only facts have versions")
-    for version in found.data:
-        typer.echo("\n".join(_version_lines(version)))
 
 
 def _version_lines(version: FactVersion) -> Iterator[str]:
@@ -151,28 +117,20 @@ def _version_lines(version: FactVersion) -> Iterator[str]:
 
 
 @app.command("undo")
-def undo(
-    id_: Id, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def undo(invocation: Invocation, id_: Id) -> None:
     """Take back the last change among the versions of a fact."""
-    with house(configured(data, config, settings)) as held:
-        done = held.facts.undo(id_)
-    if as_json:
-        emit(done)
-    elif done.undone is None:
-        typer.echo("there is nothing to take back")
-    else:
-        typer.echo(f"{done.undone} is taken back; these hold again: {', '.join(done.restored) or 'none'}")
+    result = invocation.product.facts.undo(id_)
+    text = "there is nothing to take back"
+    if result.undone is not None:
+        text = f"{result.undone} is taken back; these hold again: {', '.join(result.restored) or 'none'}"
+    invocation.show(result, text)
 
 
 @app.command("sweep")
-def sweep(
-    data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def sweep(invocation: Invocation) -> None:
     """Archive facts that were not used for too long, and the least valuable of too many."""
-    with house(configured(data, config, settings)) as held:
-        done = held.facts.sweep()
-    if as_json:
-        emit(done)
-    else:
-        typer.echo("\n".join(rows({"unused": done.unused, "over the limit": done.over})))
+    archived = invocation.product.facts.sweep()
+    counts = {"unused": archived.unused, "over the limit": archived.over}
+    invocation.show(archived, "\n".join(rows(counts)))

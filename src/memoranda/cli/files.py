@@ -1,21 +1,18 @@
-"""`memoranda files`: uploaded files, whichever store they are in."""
+"""`memoranda files`: upload, list, show, download and delete files."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
-from datetime import datetime
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
-import msgspec
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.opening import configured, knowledge
-from memoranda.cli.options import After, ConfigFile, Data, Json, Limit, Order, Settings
-from memoranda.cli.show import UNSET, emit, plain, rows, say
-from memoranda.config.sections import Config
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import After, Limit, Order
+from memoranda.cli.output import plain, say, set_fields_text
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.values import Purpose, StoredFile
 
@@ -25,129 +22,87 @@ app = group()
 
 
 @app.callback()
-def files(
-    context: typer.Context,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def files(invocation: Invocation, context: typer.Context) -> None:
     """List the uploaded files; upload, show, download and delete them."""
     if context.invoked_subcommand is None:
-        _list(configured(data, config, settings), 100, None, "desc", as_json=as_json)
+        _list(invocation, 100, None, "desc")
 
 
 @app.command("list")
-def list_(
-    limit: Limit = 100,
-    after: After = None,
-    order: Order = "desc",
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
+@common_options()
+def list_(invocation: Invocation, limit: Limit = 100, after: After = None, order: Order = "desc") -> None:
     """List the uploaded files, newest first."""
-    _list(configured(data, config, settings), limit, after, order, as_json=as_json)
+    _list(invocation, limit, after, order)
 
 
-def _list(config: Config, limit: int, after: str | None, order: str, *, as_json: bool) -> None:
-    with knowledge(config) as shelves:
-        page = shelves.files.list(limit=limit, after=after, order=order)
-    if as_json:
-        emit(page)
-        return
-    for one in page.data:
-        typer.echo(_line(one))
-    if not page.data:
-        say("no files; memoranda index uploads some")
-    if page.has_more:
-        say(f"there are more: add --after {page.last_id}")
+def _list(invocation: Invocation, limit: int, after: str | None, order: str) -> None:
+    page = invocation.knowledge.files.list(limit=limit, after=after, order=order)
+    invocation.show_page(page, _file_line, "no files; memoranda index uploads some")
 
 
 @app.command("show")
-def show(
-    id_: Id, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def show(invocation: Invocation, id_: Id) -> None:
     """Show a file: its name, size, type and checksum."""
-    with knowledge(configured(data, config, settings)) as shelves:
-        one = shelves.files.get(id_)
-    if as_json:
-        emit(one)
-    else:
-        fields = msgspec.to_builtins(one, builtin_types=(datetime,))
-        typer.echo(
-            plain("\n".join(rows({name: value for name, value in fields.items() if value not in UNSET})))
-        )
+    file = invocation.knowledge.files.get(id_)
+    invocation.show(file, set_fields_text(file))
 
 
 @app.command("upload")
+@common_options()
 def upload(
+    invocation: Invocation,
     path: Annotated[Path, typer.Argument(help="The file.")],
     purpose: Annotated[Purpose, typer.Option(help="What it is for, as over HTTP.")] = "assistants",
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Upload a file without indexing it."""
     if not path.is_file():
         raise InvalidInput("PATH", f"{path} is not a file")
-    with knowledge(configured(data, config, settings)) as shelves:
-        done = shelves.files.upload(path, purpose=purpose)
-    emit(done) if as_json else typer.echo(_line(done))
+    file = invocation.knowledge.files.upload(path, purpose=purpose)
+    invocation.show(file, _file_line(file))
 
 
 @app.command("download")
+@common_options()
 def download(
+    invocation: Invocation,
     id_: Id,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The file to write [default: standard output]."),
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Write the bytes of a file. With --json, a receipt when there is an output."""
-    with knowledge(configured(data, config, settings)) as shelves, ExitStack() as opened:
-        file, pieces = shelves.files.content(id_)
-        target: BinaryIO = sys.stdout.buffer if output is None else opened.enter_context(output.open("wb"))
+    file, pieces = invocation.knowledge.files.content(id_)
+    with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as target:
         for piece in pieces:
             target.write(piece)
         target.flush()
     if output is not None:
         receipt = {"id": file.id, "filename": file.filename, "bytes": file.bytes, "output": str(output)}
-        emit(receipt) if as_json else typer.echo(f"{file.bytes:,} bytes written to {output}")
+        invocation.show(receipt, f"{file.bytes:,} bytes written to {output}")
 
 
 @app.command("delete")
+@common_options()
 def delete(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The files.")],
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
+    invocation: Invocation, ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The files.")]
 ) -> None:
     """Delete files; they leave every vector store, too."""
     deleted, missing = list[str](), list[str]()
-    with knowledge(configured(data, config, settings)) as shelves:
-        for id_ in dict.fromkeys(ids):
-            try:
-                shelves.files.delete(id_)
-                deleted.append(id_)
-            except NotFound as exc:
-                missing.append(str(exc))
-    if as_json:
-        emit({"deleted": deleted})
-    for id_ in () if as_json else deleted:
-        typer.echo(f"{id_}  deleted")
+    for id_ in dict.fromkeys(ids):
+        try:
+            invocation.knowledge.files.delete(id_)
+            deleted.append(id_)
+        except NotFound as exc:
+            missing.append(str(exc))
+    invocation.show({"deleted": deleted}, "\n".join(f"{id_}  deleted" for id_ in deleted))
     for reason in missing:
         say(f"memoranda: {reason}")
     if missing:
         raise typer.Exit(1)
 
 
-def _line(one: StoredFile) -> str:
-    return plain(f"{one.id}  {one.created_at:%Y-%m-%d}  {one.bytes:,} bytes  {one.filename}")
+def _file_line(file: StoredFile) -> str:
+    return plain(f"{file.id}  {file.created_at:%Y-%m-%d}  {file.bytes:,} bytes  {file.filename}")

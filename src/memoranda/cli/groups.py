@@ -7,9 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from memoranda.cli.invocation import OPTIONS
 from memoranda.cli.usage_errors import unknown_command
-
-COMMON = ("data", "config", "settings", "as_json")
 
 
 class Group(TyperGroup):
@@ -19,11 +18,11 @@ class Group(TyperGroup):
         if self.get_command(ctx, args[0]) is None:
             known = {name: f"{ctx.command_path} {name}" for name in self.commands}
             ctx.fail(unknown_command(args[0], known, ctx.command_path))
-        if any(ctx.params.get(name) for name in COMMON):
+        if any(ctx.params.get(name) for name in OPTIONS):
             raise typer.BadParameter(f"options go after {args[0]!r}, not before it")
         return super().resolve_command(ctx, args)
 
 
 def group() -> typer.Typer:
-    """A group that is called with or without a command."""
+    """Return a group that is called with or without a command."""
     return typer.Typer(cls=Group, add_completion=False, rich_markup_mode=None, invoke_without_command=True)

@@ -12,18 +12,19 @@ from memoranda.app.folder_sync import memory_sync
 from memoranda.app.folder_sync.document_sync import How
 from memoranda.app.folder_sync.memory_sync import Indexed, Indexing
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped
-from memoranda.cli.opening import configured, memories
-from memoranda.cli.options import ConfigFile, Data, Json, ScopeId, Settings, ids_of, pairs, scope_of
-from memoranda.cli.paths import found, left_out
+from memoranda.cli.index_documents import STORE, chunking_of, index_documents
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import ScopeId, ids_of, pairs, scope_of
+from memoranda.cli.output import emit, say, short_path
+from memoranda.cli.paths import find_files, left_out
 from memoranda.cli.progress import bar
-from memoranda.cli.show import emit, say, short_path
-from memoranda.cli.storing import STORE, chunking_of, into_store
-from memoranda.config.sections import Config
 
 SIZE, OVERLAP = 512, 50
 
 
+@common_options()
 def index(
+    invocation: Invocation,
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
     store: Annotated[
         str | None,
@@ -59,10 +60,6 @@ def index(
         int | None, typer.Option(help="Tokens that a chunk shares with the one before [default: 50].")
     ] = None,
     max_bytes: Annotated[int | None, typer.Option(help="Leave out files larger than this.")] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Index files of every format into a vector store. Doing it again changes nothing; stopped, it goes on."""
     place = scope_of(scope, scope_id, everything=False)
@@ -71,12 +68,13 @@ def index(
             raise typer.BadParameter("does not go with --scope, which makes memories", param_hint=flag)
     if place is None and tag:
         raise typer.BadParameter("goes with --scope; files in a store take --meta", param_hint="--tag")
-    force = configured(data, config, settings)
     roots = [path.expanduser().resolve() for path in paths]
     if place is None:
-        how = How(pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, force), prune, retry)
-        files, skipped = found(roots, exclude or [], hidden, prune)
-        into_store(force, store or STORE, how, files, roots, skipped, max_bytes, as_json=as_json)
+        how = How(
+            pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, invocation.config), prune, retry
+        )
+        files, skipped = find_files(roots, exclude or [], hidden, prune)
+        index_documents(invocation, store or STORE, how, files, roots, skipped, max_bytes)
         return
     texts = Indexing(
         scope=place,
@@ -87,40 +85,35 @@ def index(
         max_bytes=MAX_BYTES if max_bytes is None else max_bytes,
         prune=prune,
     )
-    files, skipped = found(roots, exclude or [], hidden, prune)
-    into_scope(force, texts, files, roots, skipped, as_json=as_json)
+    files, skipped = find_files(roots, exclude or [], hidden, prune)
+    index_texts(invocation, texts, files, roots, skipped)
 
 
-def into_scope(
-    force: Config,
-    how: Indexing,
-    files: list[Path],
-    roots: list[Path],
-    skipped: list[Skipped],
-    *,
-    as_json: bool,
+def index_texts(
+    invocation: Invocation, how: Indexing, files: list[Path], roots: list[Path], skipped: list[Skipped]
 ) -> None:
-    """Texts as memories of a scope, and what came of it."""
+    """Index texts as memories of a scope, and print the result."""
     began = time.monotonic()
-    with memories(force) as verbs, bar("indexing", quiet=as_json) as report:
+    memories = invocation.memories
+    with bar("indexing", quiet=invocation.as_json) as report:
 
         def on_file(done: Indexed) -> None:
             pace = done.added / max(1e-9, time.monotonic() - began)
-            seen = done.files + sum(one.reason != "empty" for one in done.skipped)
+            seen = done.files + sum(skip.reason != "empty" for skip in done.skipped)
             report(seen, len(files), f"{done.added} chunks, {pace:.1f}/s")
 
-        unreadable = [one.path for one in skipped if one.unreadable]
-        done = memory_sync.index(verbs, files, roots, how, unreadable, on_file)
+        unreadable = [skip.path for skip in skipped if skip.unreadable]
+        done = memory_sync.index(memories, files, roots, how, unreadable, on_file)
     done.skipped[:0] = skipped
     seconds = time.monotonic() - began
-    if as_json:
+    if invocation.as_json:
         emit(summary(done, how.prune, seconds))
     else:
-        tell(done, how.prune, seconds)
+        print_summary(done, how.prune, seconds)
 
 
 def summary(done: Indexed, pruned: bool, seconds: float) -> dict[str, Any]:
-    """What an indexing came to, as JSON has it."""
+    """Return the result of an indexing as JSON has it."""
     return {
         "files": done.files,
         "unchanged": done.unchanged,
@@ -131,14 +124,14 @@ def summary(done: Indexed, pruned: bool, seconds: float) -> dict[str, Any]:
         "waiting_for_vectors": done.waiting,
         "gone": done.gone,
         "gone_removed": pruned,
-        "skipped": [{"path": str(one.path), "reason": one.reason} for one in done.skipped],
-        "guessed_encoding": [{"path": str(one.path), "encoding": one.encoding} for one in done.guessed],
+        "skipped": [{"path": str(skip.path), "reason": skip.reason} for skip in done.skipped],
+        "guessed_encoding": [{"path": str(text.path), "encoding": text.encoding} for text in done.guessed],
         "seconds": round(seconds, 3),
     }
 
 
-def tell(done: Indexed, pruned: bool, seconds: float) -> None:
-    """The same for people."""
+def print_summary(done: Indexed, pruned: bool, seconds: float) -> None:
+    """Print the result of an indexing as text."""
     typer.echo(
         f"{done.files} files ({done.unchanged} unchanged), {done.chunks} chunks:"
         f" {done.added} added, {done.updated} moved, {done.removed} removed, in {seconds:.1f} s"

@@ -11,10 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.mcp_bridge import Bridge
 from memoranda.cli.mcp_folder import Folder
-from memoranda.cli.opening import configured
-from memoranda.cli.options import ConfigFile, Data, Settings
 from memoranda.config.sections import Config
 from memoranda.mcp.place import Place
 from memoranda.validation import convert
@@ -22,7 +21,9 @@ from memoranda.validation import convert
 READ = 1 << 16
 
 
+@common_options(json=False)
 def mcp(
+    invocation: Invocation,
     user: Annotated[
         str | None, typer.Option(metavar="ID", help="Whose memory it is [default: everything here].")
     ] = None,
@@ -39,19 +40,16 @@ def mcp(
     key: Annotated[
         str | None, typer.Option(envvar="MEMORANDA_KEY", help="The key for a server that has keys.")
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
 ) -> None:
     """Serve memory and documents to an MCP client at standard input and output."""
-    force = configured(data, config, settings)
-    given: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
-    place = convert({name: value for name, value in given.items() if value is not None}, Place)
-    asyncio.run(run(force, place, key or _own_key(force), url))
+    config = invocation.config
+    options: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
+    place = convert({name: value for name, value in options.items() if value is not None}, Place)
+    asyncio.run(run(config, place, key or _own_key(config), url))
 
 
 def _own_key(config: Config) -> str | None:
-    """The first admin key of the configuration, for its own server."""
+    """Return the first admin key of the configuration, for its own server."""
     return next((each.key for each in config.keys if each.role == "admin"), None)
 
 

@@ -16,7 +16,7 @@ from memoranda.mcp.place import PATH, Place
 PATIENCE = 60.0
 """Seconds within which the folder has a server again after one has ended."""
 PAUSE = 0.1
-"""Seconds between two looks."""
+"""Seconds between two attempts."""
 ANSWER_SECONDS = 300.0
 """Seconds that an answer may take."""
 META_VERSION = "io.modelcontextprotocol/protocolVersion"

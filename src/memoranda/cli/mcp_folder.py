@@ -1,4 +1,4 @@
-"""The one server of a data folder, whichever process it is in.
+"""The server of a data folder, in this process or in another.
 
 The process that gets the folder serves it at a port of this machine until its client leaves; the others send their
 requests there. When that process ends, one of the others takes the folder.
@@ -20,7 +20,7 @@ from memoranda.storage.data_lock import FolderLock
 PATIENCE = 60.0
 """Seconds within which the folder has a server again after one has ended."""
 PAUSE = 0.1
-"""Seconds between two looks."""
+"""Seconds between two attempts."""
 
 
 class Folder:
@@ -31,6 +31,8 @@ class Folder:
         self._url: str | None = None
         self._finding = asyncio.Lock()
         self._own = AsyncExitStack()
+        self.serves = False
+        """Whether this process has served the folder."""
 
     async def url(self, lost: str | None = None) -> str:
         """Return where the folder is served; another address than `lost`, whose server has ended.
@@ -53,7 +55,9 @@ class Folder:
                     FolderLock(
                         Path(self._config.data)
                     ).release()  # is it free? opening it takes seconds of imports
-                return await self._own.enter_async_context(_served(self._config))
+                url = await self._own.enter_async_context(_served(self._config))
+                self.serves = True
+                return url
             except FolderInUse as exc:
                 if exc.url is not None and await _answers(exc.url):
                     return exc.url
@@ -68,14 +72,14 @@ class Folder:
 
 @asynccontextmanager
 async def _served(config: Config) -> AsyncIterator[str]:
-    """Serve the folder at a free port of this machine."""
+    """Serve the folder at a free port of this machine; yield the URL."""
     from memoranda.server.serve import listening, serving, url_of
 
-    with listening("127.0.0.1", 0) as door:
-        async with serving(config, door, signals=False) as server:
-            running = asyncio.create_task(server.serve(sockets=[door]))
+    with listening("127.0.0.1", 0) as listener:
+        async with serving(config, listener, signals=False) as server:
+            running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
-                yield url_of(door)
+                yield url_of(listener)
             finally:
                 server.should_exit = True
                 await running

@@ -1,4 +1,4 @@
-"""`memoranda get`, `list`, `update`, `delete`, `duplicates`: memories by id and in lists."""
+"""`memoranda get`, `list`, `update`, `delete`, `duplicates`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from memoranda.cli.opening import Verbs, configured, memories
+from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import (
     After,
     AnyScope,
     Archived,
     AsOf,
-    ConfigFile,
-    Data,
     Filters,
-    Json,
     Kinds,
     Limit,
     Order,
     ScopeId,
-    Settings,
     Since,
     Source,
     Tags,
@@ -30,43 +26,38 @@ from memoranda.cli.options import (
     pairs,
     selection_of,
 )
-from memoranda.cli.show import beginning, emit, memory_line, memory_lines, say
-from memoranda.config.sections import Config
+from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
+from memoranda.cli.product import Memories
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.types import ChangeFields, Kind, Memory, SelectionFields
+from memoranda.types import ChangeFields, Kind, Memory
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
 
-def get(
-    ids: Ids, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def get(invocation: Invocation, ids: Ids) -> None:
     """Show memories by id, with all their fields."""
-    with memories(configured(data, config, settings)) as verbs:
-        found, missing = found_of(verbs, ids)
-    if as_json:
-        emit({"data": found})
-    elif found:
-        typer.echo("\n\n".join("\n".join(memory_lines(one)) for one in found))
+    found, missing = get_memories(invocation.memories, ids)
+    invocation.show({"data": found}, "\n\n".join(map(memory_text, found)))
     report_missing(missing)
 
 
-def found_of(verbs: Verbs, ids: Iterable[str]) -> tuple[list[Memory], list[str]]:
-    """The memories of these ids, each once, and the ids that name none."""
+def get_memories(memories: Memories, ids: Iterable[str]) -> tuple[list[Memory], list[str]]:
+    """Return the memories with these ids, each once, and the ids that do not exist."""
     found, missing = list[Memory](), list[str]()
     for id_ in dict.fromkeys(ids):
         try:
-            found.append(verbs.get(id_))
+            found.append(memories.get(id_))
         except NotFound:
             missing.append(id_)
     return found, missing
 
 
 def report_missing(ids: list[str]) -> None:
-    """Names ids of no memory.
+    """Print the ids that do not exist.
 
     Raises:
-        Exit: 1, when there are any.
+        Exit: 1, if there are any.
     """
     for id_ in ids:
         say(f"memoranda: no memory {id_!r}")
@@ -74,7 +65,9 @@ def report_missing(ids: list[str]) -> None:
         raise typer.Exit(1)
 
 
+@common_options()
 def list_(
+    invocation: Invocation,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
     kind: Kinds = None,
@@ -88,44 +81,19 @@ def list_(
     limit: Limit = 20,
     after: After = None,
     order: Order = "desc",
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """List memories, newest first."""
     fields = selection_of(
         scope=scope, scope_id=scope_id, kinds=kind, tags=tag, filters=filter_, source=source,
         since=since, until=until, as_of=as_of, archived=archived,
     )  # fmt: skip
-    show_page(configured(data, config, settings), fields, limit, after, order, as_json=as_json)
+    page = invocation.memories.list(limit=limit, after=after, order=order, **fields)
+    invocation.show_page(page, memory_line, "no memories")
 
 
-def show_page(
-    config: Config,
-    fields: SelectionFields,
-    limit: int,
-    after: str | None,
-    order: str,
-    *,
-    as_json: bool,
-    what: str = "memories",
-) -> None:
-    """Prints a page of memories, and how to go on to the next."""
-    with memories(config) as verbs:
-        page = verbs.list(limit=limit, after=after, order=order, **fields)
-    if as_json:
-        emit(page)
-        return
-    if page.data:
-        typer.echo("\n".join(map(memory_line, page.data)))
-    else:
-        say(f"no {what}")
-    if page.has_more:
-        say(f"there are more: add --after {page.last_id}")
-
-
+@common_options()
 def update(
+    invocation: Invocation,
     id_: Annotated[str, typer.Argument(metavar="ID", help="The memory.")],
     content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="Another text.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="Another kind.")] = None,
@@ -145,10 +113,6 @@ def update(
     archive: Annotated[
         bool | None, typer.Option("--archive/--unarchive", help="Leave it out of searches, or not.")
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Change fields of a memory; the rest stays."""
     given: dict[str, Any] = {
@@ -165,60 +129,44 @@ def update(
     fields: ChangeFields = {name: value for name, value in given.items() if value is not None}  # type: ignore[assignment]
     if not fields:
         raise InvalidInput("", "name what to change, such as --content TEXT; memoranda update --help")
-    with memories(configured(data, config, settings)) as verbs:
-        changed = verbs.update(id_, **fields)
-    if as_json:
-        emit(changed)
-    else:
-        typer.echo("\n".join(memory_lines(changed)))
+    memory = invocation.memories.update(id_, **fields)
+    invocation.show(memory, memory_text(memory))
 
 
-def delete(
-    ids: Ids, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
-) -> None:
+@common_options()
+def delete(invocation: Invocation, ids: Ids) -> None:
     """Delete memories by id. To erase every trace of a person or a text, use forget."""
     deleted, missing = list[str](), list[str]()
-    with memories(configured(data, config, settings)) as verbs:
-        for id_ in dict.fromkeys(ids):
-            try:
-                verbs.delete(id_)
-                deleted.append(id_)
-            except NotFound:
-                missing.append(id_)
-    if as_json:
-        emit({"deleted": deleted})
-    elif deleted:
-        typer.echo("\n".join(f"{id_}  deleted" for id_ in deleted))
+    for id_ in dict.fromkeys(ids):
+        try:
+            invocation.memories.delete(id_)
+            deleted.append(id_)
+        except NotFound:
+            missing.append(id_)
+    invocation.show({"deleted": deleted}, "\n".join(f"{id_}  deleted" for id_ in deleted))
     report_missing(missing)
 
 
+@common_options()
 def duplicates(
+    invocation: Invocation,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
     kind: Kinds = None,
     limit: Limit = 100,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """List pairs of memories of one scope that say nearly the same, most alike first."""
     fields = selection_of(scope=scope, scope_id=scope_id, kinds=kind)
-    with memories(configured(data, config, settings)) as verbs:
-        found = verbs.near_duplicates(limit=limit, **fields)
-        texts = {} if as_json else {one.id: one.content for one in _both(verbs, found)}
-    if as_json:
-        emit({"data": found})
+    duplicate_pairs = invocation.memories.near_duplicates(limit=limit, **fields)
+    if invocation.as_json:
+        emit({"data": duplicate_pairs})
         return
-    for pair in found:
+    ids = [id_ for pair in duplicate_pairs for id_ in (pair.first, pair.second)]
+    texts = {memory.id: memory.content for memory in get_memories(invocation.memories, ids)[0]}
+    for pair in duplicate_pairs:
         alike = f"cosine {pair.cosine:.3f}" if pair.cosine is not None else f"jaccard {pair.jaccard:.3f}"
-        typer.echo(
-            f"{alike}\n"
-            + "\n".join(f"  {id_}  {beginning(texts.get(id_, ''))}" for id_ in (pair.first, pair.second))
-        )
-    if not found:
+        typer.echo(alike)
+        for id_ in (pair.first, pair.second):
+            typer.echo(f"  {id_}  {beginning(texts.get(id_, ''))}")
+    if not duplicate_pairs:
         say("no near-duplicates")
-
-
-def _both(verbs: Verbs, found: Iterable[Any]) -> list[Memory]:
-    return found_of(verbs, [id_ for pair in found for id_ in (pair.first, pair.second)])[0]

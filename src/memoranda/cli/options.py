@@ -1,4 +1,4 @@
-"""The options that commands share, and what they mean."""
+"""The options that several commands have, and functions that read their values."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ AnyScope = Annotated[
     str | None,
     typer.Option(
         "--scope", metavar="SCOPE", help="session, channel, agent or user (with --scope-id), global or all."
+    ),
+]
+
+
+Places = Annotated[
+    str | None,
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        help="session, channel, agent or user (any, or the one of --scope-id), global or all.",
     ),
 ]
 
@@ -87,10 +97,10 @@ def selection_of(
     as_of: str | None = None,
     archived: bool = False,
 ) -> SelectionFields:
-    """The fields of a selection that the options name; those that are not given are left out."""
-    one = scope_of(scope, scope_id)
+    """Return the fields of a selection that the options set."""
+    place = scope_of(scope, scope_id)
     fields: SelectionFields = {
-        "scopes": None if one is None else [one],
+        "scopes": None if place is None else [place],
         "kinds": kinds_of(kinds),
         "tags": tags or None,
         "filters": json_object(filters, "--filter"),
@@ -105,10 +115,13 @@ def selection_of(
     )
 
 
-def scope_of(scope: str | None, scope_id: str | None, *, everything: bool = True) -> str | None:
-    """The two flags as one scope, `session:ID` or `global`; None when neither was given.
+def scope_of(
+    scope: str | None, scope_id: str | None, *, everything: bool = True, any_id: bool = False
+) -> str | None:
+    """Return `--scope` and `--scope-id` as one scope, `session:ID` or `global`; None if neither is given.
 
-    `--scope session:ID` says the same in one. Without `everything`, `all` is refused: it is no place to write.
+    `--scope session:ID` is the short form. Without `everything`, `all` is refused: it cannot be written to. With
+    `any_id`, `session` alone means every session.
     """
     if scope is None:
         if scope_id is not None:
@@ -129,24 +142,26 @@ def scope_of(scope: str | None, scope_id: str | None, *, everything: bool = True
         raise typer.BadParameter(f"{scope!r} is no scope here; use one of {known}", param_hint="--scope")
     if colon and scope_id is not None:
         raise typer.BadParameter("is given twice; --scope names an id already", param_hint="--scope-id")
-    if not (found := scope_id or id_):
+    if any_id and scope == name and scope_id is None:
+        return name
+    if not (chosen_id := scope_id or id_):
         raise typer.BadParameter(f"{name} needs an id: add --scope-id ID", param_hint="--scope")
-    return f"{name}:{found}"
+    return f"{name}:{chosen_id}"
 
 
 def ids_of(scope: str) -> dict[str, str | None]:
-    """The four ids of a memory written to a scope: one of them, or none for `global`."""
+    """Return the four ids of a memory in a scope: one of them is set, none for `global`."""
     name, _, id_ = scope.partition(":")
     return {f"{place}_id": id_ if place == name else None for place in PLACES}
 
 
 def kinds_of(given: list[str] | None) -> list[Kind] | None:
-    """The kinds that `--kind` named, which were checked when it was read; None for any."""
+    """Return the kinds of `--kind`, which are checked when the option is parsed; None for any."""
     return cast(list[Kind], given) if given else None
 
 
 def moment(text: str | None, flag: str) -> datetime | None:
-    """An ISO 8601 moment; one without a zone is UTC."""
+    """Return an ISO 8601 moment; without a zone it is UTC."""
     if text is None:
         return None
     try:
@@ -158,21 +173,21 @@ def moment(text: str | None, flag: str) -> datetime | None:
 
 
 def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
-    """`key=value` words as a mapping. A value that reads as JSON is that (`3`, `true`, `["a"]`), else text."""
-    found: dict[str, Any] = {}
+    """Return `key=value` arguments as a mapping. Values that are JSON (`3`, `true`, `["a"]`) are decoded."""
+    values: dict[str, Any] = {}
     for word in given or []:
         key, equals, text = word.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"{word!r} is not key=value", param_hint=flag)
         try:
-            found[key] = msgspec.json.decode(text)
+            values[key] = msgspec.json.decode(text)
         except msgspec.DecodeError:
-            found[key] = text
-    return found
+            values[key] = text
+    return values
 
 
 def json_object(text: str | None, flag: str) -> dict[str, Any] | None:
-    """A JSON object given as text."""
+    """Return a JSON object given as text."""
     if text is None:
         return None
     try:

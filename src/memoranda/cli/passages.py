@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from memoranda.cli.opening import knowledge
-from memoranda.cli.show import (
+from memoranda.cli.find_store import find_store
+from memoranda.cli.invocation import Invocation
+from memoranda.cli.output import (
     emit,
     explanation_lines,
     plain,
@@ -18,35 +19,33 @@ from memoranda.cli.show import (
     short_path,
     snippet_lines,
 )
-from memoranda.cli.storing import existing
-from memoranda.config.sections import Config
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.text.highlights import highlights
 
 
-def search_stores(config: Config, names: Sequence[str], query: PassageQuery, *, as_json: bool) -> None:
-    """Prints the best passages of the stores of these ids and names."""
-    with knowledge(config) as shelves:
-        stores = {one.id: one for one in (existing(shelves, name) for name in names)}
-        found = shelves.stores.search(list(stores), query)
-    if as_json:
-        emit(found)
+def search_stores(invocation: Invocation, names: Sequence[str], query: PassageQuery) -> None:
+    """Print the best passages of the vector stores with these ids and names."""
+    stores = {store.id: store for store in (find_store(invocation.knowledge, name) for name in names)}
+    result = invocation.knowledge.stores.search(list(stores), query)
+    if invocation.as_json:
+        emit(result)
         return
     colour = sys.stdout.isatty()
-    for number, passage in enumerate(found.data, 1):
+    for number, passage in enumerate(result.data, 1):
         typer.echo("\n".join(passage_lines(number, passage, query.queries[0], colour=colour)))
-    working = [one for one in stores.values() if one.file_counts.in_progress]
-    if not found.data:
+    if not result.data:
         say("nothing found")
     else:
-        say_evidence(found.evidence, found.evidence_probability)
-    for one in working:
-        say(f"{one.file_counts.in_progress} files of {plain(one.name or one.id)} are still being indexed")
-    say_degraded(found.degraded)
+        say_evidence(result.evidence, result.evidence_probability)
+    for store in stores.values():
+        if store.file_counts.in_progress:
+            name = plain(store.name or store.id)
+            say(f"{store.file_counts.in_progress} files of {name} are still being indexed")
+    say_degraded(result.degraded)
 
 
 def passage_lines(number: int, passage: Passage, query: str, *, colour: bool) -> Iterator[str]:
-    """A passage for people: its score, where it stands, the matching snippets, and its explanation when it has one."""
+    """Yield the lines of a passage: score, place in the file, matching snippets, and the explanation if it has one."""
     yield f"{number:>2}. score {passage.score:.3f}  {plain(origin(passage))}"
     yield from snippet_lines(passage.text, highlights(passage.text, query), query, colour=colour)
     yield f"    {passage.file_id} {passage.chunk_id} [{passage.start}:{passage.end}]"
@@ -54,7 +53,7 @@ def passage_lines(number: int, passage: Passage, query: str, *, colour: bool) ->
 
 
 def origin(passage: Passage) -> str:
-    """The file, the page and the headings that a passage stands under."""
+    """Return the file, page and headings of a passage."""
     path = passage.attributes.get("path")
     parts = [short_path(path) if isinstance(path, str) else passage.filename]
     if passage.page is not None:

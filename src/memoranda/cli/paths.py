@@ -1,4 +1,4 @@
-"""Which files a command means, and which it leaves out."""
+"""The files that the PATH arguments of a command select."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from memoranda.app.folder_sync.scan import LIVE, Skipped, walk
-from memoranda.cli.show import plain, short_path
+from memoranda.cli.output import plain, short_path
 from memoranda.errors import InvalidInput
 from memoranda.readers.base import Unreadable
 from memoranda.readers.detect import media_type
@@ -17,14 +17,14 @@ from memoranda.storage.data_lock import data_folder_of, is_live_database, refuse
 NAMED = 3
 
 
-def found(
+def find_files(
     roots: list[Path], exclude: list[str], hidden: bool, missing: bool
 ) -> tuple[list[Path], list[Skipped]]:
-    """The files to read, each once, in order, and what is left out.
+    """Return the files to read, each once, in order, and those that are skipped.
 
     Raises:
-        InvalidInput: a path is not there, and `missing` ones are not expected; a path is in a data folder, or is a
-            SQLite database in use.
+        InvalidInput: a path does not exist and `missing` is false; a path is in a data folder, or is a SQLite
+            database in use.
     """
     files: dict[Path, None] = {}
     skipped: dict[Path, Skipped] = {}
@@ -33,11 +33,11 @@ def found(
             raise InvalidInput("PATH", f"{root} is not there; with --prune its chunks are deleted")
         _refuse_data_folder(root)
         refuse_live_database(root, "PATH")
-        for one in walk(root, exclude=exclude, hidden=hidden):
-            if isinstance(one, Skipped):
-                skipped[one.path] = one
+        for entry in walk(root, exclude=exclude, hidden=hidden):
+            if isinstance(entry, Skipped):
+                skipped[entry.path] = entry
             else:
-                files[one] = None
+                files[entry] = None
     return list(files), list(skipped.values())
 
 
@@ -51,26 +51,28 @@ def _refuse_data_folder(path: Path) -> None:
 def documents(
     files: Sequence[Path], roots: Sequence[Path], max_bytes: int | None, skipped: list[Skipped]
 ) -> Iterator[Path]:
-    """The files that are documents or texts, by their first bytes; the rest goes to `skipped`. Those that were named
-    are taken whatever they are."""
+    """Yield the files that are documents or texts by their first bytes; append the others to `skipped`.
+
+    Files in `roots` are always yielded.
+    """
     for path in files:
-        one = path if path in roots else _document(path, max_bytes)
-        if isinstance(one, Skipped):
-            skipped.append(one)
+        entry = path if path in roots else _document(path, max_bytes)
+        if isinstance(entry, Skipped):
+            skipped.append(entry)
         else:
-            yield one
+            yield entry
 
 
 def _document(path: Path, max_bytes: int | None) -> Path | Skipped:
     if is_live_database(path):
         return Skipped(path, LIVE)
     try:
-        held = path.stat()
-        if not stat.S_ISREG(held.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "not a regular file")
-        if not held.st_size:
+        if not status.st_size:
             return Skipped(path, "empty")
-        if max_bytes is not None and held.st_size > max_bytes:
+        if max_bytes is not None and status.st_size > max_bytes:
             return Skipped(path, f"larger than {max_bytes} bytes")
         media_type(path, path.name)
     except OSError as exc:
@@ -82,7 +84,7 @@ def _document(path: Path, max_bytes: int | None) -> Path | Skipped:
 
 
 def left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
-    """A line for each reason, most frequent first, with some of the names."""
-    for reason, count in Counter(one.reason for one in skipped).most_common():
-        names = [plain(short_path(str(one.path))) for one in skipped if one.reason == reason]
+    """Yield a line for each reason, most frequent first, with some of the names."""
+    for reason, count in Counter(skip.reason for skip in skipped).most_common():
+        names = [plain(short_path(str(skip.path))) for skip in skipped if skip.reason == reason]
         yield f"  left out, {reason}: {count} ({', '.join(names[:NAMED])}{', ...' if count > NAMED else ''})"

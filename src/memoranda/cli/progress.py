@@ -1,4 +1,4 @@
-"""Progress bars on standard error; nothing where that is no terminal."""
+"""Progress bars on standard error; none if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rich.progress import (
 )
 
 Report = Callable[[int, int | None, str], None]
-"""Called with what is done, how much there is (None: unknown), and a few words beside the bar."""
+"""Called with the number done, the total (None: unknown), and a few words beside the bar."""
 
 
 @contextmanager
 def bar(what: str, *, quiet: bool = False) -> Iterator[Report]:
-    """A bar that the report it gives moves."""
+    """Show a progress bar; yield the function that updates it."""
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),

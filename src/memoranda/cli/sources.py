@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from memoranda.cli.opening import Verbs
-from memoranda.cli.show import memory_line, plain, short_path
+from memoranda.cli.output import memory_line, plain, short_path
+from memoranda.cli.product import Memories
 from memoranda.errors import NotFound
 
 _MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
@@ -20,7 +20,7 @@ class Sources(NamedTuple):
     memories: list[dict[str, Any]]
 
 
-def sources_of(response: dict[str, Any], verbs: Verbs) -> Sources:
+def sources_of(response: dict[str, Any], memories: Memories) -> Sources:
     """The sources of a response whose search results are included; memories deleted since then are left out."""
     results = [
         result
@@ -36,30 +36,34 @@ def sources_of(response: dict[str, Any], verbs: Verbs) -> Sources:
         for annotation in part.get("annotations", ())
     ]
     citations = {
-        passage["number"]: passage for one in annotations if (passage := _passage(one, results)) is not None
+        passage["number"]: passage
+        for annotation in annotations
+        if (passage := _passage(annotation, results)) is not None
     }
     retrieved = response["extensions"].get("memory", {}).get("retrieved", ())
-    used = [one for one in retrieved if one["used"]]
+    used = [entry for entry in retrieved if entry["used"]]
     return Sources(
         [
             {
                 **_origin(passage),
-                "annotations": [one for one in annotations if _passage(one, results) is passage],
+                "annotations": [
+                    annotation for annotation in annotations if _passage(annotation, results) is passage
+                ],
             }
             for _, passage in sorted(citations.items())
         ],
-        [memory for one in used if (memory := _memory(one, verbs)) is not None],
+        [memory for entry in used if (memory := _memory(entry, memories)) is not None],
     )
 
 
 def _passage(annotation: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The passage that an annotation means: by the number of its marker, or the first that has the quoted words."""
-    of_file = [one for one in results if one["file_id"] == annotation["file_id"]]
+    of_file = [result for result in results if result["file_id"] == annotation["file_id"]]
     text = annotation["text"]
     if (marker := _MARKER.fullmatch(text)) is not None:
-        return next((one for one in of_file if one["number"] == int(marker[1])), None)
+        return next((passage for passage in of_file if passage["number"] == int(marker[1])), None)
     words = " ".join(text[1:-1].split())
-    quoted = [one for one in of_file if words in " ".join(one["text"].split())]
+    quoted = [passage for passage in of_file if words in " ".join(passage["text"].split())]
     return next(iter([*quoted, *of_file]), None)
 
 
@@ -68,9 +72,9 @@ def _origin(passage: dict[str, Any]) -> dict[str, Any]:
     return {name: passage[name] for name in names}
 
 
-def _memory(used: dict[str, Any], verbs: Verbs) -> dict[str, Any] | None:
+def _memory(used: dict[str, Any], memories: Memories) -> dict[str, Any] | None:
     try:
-        memory = verbs.get(used["id"])
+        memory = memories.get(used["id"])
     except NotFound:
         return None
     return {"memory": memory, "score": used["score"], "similarity": used["similarity"]}
@@ -79,10 +83,11 @@ def _memory(used: dict[str, Any], verbs: Verbs) -> dict[str, Any] | None:
 def source_lines(sources: Sources) -> Iterator[str]:
     """A line for each source: its marker, and where it is from. Memories have no marker in the text; they are numbered
     with an `m`."""
-    for one in sources.citations:
-        path = one["attributes"].get("path")
-        name = short_path(path) if isinstance(path, str) else one["filename"]
-        parts = [name, "" if one["page"] is None else f"page {one['page']}", one["heading"] or ""]
-        yield plain(f"[{one['number']}]  {'  '.join(part for part in parts if part)}")
-    for number, one in enumerate(sources.memories, 1):
-        yield f"[m{number}]  {memory_line(one['memory'])}"
+    for citation in sources.citations:
+        path = citation["attributes"].get("path")
+        name = short_path(path) if isinstance(path, str) else citation["filename"]
+        page = "" if citation["page"] is None else f"page {citation['page']}"
+        parts = [name, page, citation["heading"] or ""]
+        yield plain(f"[{citation['number']}]  {'  '.join(part for part in parts if part)}")
+    for number, source in enumerate(sources.memories, 1):
+        yield f"[m{number}]  {memory_line(source['memory'])}"

@@ -1,4 +1,4 @@
-"""`memoranda usage`: what was spent, and what may be."""
+"""`memoranda usage`: usage by day and purpose, and the limits of a day."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import msgspec
 import typer
 
 from memoranda.app.costs import UsageReport
-from memoranda.cli.opening import configured, house
-from memoranda.cli.options import ConfigFile, Data, Json, Settings, moment
-from memoranda.cli.show import emit, plain, rows
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import moment
+from memoranda.cli.output import plain, rows
 from memoranda.errors import InvalidInput
 from memoranda.store.usage import COUNTS
 
 SHORT = ("times", "calls", "in", "out", "texts", "embedded")
 
 
+@common_options()
 def usage(
+    invocation: Invocation,
     since: Annotated[
         str | None, typer.Option(metavar="DAY", help="The first day, UTC [default: 29 days ago].")
     ] = None,
@@ -29,25 +31,17 @@ def usage(
             metavar="NAME=NUMBER", help="Set what may be spent in a day; null is the default again."
         ),
     ] = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    as_json: Json = False,
 ) -> None:
     """Tell what was spent, by day and purpose: model calls, tokens, embedded texts."""
     first, last = moment(since, "--since"), moment(until, "--until")
-    with house(configured(data, config, settings)) as held:
-        if changes := _changes(limit):
-            held.set_spending(changes, tenant)
-        told = held.usage(
-            since=None if first is None else first.date(),
-            until=None if last is None else last.date(),
-            tenant=tenant,
-        )
-    if as_json:
-        emit(told)
-    else:
-        typer.echo(_table(told))
+    if changes := _changes(limit):
+        invocation.product.set_spending(changes, tenant)
+    report = invocation.product.usage(
+        since=None if first is None else first.date(),
+        until=None if last is None else last.date(),
+        tenant=tenant,
+    )
+    invocation.show(report, _table(report))
 
 
 def _changes(given: list[str] | None) -> dict[str, int | None]:
@@ -61,10 +55,10 @@ def _changes(given: list[str] | None) -> dict[str, int | None]:
     return changes
 
 
-def _table(told: UsageReport) -> str:
+def _table(report: UsageReport) -> str:
     lines = [f"{'day':<10}  {'purpose':<12}" + "".join(f"{name:>12}" for name in SHORT)]
-    for one in told.data:
-        counts = "".join(f"{getattr(one, name):>12,}" for name in COUNTS)
-        lines.append(f"{one.day:%Y-%m-%d}  {plain(one.purpose):<12}{counts}")
+    for usage in report.data:
+        counts = "".join(f"{getattr(usage, name):>12,}" for name in COUNTS)
+        lines.append(f"{usage.day:%Y-%m-%d}  {plain(usage.purpose):<12}{counts}")
     lines.append("a day's limits")
-    return "\n".join([*lines, *rows(msgspec.structs.asdict(told.limits), 2)])
+    return "\n".join([*lines, *rows(msgspec.structs.asdict(report.limits), 2)])

@@ -20,10 +20,12 @@ from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
 from memoranda.app.history_import import ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported
+from memoranda.client.archives import ClientArchives
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
+from memoranda.client.switches import ClientSwitches
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
@@ -102,8 +104,10 @@ class Client:
         self._wire = Wire(url, key, user)
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
+        self.switches = ClientSwitches(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
+        self.archives = ClientArchives(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -212,9 +216,10 @@ class Client:
             self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
         ).data
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self, *, scope: str | None = None) -> dict[str, Any]:
         """See `Memories.stats`."""
-        held: dict[str, Any] = msgspec.json.decode(self._wire.call("GET", f"{AT}/stats"))
+        told = self._wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
+        held: dict[str, Any] = msgspec.json.decode(told)
         del held["object"]
         return held
 
@@ -241,6 +246,7 @@ class Client:
             total.created += done.created
             total.present += done.present
             total.conflicts += done.conflicts
+            total.unproven += done.unproven
         return total
 
     def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:
@@ -265,11 +271,17 @@ class Client:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """See `Memoranda.import_history`; the source is on this machine."""
         options = ImportOptions(
-            format=format, scope=scope, user_id=user_id, extraction=extraction, dry_run=dry_run
+            format=format,
+            scope=scope,
+            user_id=user_id,
+            extraction=extraction,
+            dry_run=dry_run,
+            fields=fields or {},
         )
         return run(importing(source, options, on_progress), self._perform)
 

@@ -166,10 +166,14 @@ class ClientStores:
 
     # --- files in a store --------------------------------------------------------------------------
 
-    def attach(self, store_id: str, files: Sequence[NewStoreFile | str]) -> Sequence[StoreFile]:
-        """See `Stores.attach`; over HTTP each file is a request of its own."""
-        path = _path(STORES, store_id, "files")
-        return [_value(self._wire.call("POST", path, body=_new(one)), StoreFile) for one in files]
+    def attach(
+        self, store_id: str, files: Sequence[NewStoreFile | str], *, wait: float = 0.0
+    ) -> Sequence[StoreFile]:
+        """See `Stores.attach`; over HTTP each file is a request of its own, which waits on its own."""
+        path, query = _path(STORES, store_id, "files"), _waiting(wait)
+        return [
+            _value(self._wire.call("POST", path, body=_new(one), query=query), StoreFile) for one in files
+        ]
 
     def upload(
         self,
@@ -181,6 +185,7 @@ class ClientStores:
         chunking: Chunking | None = None,
         purpose: Purpose = "assistants",
         media_type: str | None = None,
+        wait: float = 0.0,
     ) -> StoreFile:
         """See `Stores.upload`."""
         given = {"attributes": attributes, "chunking_strategy": _strategy(chunking)}
@@ -189,7 +194,8 @@ class ClientStores:
         name = name_of(source, filename)
         with opened(source) as file:
             path = _path(STORES, store_id, "files")
-            return _value(self._wire.form(path, fields, name, file, media_type), StoreFile)
+            told = self._wire.form(path, fields, name, file, media_type, query=_waiting(wait))
+            return _value(told, StoreFile)
 
     def files(
         self,
@@ -241,10 +247,10 @@ class ClientStores:
 
     # --- batches -----------------------------------------------------------------------------------
 
-    def create_batch(self, store_id: str, files: Sequence[NewStoreFile]) -> Batch:
+    def create_batch(self, store_id: str, files: Sequence[NewStoreFile], *, wait: float = 0.0) -> Batch:
         """See `Stores.create_batch`."""
-        body = {"files": [_new(one) for one in files]}
-        return _value(self._wire.call("POST", _path(STORES, store_id, "file_batches"), body=body), Batch)
+        path, body = _path(STORES, store_id, "file_batches"), {"files": [_new(one) for one in files]}
+        return _value(self._wire.call("POST", path, body=body, query=_waiting(wait)), Batch)
 
     def batch(self, store_id: str, batch_id: str) -> Batch:
         """See `Stores.batch`."""
@@ -366,3 +372,7 @@ def _asked(query: PassageQuery) -> dict[str, Any]:
 
 def _passage(told: dict[str, Any]) -> Passage:
     return msgspec.convert({**told, "text": "".join(part["text"] for part in told["content"])}, Passage)
+
+
+def _waiting(seconds: float) -> dict[str, Any] | None:
+    return {"wait": seconds} if seconds else None

@@ -17,10 +17,13 @@ from memoranda.sessions.values import (
     Message,
     MessagePage,
     NewMessage,
+    NewSummary,
     Observed,
     Session,
     SessionPage,
+    SummaryFields,
 )
+from memoranda.validation import merged
 
 AT = "/v1/sessions"
 
@@ -105,6 +108,16 @@ class ClientSessions:
     def summarize(self, id: str) -> Session:
         """See `Sessions.summarize`."""
         return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/summarize"), type=Session)
+
+    def save_summary(self, id: str, summary: str | NewSummary, **fields: Unpack[SummaryFields]) -> Session:
+        """See `Sessions.save_summary`."""
+        body = summary if isinstance(summary, NewSummary) else merged("summary", summary, {**fields})
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/summary", body=body), type=Session)
+
+    def fail_summary(self, id: str, reason: str) -> Session:
+        """See `Sessions.fail_summary`."""
+        held = self._wire.call("POST", f"{_path(id)}/summary/failure", body={"reason": reason})
+        return msgspec.json.decode(held, type=Session)
 
     def update_message(self, session_id: str, id: str, content: str) -> Message:
         """See `Sessions.update_message`."""

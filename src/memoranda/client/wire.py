@@ -65,12 +65,19 @@ class Wire:
         return _good(answer)
 
     def form(
-        self, path: str, fields: Mapping[str, str], name: str, file: BinaryIO, media_type: str | None
+        self,
+        path: str,
+        fields: Mapping[str, str],
+        name: str,
+        file: BinaryIO,
+        media_type: str | None,
+        *,
+        query: Mapping[str, Any] | None = None,
     ) -> bytes:
         """The body of the answer to a form with one file, which is sent as it is read."""
         part = (name, file) if media_type is None else (name, file, media_type)
         with self._reaching():
-            answer = self._http.post(path, data=dict(fields), files={"file": part})
+            answer = self._http.post(path, data=dict(fields), files={"file": part}, params=query)
         return _good(answer)
 
     def pieces(self, method: str, path: str, *, body: Any = None) -> Iterator[bytes]:

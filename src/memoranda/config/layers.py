@@ -182,7 +182,7 @@ def _origin(given: Given) -> str:
 
 
 def _sources(own: Mapping[str, Given], theirs: Mapping[str, Given]) -> dict[str, Setting]:
-    notes = dict.fromkeys(theirs, "accepted, no effect yet")
+    notes = {key: sources.CHECKED.get(key, "accepted, no effect yet") for key in theirs}
     for made in (each for rule in sources.RULES for each in rule(theirs)):
         winner = own[made.key]
         same = winner.value == made.value

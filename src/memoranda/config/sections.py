@@ -321,6 +321,12 @@ class Mcp(Section, frozen=True, kw_only=True):
     allowed_origins: list[str] = msgspec.field(default_factory=list)
 
 
+class Console(Section, frozen=True, kw_only=True):
+    """The web console at `/console`."""
+
+    enabled: bool = True
+
+
 class Spending(Section, frozen=True, kw_only=True):
     """What a tenant may spend in a day (UTC) unless an admin says otherwise; null is as much as it likes."""
 
@@ -380,6 +386,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts = Facts()
     upload_ask: UploadAsk = UploadAsk()
     mcp: Mcp = Mcp()
+    console: Console = Console()
     spending: Spending = Spending()
     agents: tuple[dict[str, Any], ...] = ()
     """Agent profiles, each as `POST /v1/agents` takes it, with an `id`."""

@@ -384,6 +384,8 @@ def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
     ]
 
 
+CHECKED = {"uploadask.memory.memoryVectorDim": "must be the dimension of the embedder"}
+"""Keys that set nothing, and are compared with what is in force when a folder is opened."""
 RULES = (_same, _episodic, _backend, _file_search_backend, _embedder, _endpoint, _session)
 """Each makes values of ours out of the source keys given, by canonical name. One that meets a backend or a
 provider this version does not have raises ConfigError."""

@@ -103,6 +103,7 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
         },
         pieces=[_shown(entry, placed, explain=asked.explain) for entry, placed in draft.placed()],
         left_out=[*gone, *found.left_out, *draft.left_out],
+        sessions_retrieved=len(found.sessions),
         evidence=shown.level,
         evidence_probability=shown.probability,
         degraded=sorted(found.degraded),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import Counter
 
 from typing_extensions import Unpack
 
@@ -18,6 +20,7 @@ from memoranda.text import tokens
 from memoranda.types import Subject
 from memoranda.validation import convert, merged
 
+log = logging.getLogger("memoranda.contexts")
 RANGES = {
     "budget": (1, 1_000_000),
     "limit": (0, 200),
@@ -64,10 +67,23 @@ class Contexts:
         if asked.count_access and used:
             await Memories(self._core, self.subject).count_access(used)
         made.query_time = time.perf_counter() - began
-        self._core.tally.update(
-            {"contexts": 1} | {f"context_tokens.{p}": t.tokens for p, t in made.parts.items()}
-        )
+        self._count(made)
         return made
+
+    def _count(self, made: Context) -> None:
+        tally, parts = self._core.tally, Counter(piece.part for piece in made.pieces)
+        tally.update({f"context_tokens.{name}": part.tokens for name, part in made.parts.items()})
+        tally["contexts"] += 1
+        tally["sessions_retrieved"] += made.sessions_retrieved
+        told = {
+            "tenant": self.subject.tenant_id,
+            "memories": parts["memories"],
+            "sessions": parts["sessions"],
+            "passages": parts["documents"],
+            "sessions_retrieved": made.sessions_retrieved,
+            "tokens": made.tokens,
+        }
+        log.info("context made", extra=told)
 
     def _check(self, asked: ContextQuery) -> None:
         if not asked.query.strip():

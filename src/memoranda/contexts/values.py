@@ -192,10 +192,10 @@ class ChatMessage(msgspec.Struct, kw_only=True):
 
 class Context(msgspec.Struct, kw_only=True):
     """A prompt for a question. `text` is all of it, in `tokens` tokens; `messages` is the same for a chat model: the
-    rules, the context, what was said, the question. `query` is what was searched for by its meaning. `evidence` and
-    `evidence_probability` say whether the memories, or the documents, in the context answer, as those of
-    `SearchResult` do. `degraded` names the sides that could not answer in full (`memory` and `documents`: not at
-    all)."""
+    rules, the context, what was said, the question. `query` is what was searched for by its meaning.
+    `sessions_retrieved` is how many summaries of sessions were found for it. `evidence` and `evidence_probability` say
+    whether the memories, or the documents, in the context answer, as those of `SearchResult` do. `degraded` names the
+    sides that could not answer in full (`memory` and `documents`: not at all)."""
 
     query: str
     text: str
@@ -204,6 +204,7 @@ class Context(msgspec.Struct, kw_only=True):
     parts: dict[PartName, ContextPart]
     pieces: list[ContextPiece]
     left_out: list[LeftOut]
+    sessions_retrieved: int
     evidence: EvidenceLevel
     evidence_probability: float
     degraded: list[str]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from memoranda.errors import Forbidden
+from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
+from memoranda.store.ids import nameable
 from memoranda.store.validation import check_name
+from memoranda.text.hashing import digest
 from memoranda.types import Subject
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def acting(subject: Subject, user_id: str | None) -> Subject:
@@ -42,3 +48,48 @@ def whose(subject: Subject, alias: str) -> tuple[str, list[Any]]:
     if subject.user_id is not None:
         return f"{alias}.user_id = ?", [subject.user_id]
     return ("TRUE", []) if subject.role == "admin" else (f"{alias}.user_id IS NULL", [])
+
+
+# --- sessions that callers name ----------------------------------------------------------------------
+
+
+def is_uuid(session_id: str) -> bool:
+    """Whether an id is a UUID, with which a caller may begin a session."""
+    return _UUID.fullmatch(session_id) is not None
+
+
+def kept_as(c: Connection, subject: Subject, session_id: str) -> str:
+    """The id under which the session is kept that the subject's user calls `session_id`: a UUID that another user's
+    session has already is kept under another one, so that nobody learns of it."""
+    if not is_uuid(session_id):
+        return session_id
+    apart = session_id + _mark(subject)
+    known = c.one("session_known", [subject.tenant_id, session_id])
+    if known is not None:
+        return session_id if is_own(subject, known[0]) else apart
+    return session_id if c.one("session_known", [subject.tenant_id, apart]) is None else apart
+
+
+def seen_as(c: Connection, subject: Subject, session_id: str) -> str:
+    """The id under which a session is kept that the subject looks at: an admin's own view has those of all users."""
+    where, params = whose(subject, "a")
+    if is_uuid(session_id) and nameable(session_id):
+        sql = f"SELECT 1 FROM ask_sessions a WHERE a.tenant_id = ? AND a.id = ? AND {where}"
+        if not c.select(sql, [subject.tenant_id, session_id, *params]):
+            return session_id + _mark(subject)
+    return session_id
+
+
+def ids_of(subject: Subject, session_id: str) -> list[str]:
+    """The ids under which a session may be kept that the subject's user calls `session_id`."""
+    return [session_id, session_id + _mark(subject)] if is_uuid(session_id) else [session_id]
+
+
+def called(subject: Subject, session_id: str) -> str:
+    """What the subject's user calls a session that is kept under this id."""
+    own = session_id.removesuffix(_mark(subject))
+    return own if is_uuid(own) else session_id
+
+
+def _mark(subject: Subject) -> str:
+    return f".{digest(owner_of(subject))[:16]}"

@@ -13,7 +13,7 @@ from memoranda.clock import micros, moment, now_micros
 from memoranda.config.sections import UploadAsk as Settings
 from memoranda.contexts.assembly import semantic_query
 from memoranda.document_qa import log, prompting, turns
-from memoranda.document_qa.access import acting
+from memoranda.document_qa.access import acting, called, kept_as, seen_as
 from memoranda.document_qa.answering import Answer, answer
 from memoranda.document_qa.backfill import DERIVE_JOB
 from memoranda.document_qa.documents import Documents
@@ -88,8 +88,7 @@ class UploadAsk:
         began, asked_at = time.perf_counter(), now_micros()
         must_write(self.subject)
         asked = self._checked(question, fields)
-        session_id = asked.session_id or new_id("ask_")
-        said, store_id, unread = await self._begun(asked, session_id)
+        session_id, said, store_id, unread = await self._begun(asked)
         settings = self._settings
         query = semantic_query(asked.question, [one.content for one in said])
         wanted = Wanted(
@@ -99,6 +98,7 @@ class UploadAsk:
             memories=_number(asked.top_k_mems, settings.memory_results) if settings.memory else 0,
             session_id=session_id if asked.memory_scope == "session" else None,
             min_score=settings.memory_min_score,
+            diversity=asked.diversity,
         )
         found = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
 
@@ -118,7 +118,7 @@ class UploadAsk:
         latency = int((time.perf_counter() - began) * 1_000)
         result = Asked(
             id=new_id("qry_"),
-            session_id=session_id,
+            session_id=called(self.subject, session_id),
             answer=given.text,
             answered_by=given.by,
             model=given.model,
@@ -135,7 +135,7 @@ class UploadAsk:
             created_at=moment(max(now_micros(), asked_at + 1)),
         )
         used = list(prompt.numbers) if "memories" in given.used else []
-        await self._keep(asked, asked_at, result, used)
+        await self._keep(asked, session_id, asked_at, result, used)
         self._count(result, given)
         return result
 
@@ -158,32 +158,38 @@ class UploadAsk:
         _in_range(asked.top_k_docs, "topKDocs", MAX_FOUND)
         _in_range(asked.top_k_mems, "topKMems", MAX_FOUND)
         _in_range(asked.max_history_tokens, "maxHistoryTokens", MAX_HISTORY)
+        if not 0 <= asked.diversity <= 1:
+            raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")
         return asked
 
-    async def _begun(self, asked: AskRequest, session_id: str) -> tuple[list[Said], str | None, int]:
-        """What was said last in the session, within the budget; the store of the documents, and how many of them are
-        still being read."""
+    async def _begun(self, asked: AskRequest) -> tuple[str, list[Said], str | None, int]:
+        """The id under which the session is kept; what was said last in it, within the budget; the store of the
+        documents, and how many of them are still being read."""
 
-        def read(c: Connection) -> list[Said]:
+        def read(c: Connection) -> tuple[str, list[Said]]:
             if asked.session_id is None:
-                return []
-            turns.check_session(c, self.subject, session_id)
-            return turns.history(c, self._tenant, session_id) if asked.include_history else []
+                return new_id("ask_"), []
+            kept = kept_as(c, self.subject, asked.session_id)
+            there = turns.check_session(c, self.subject, kept)
+            told = there and asked.include_history
+            return kept, turns.history(c, self._tenant, kept) if told else []
 
-        said = await self._read(read)
+        session_id, said = await self._read(read)
         store_id, unread = await self.documents.standing()
         if asked.document_ids is not None:
             await self.documents.check(store_id, asked.document_ids)
         budget = _number(asked.max_history_tokens, self._settings.history_tokens)
-        return prompting.trimmed(said, budget), store_id, unread
+        return session_id, prompting.trimmed(said, budget), store_id, unread
 
-    async def _keep(self, asked: AskRequest, asked_at: int, result: Asked, used: list[str]) -> None:
+    async def _keep(
+        self, asked: AskRequest, session_id: str, asked_at: int, result: Asked, used: list[str]
+    ) -> None:
         tokens = await self._core.threads.run(lambda: (count(asked.question), count(result.answer)))
         row = log.QueryRow(
             tenant_id=self._tenant,
             seq=0,
             id=result.id,
-            session_id=result.session_id,
+            session_id=session_id,
             user_id=self.subject.user_id,
             question=asked.question,
             answer=result.answer,
@@ -248,9 +254,9 @@ class UploadAsk:
             NotFound: no such session for this subject.
             InvalidInput: a field is wrong, or the cursor names no message of it.
         """
-        await self.session(id)
+        kept = await self._seen(id)
         return await Sessions(self._core, self.subject).messages(
-            id, limit=limit, after=after, before=before, order=order
+            kept, limit=limit, after=after, before=before, order=order
         )
 
     async def delete_session(self, id: str) -> None:
@@ -260,9 +266,14 @@ class UploadAsk:
             NotFound: no such session for this subject.
         """
         must_write(self.subject)
+        kept = await self._seen(id)
+        await Sessions(self._core, self.subject).delete(kept)
+        await remove_session(self._core, self._tenant, kept)
+
+    async def _seen(self, id: str) -> str:
+        """The id under which a session of this subject is kept."""
         await self.session(id)
-        await Sessions(self._core, self.subject).delete(id)
-        await remove_session(self._core, self._tenant, id)
+        return await self._read(lambda c: seen_as(c, self.subject, id))
 
     # --- the log -----------------------------------------------------------------------------------
 
@@ -294,7 +305,7 @@ class UploadAsk:
         Raises:
             NotFound: no such row for this subject.
         """
-        return await self._read(lambda c: log.entry(log.seen(c, self.subject, id)))
+        return await self._read(lambda c: log.entry(self.subject, log.seen(c, self.subject, id)))
 
     # --- memories ----------------------------------------------------------------------------------
 
@@ -310,15 +321,28 @@ class UploadAsk:
         must_write(self.subject)
         if not self._settings.memory:
             raise InvalidInput("upload_ask.memory", OFF)
-        if session_id is not None:
-            named = session_id
-            await self._read(lambda c: turns.check_session(c, self.subject, named))
+        kept = None if session_id is None else await self._existing(session_id)
         added = await Memories(self._core, self.subject).add(
-            content, kind="note", source="manual", session_id=session_id, importance=importance
+            content, kind="note", source="manual", session_id=kept, importance=importance
         )
         self._core.tally["ask_memories.manual"] += added.created
         await prune(self._core, self._tenant, self.subject.user_id)
-        return added.memory
+        return self._shown(added.memory)
+
+    async def _existing(self, session_id: str) -> str:
+        """The id under which a session of this user is kept, in which something was said."""
+
+        def read(c: Connection) -> str:
+            kept = kept_as(c, self.subject, session_id)
+            if not turns.check_session(c, self.subject, kept):
+                raise NotFound(f"no session {session_id!r}")
+            return kept
+
+        return await self._read(read)
+
+    def _shown(self, memory: Memory) -> Memory:
+        named = None if memory.session_id is None else called(self.subject, memory.session_id)
+        return msgspec.structs.replace(memory, session_id=named)
 
     async def memories(
         self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
@@ -347,7 +371,9 @@ class UploadAsk:
                 descending=descending,
             )
             kept = rows[:limit][::-1] if until is not None else rows[:limit]
-            return as_page([to_memory(row) for row in kept], [row.id for row in kept], len(rows) > limit)
+            return as_page(
+                [self._shown(to_memory(row)) for row in kept], [row.id for row in kept], len(rows) > limit
+            )
 
         return await self._read(read)
 

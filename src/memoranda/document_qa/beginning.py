@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.config.sections import Config
 from memoranda.document_qa.backfill import DERIVE_JOB, Backfill
 from memoranda.document_qa.remembering import Remembering, edited, gone
 from memoranda.document_qa.turns import REMEMBER_JOB
@@ -12,19 +13,23 @@ from memoranda.store.jobs import MEMORY_LANE
 DIMENSION = "uploadask.memory.memoryVectorDim"
 
 
-def begin(core: Core) -> None:
-    """Registers jobs and hooks; to be called before jobs are worked on.
+def check_dimension(config: Config, model: str, dim: int) -> None:
+    """Compares the length of vectors that memories are configured to have with that of a model's.
 
     Raises:
-        ConfigError: memories are to have other vectors than the embedder makes.
+        ConfigError: they differ.
     """
-    asked = core.config.sources.get(DIMENSION)
-    if asked is not None and asked.value != core.store.index.dim:
+    asked = config.sources.get(DIMENSION)
+    if asked is not None and asked.value != dim:
         raise ConfigError(
             DIMENSION,
-            f"is {asked.value}, and {core.store.model} makes vectors of {core.store.index.dim} dimensions, for "
-            "memories as for documents; leave the key out, or choose another embedder",
+            f"is {asked.value}, and {model} makes vectors of {dim} dimensions, for memories as for documents; leave the"
+            " key out, or choose another embedder",
         )
+
+
+def begin(core: Core) -> None:
+    """Registers jobs and hooks; to be called before jobs are worked on."""
     core.jobs.handlers[REMEMBER_JOB] = Remembering(core).remember
     core.jobs.handlers[DERIVE_JOB] = Backfill(core).derive
     core.jobs.lanes |= {REMEMBER_JOB: MEMORY_LANE, DERIVE_JOB: MEMORY_LANE}

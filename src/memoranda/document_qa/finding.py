@@ -45,7 +45,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for: `store_id` (None: there are no documents), how many of each, and where."""
+    """What is looked for: `store_id` (None: there are no documents), how many of each, and where. `diversity`
+    0 to 1 trades relevance of chunks for variety."""
 
     store_id: str | None
     documents: int
@@ -53,6 +54,7 @@ class Wanted:
     memories: int
     session_id: str | None
     min_score: float
+    diversity: float = 0.0
 
 
 async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
@@ -90,7 +92,12 @@ async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, i
     if wanted.document_ids is not None:
         filters = {"type": "in", "key": MARK, "value": list(wanted.document_ids)}
     found = await Knowledge(core, subject).stores.search(
-        wanted.store_id, query, limit=wanted.documents, filters=filters, threshold=0.0
+        wanted.store_id,
+        query,
+        limit=wanted.documents,
+        filters=filters,
+        threshold=0.0,
+        diversity=wanted.diversity,
     )
     into.passages = found.data
     into.degraded.update(found.degraded)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memoranda.clock import moment, now_micros
-from memoranda.document_qa.access import whose
+from memoranda.document_qa.access import called, ids_of, seen_as, whose
 from memoranda.document_qa.values import AskSession, LogEntry
 from memoranda.errors import NotFound
 from memoranda.storage.sql.base import Connection
@@ -68,11 +68,11 @@ def write(c: Connection, row: QueryRow) -> None:
     c.run("add_query", row[:-1])
 
 
-def entry(row: QueryRow) -> LogEntry:
-    """The row as the caller sees it."""
+def entry(subject: Subject, row: QueryRow) -> LogEntry:
+    """The row as the subject sees it."""
     return LogEntry(
         id=row.id,
-        session_id=row.session_id,
+        session_id=called(subject, row.session_id),
         user_id=row.user_id,
         question=row.question,
         answer=row.answer,
@@ -130,7 +130,9 @@ def logged(
     """
     where, params = whose(subject, "q")
     if session_id is not None:
-        where, params = f"{where} AND q.session_id = ?", [*params, session_id]
+        kept = ids_of(subject, session_id)  # the session may be deleted: its questions are still here
+        where = f"{where} AND q.session_id IN ({', '.join('?' * len(kept))})"
+        params = [*params, *kept]
 
     def seq_of(id_: str) -> int | None:
         try:
@@ -150,7 +152,7 @@ def logged(
         descending=order == "desc",
     )
     rows = [QueryRow._make(row) for row in found]
-    return as_page([entry(row) for row in rows], [row.id for row in rows], more)
+    return as_page([entry(subject, row) for row in rows], [row.id for row in rows], more)
 
 
 def sessions(
@@ -169,7 +171,9 @@ def sessions(
     )
 
     def seq_of(id_: str) -> int | None:
-        rows = c.select(f"{select} AND a.id = ?", [tenant, *params, id_]) if nameable(id_) else []
+        if not nameable(id_):
+            return None
+        rows = c.select(f"{select} AND a.id = ?", [tenant, *params, seen_as(c, subject, id_)])
         return int(rows[0][5]) if rows else None
 
     at, until = cursors(after, before, seq_of)
@@ -177,7 +181,7 @@ def sessions(
         c, select, [tenant, *params], "a.seq", limit=limit, after=at, before=until, descending=order == "desc"
     )
     titles = {id_: _title(c, tenant, id_) for id_, *_ in found}
-    values = [_session(row, titles[row[0]]) for row in found]
+    values = [_session(subject, row, titles[row[0]]) for row in found]
     return as_page(values, [value.id for value in values], more)
 
 
@@ -189,16 +193,17 @@ def session(c: Connection, subject: Subject, id_: str) -> AskSession:
     """
     where, params = whose(subject, "a")
     rows = []
+    kept = seen_as(c, subject, id_)
     if nameable(id_):
         rows = c.select(
             "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at FROM ask_sessions a"
             " JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id"
             f" WHERE a.tenant_id = ? AND a.id = ? AND {where}",
-            [subject.tenant_id, id_, *params],
+            [subject.tenant_id, kept, *params],
         )
     if not rows:
         raise NotFound(f"no session {id_!r}")
-    return _session(rows[0], _title(c, subject.tenant_id, id_))
+    return _session(subject, rows[0], _title(c, subject.tenant_id, kept))
 
 
 def _title(c: Connection, tenant: str, id_: str) -> str:
@@ -206,9 +211,9 @@ def _title(c: Connection, tenant: str, id_: str) -> str:
     return "" if row is None else str(row[0])
 
 
-def _session(row: Sequence[Any], title: str) -> AskSession:
+def _session(subject: Subject, row: Sequence[Any], title: str) -> AskSession:
     return AskSession(
-        id=row[0],
+        id=called(subject, row[0]),
         user_id=row[1],
         title=title,
         message_count=row[3],

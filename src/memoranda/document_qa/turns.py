@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memoranda.clock import moment
 from memoranda.document_qa import log
-from memoranda.document_qa.access import is_own
+from memoranda.document_qa.access import called, is_own, is_uuid
 from memoranda.document_qa.log import QueryRow
 from memoranda.document_qa.prompting import Said
 from memoranda.errors import Conflict, NotFound
@@ -30,7 +30,7 @@ HISTORY = 64
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What is stored of a question. `asked_at` is when it came, the row's `created_at` when it was answered; `begins`
-    says that it is the first of its session; `used` are the memories that the model was told."""
+    says that it is the first of a session that no caller named; `used` are the memories that the model was told."""
 
     row: QueryRow
     asked_at: int
@@ -38,18 +38,23 @@ class Turn:
     used: Sequence[str] = ()
 
 
-def check_session(c: Connection, subject: Subject, session_id: str) -> None:
-    """Refuses a session that is not one of the subject's user's own.
+def check_session(c: Connection, subject: Subject, session_id: str) -> bool:
+    """Refuses a session that is not one of the subject's user's own. Return False if there is none yet, and its id is a
+    UUID, which may begin one.
 
     Raises:
         NotFound: there is none of this id, or it is another's.
         Conflict: it was cut out of a channel.
     """
+    named = called(subject, session_id)
     known = c.one("session_known", [subject.tenant_id, session_id]) if nameable(session_id) else None
+    if known is None and is_uuid(named):
+        return False
     if known is None or not is_own(subject, known[0]):
-        raise NotFound(f"no session {session_id!r}")
+        raise NotFound(f"no session {named!r}")
     if not known[1]:
-        raise Conflict(f"sessionId: {session_id!r} was cut out of a channel; choose another")
+        raise Conflict(f"sessionId: {named!r} was cut out of a channel; choose another")
+    return True
 
 
 def history(c: Connection, tenant: str, session_id: str) -> list[Said]:

@@ -38,10 +38,11 @@ class Document(msgspec.Struct, kw_only=True, rename="camel"):
 class AskRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A question. What is left out is as configured.
 
-    `session_id` goes on with a session of one's own; without it another one begins. `top_k_docs` chunks and
-    `top_k_mems` memories are looked up, 0 of either is none. History has at most `max_history_tokens`, and with
-    `include_history` false there is none. Only `document_ids` are searched, when given. With `memory_scope` `session`
-    memories of this session alone are looked up."""
+    `session_id` goes on with a session of one's own, or begins it, if it is a UUID; without it another one begins.
+    `top_k_docs` chunks and `top_k_mems` memories are looked up, 0 of either is none. History has at most
+    `max_history_tokens`, and with `include_history` false there is none. Only `document_ids` are searched, when given.
+    With `memory_scope` `session` memories of this session alone are looked up. `diversity` 0 to 1 trades relevance of
+    chunks for variety (maximal marginal relevance); 0 is off."""
 
     question: str
     session_id: str | None = None
@@ -51,6 +52,7 @@ class AskRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
     include_history: bool = True
     document_ids: list[str] | None = None
     memory_scope: MemoryScope = "user"
+    diversity: float = 0.0
 
 
 class AskFields(TypedDict, total=False):
@@ -63,6 +65,7 @@ class AskFields(TypedDict, total=False):
     include_history: bool
     document_ids: list[str] | None
     memory_scope: MemoryScope
+    diversity: float
 
 
 class SourceChunk(msgspec.Struct, kw_only=True, rename="camel"):

@@ -38,7 +38,8 @@ from memoranda.sessions.records import (
     messages_to_learn_from,
     session_of,
 )
-from memoranda.sessions.values import label_of
+from memoranda.sessions.switches import in_force, switches_of
+from memoranda.sessions.values import ASKED, SWITCHED, label_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
@@ -120,6 +121,8 @@ class Extraction:
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)
+            told = {"tenant": run.tenant, "session": session, "error": type(exc).__name__}
+            log.warning("facts not extracted", extra=told)
             await run.report(run.done, cursor=FIRST)
             if isinstance(exc, SpendingLimit):
                 raise
@@ -153,7 +156,7 @@ class Extraction:
         while True:
             batch = await self.core.threads.run(self._read, tenant, session, anew)
             if batch is None:
-                return total
+                break
             try:
                 done = await self._take(batch)
             except Moved:
@@ -161,7 +164,10 @@ class Extraction:
             total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
             self.core.tally.update({f"facts.{name}": n for name, n in done._asdict().items()})
             if anew is not None:
-                return total
+                break
+        if any(total):
+            log.info("facts extracted", extra={"tenant": tenant, "session": session, **total._asdict()})
+        return total
 
     async def _failed(self, tenant: str, session: str, exc: Exception) -> float:
         """Notes in the session that it could not be read; seconds until the next try."""
@@ -189,18 +195,33 @@ class Extraction:
                 return None
             if anew is not None:
                 held = [row for row in messages_by_id(c, tenant, anew).values() if row.session_id == id_]
-                again = [row for row in held if row.extract and row.seq <= session.facts_seq]
-                return self._batch(c, session, again, single=True) if again else None
+                marks = self._readable(c, session)
+                again = [row for row in held if row.extract in marks and row.seq <= session.facts_seq]
+                return self._batch(c, session, again, marks, single=True) if again else None
             rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
             if rows:
-                return self._batch(c, session, rows)
+                return self._batch(c, session, rows, self._readable(c, session))
             behind = session.facts_rev < session.rev or session.facts_failure is not None
             return Batch(session, [], [], session.facts_seq) if behind else None
 
         return self.core.store.db.read(read, tenant)
 
+    def _readable(self, c: Connection, session: SessionRow) -> tuple[int, ...]:
+        """The marks (`messages.extract`) of the messages that may be read now. A job reads what no request asked for
+        only while extraction is on; what it passes over is not read later."""
+        if not self._background:
+            return ASKED, SWITCHED
+        channel = session.channel_id
+        switched = switches_of(c, session.tenant_id, [channel])[channel]
+        return (ASKED, SWITCHED) if in_force(self.core.config, switched).extraction else (ASKED,)
+
     def _batch(
-        self, c: Connection, session: SessionRow, rows: list[MessageRow], single: bool = False
+        self,
+        c: Connection,
+        session: SessionRow,
+        rows: list[MessageRow],
+        marks: tuple[int, ...],
+        single: bool = False,
     ) -> Batch:
         room = min(BATCH_TOKENS, self.core.config.model.context_tokens // 2)
         spent = 0
@@ -211,13 +232,13 @@ class Extraction:
                 break
             some.append(row)
         first = min(row.seq for row in some)
-        earlier = c.all("messages_before", [session.tenant_id, session.id, first, BEFORE])
+        earlier = c.all("messages_before", [session.tenant_id, session.id, first, max(marks), BEFORE])
         before = [
             _line(label_of(speaker, user, role), content, at)
             for speaker, user, role, content, at in reversed(earlier)
         ]
         upto = None if single else max(row.seq for row in some)
-        talked = [row for row in some if row.personal or row.role == "assistant"]
+        talked = [row for row in some if row.extract in marks and (row.personal or row.role == "assistant")]
         return Batch(session, sorted(talked, key=lambda row: (row.occurred_at, row.seq)), before, upto)
 
     # --- one batch ---------------------------------------------------------------------------------

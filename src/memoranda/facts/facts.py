@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from memoranda.text.json import compact_json
 from memoranda.types import Memory, Selection, SelectionFields, Subject
 from memoranda.validation import convert
 
+log = logging.getLogger("memoranda.facts")
 BY_MODEL = 20
 """Clusters that a model writes in one call; the rest waits for the next."""
 
@@ -196,6 +198,9 @@ async def consolidate(core: Core, tenant: str, where: Filter, *, background: boo
         if row is not None:
             core.tally["facts.consolidated"] += len(parts)
             done.append(Merged(id=row.id, consolidates=[one.id for one in parts]))
+    if done:
+        merged = sum(len(one.consolidates) for one in done)
+        log.info("facts consolidated", extra={"tenant": tenant, "facts": merged, "into": len(done)})
     return Consolidated(merged=done, left=len(found) - len(some))
 
 

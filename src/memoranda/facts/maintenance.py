@@ -143,7 +143,7 @@ async def sweep(core: Core, tenant: str) -> Swept:
     done.over = len(beyond)
     core.tally["facts.archived"] += done.unused + done.over
     if done.unused or done.over:
-        log.info("tenant %s: archived %d facts not used, %d beyond the bound", tenant, done.unused, done.over)
+        log.info("facts archived", extra={"tenant": tenant, "unused": done.unused, "over": done.over})
     return done
 
 

@@ -1,4 +1,8 @@
-"""JSON files larger than memory: the elements of an array or the lines of a file, one at a time."""
+"""JSON files larger than memory: the elements of an array or the lines of a file, one at a time.
+
+Streaming parsers such as ijson end at the first damaged element, refuse control characters in strings, and change half
+of a surrogate pair. Here the elements are only told apart, and each is decoded on its own: the others are still read.
+"""
 
 from __future__ import annotations
 

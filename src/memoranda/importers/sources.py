@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -30,8 +30,10 @@ class Source:
         InvalidInput: the path is not there or cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fields: Mapping[str, str] | None = None) -> None:
+        """`fields` are names of fields that the caller gave, see `mapping`."""
         self.path = path
+        self.fields = dict(fields or {})
         self._archive: Archive | None = None
         self._heads: dict[str, list[dict[str, Any]]] = {}
         self.problem: str | None = None
@@ -75,6 +77,12 @@ class Source:
         if self._archive is not None:
             return self._archive.open(name)
         return (self.path / name if self.is_folder else self.path).open("rb")
+
+    def file(self, name: str) -> Path | None:
+        """The path of a file on disk; None in a zip file."""
+        if self._archive is not None:
+            return None
+        return self.path / name if self.is_folder else self.path
 
     def modified(self, name: str) -> datetime | None:
         """When a file was last changed, where that is known. A zip file does not store the zone; it is taken as UTC."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from memoranda.app.blocking import BlockingMemories
@@ -21,6 +22,8 @@ ATTEMPTS = 5
 RESERVED = "extracted_by"
 """A metadata key that has a meaning of its own in facts."""
 REST = "rest"
+FIXED = ("id", "agent_id", "session_id")
+"""Fields of an entry that are written once."""
 
 
 def id_of(*parts: Any) -> str:
@@ -50,12 +53,21 @@ def is_attribute(name: str, prefix: str) -> bool:
 
 
 class Entries:
-    """The entries of one store. They belong to the tenant, not to a user. Thread-safe."""
+    """The entries of one store, of the tenant or of the user `user_id`; a listing has those of every user unless its
+    filters name one. An entry is of kind `item`, or of the kind of its draft, one of `kinds`. Thread-safe."""
 
-    def __init__(self, memories: BlockingMemories | Client, channel: str) -> None:
+    def __init__(
+        self,
+        memories: BlockingMemories | Client,
+        channel: str,
+        *,
+        user_id: str | None = None,
+        kinds: Sequence[str] = (ITEM,),
+    ) -> None:
         self.memories = memories
         self.channel = channel
-        self.selection: dict[str, Any] = {"kinds": [ITEM], "scopes": [f"channel:{channel}"]}
+        self.user_id = user_id
+        self.selection: dict[str, Any] = {"kinds": list(kinds), "scopes": [f"channel:{channel}"]}
         self.writing = threading.Lock()
 
     def get(self, id_: str) -> Memory | None:
@@ -76,6 +88,20 @@ class Entries:
                 return
             after = page.last_id
 
+    def add(self, drafts: Sequence[dict[str, Any]], value: str) -> list[bool]:
+        """Writes those entries that are not there yet; returns which were written. See `put`.
+
+        Raises:
+            InvalidInput: one is wrong; others may be written.
+            Conflict: other processes keep writing them.
+        """
+        written = [False] * len(drafts)
+        with self.writing, _naming(value):
+            for place, draft in enumerate(drafts):
+                if self.get(draft["id"]) is None:
+                    written[place] = self._create(draft)
+        return written
+
     def put(self, drafts: Sequence[dict[str, Any]], value: str) -> None:
         """Writes entries, each given as the fields of its memory with its id; one that is there is replaced. `value` is
         what the caller calls the part that becomes metadata.
@@ -84,14 +110,20 @@ class Entries:
             InvalidInput: one is wrong; others may be written.
             Conflict: other processes keep writing one of them.
         """
-        with self.writing:
-            try:
-                self._put(drafts)
-            except InvalidInput as exc:
-                if "metadata" not in exc.field:
-                    raise
-                says = str(exc).removeprefix(f"{exc.field}: ")
-                raise InvalidInput(value, f"{says} (its limit is limits.max_metadata_bytes)") from exc
+        with self.writing, _naming(value):
+            self._put(drafts)
+
+    def create(self, drafts: Sequence[dict[str, Any]]) -> None:
+        """Writes new entries in one transaction.
+
+        Raises:
+            InvalidInput: one is wrong; none is written.
+            Conflict: one is there already; it stays as it is.
+        """
+        added = self.memories.add_many([self._new(draft) for draft in drafts])
+        present = next((one.memory.id for one in added if not one.created), None)
+        if present is not None:
+            raise Conflict(f"{present}: this entry is there already")
 
     def _put(self, drafts: Sequence[dict[str, Any]]) -> None:
         missing = [draft for draft in drafts if self.get(draft["id"]) is None]
@@ -107,22 +139,26 @@ class Entries:
                 self._replace(draft)
 
     def _replace(self, draft: dict[str, Any]) -> None:
-        changes = {name: part for name, part in draft.items() if name != "id"}
+        changes = {name: part for name, part in draft.items() if name not in FIXED}
         for _ in range(ATTEMPTS):
             try:
                 self.memories.update(draft["id"], **changes)
                 return
             except NotFound:
                 pass
-            try:
-                if self.memories.add_many([self._new(draft)])[0].created:
-                    return
-            except Conflict:
-                continue
+            if self._create(draft):
+                return
         raise Conflict(f"{draft['id']}: other processes keep writing this entry; put it again")
 
+    def _create(self, draft: dict[str, Any]) -> bool:
+        """Writes an entry; returns False if it is there."""
+        try:
+            return self.memories.add_many([self._new(draft)])[0].created
+        except Conflict:  # with another text
+            return False
+
     def _new(self, draft: dict[str, Any]) -> dict[str, Any]:
-        return {**draft, "kind": ITEM, "user_id": None, "channel_id": self.channel}
+        return {"kind": ITEM, **draft, "user_id": self.user_id, "channel_id": self.channel}
 
     def delete(self, id_: str) -> bool:
         """Deletes an entry; returns False if it was not there."""
@@ -131,3 +167,15 @@ class Entries:
         except NotFound:
             return False
         return True
+
+
+@contextmanager
+def _naming(value: str) -> Iterator[None]:
+    """Errors about metadata name what the caller calls it."""
+    try:
+        yield
+    except InvalidInput as exc:
+        if "metadata" not in exc.field:
+            raise
+        says = str(exc).removeprefix(f"{exc.field}: ")
+        raise InvalidInput(value, f"{says} (its limit is limits.max_metadata_bytes)") from exc

@@ -53,6 +53,19 @@ def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
     )
 
 
+def whole_of(product: Product) -> BlockingMemoranda | Client:
+    """A product with its sessions and contexts, blocking, as `memories_of`.
+
+    Raises:
+        InvalidInput: it has memories only.
+    """
+    if isinstance(product, BlockingMemoranda | Client):
+        return product
+    if isinstance(product, Memoranda):
+        return BlockingMemoranda(product, _loop())
+    raise InvalidInput("product", f"is {type(product).__name__}, which has no sessions; use a whole product")
+
+
 def _loop() -> LoopPortal:
     try:
         return LoopPortal()

@@ -7,11 +7,10 @@ from typing import Any
 from memoranda.clock import now_micros
 from memoranda.config.sections import Quotas
 from memoranda.errors import Forbidden
-from memoranda.knowledge.checks import text_of
 from memoranda.knowledge.quotas import check_changes, quotas_of
 from memoranda.knowledge.values import Usage
 from memoranda.storage.sql.base import Connection
-from memoranda.store.core import HOUSE, Core
+from memoranda.store.core import HOUSE, Core, tenant_for
 from memoranda.types import Subject
 
 
@@ -28,7 +27,7 @@ class Admin:
         Raises:
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         """
-        named = self._tenant(tenant)
+        named = tenant_for(self.subject, tenant, "admin")
         default = self._core.quotas
         return await self._core.threads.run(
             self._core.store.db.read, lambda c: quotas_of(c, named, default), named
@@ -41,7 +40,7 @@ class Admin:
             InvalidInput: names the quota.
             Forbidden: the subject is not the operator: nobody sets their own tenant's bounds.
         """
-        named = self._tenant(tenant)
+        named = tenant_for(self.subject, tenant, "admin")
         if self.subject.tenant_id != HOUSE:
             raise Forbidden(f"quotas: only an admin of tenant {HOUSE!r} sets them")
         check_changes(changes)
@@ -59,7 +58,7 @@ class Admin:
 
     async def usage(self, tenant: str | None = None) -> Usage:
         """What a tenant holds. Errors as `quotas`."""
-        named = self._tenant(tenant)
+        named = tenant_for(self.subject, tenant, "admin")
 
         def read(c: Connection) -> Usage:
             def one(name: str) -> Any:
@@ -75,12 +74,3 @@ class Admin:
             )
 
         return await self._core.threads.run(self._core.store.db.read, read, named)
-
-    def _tenant(self, tenant: str | None) -> str:
-        if self.subject.role != "admin":
-            raise Forbidden("admin: needs the admin role")
-        if tenant is None or tenant == self.subject.tenant_id:
-            return self.subject.tenant_id
-        if self.subject.tenant_id != HOUSE:
-            raise Forbidden(f"tenant: only an admin of tenant {HOUSE!r} asks about others")
-        return text_of(tenant, "tenant", 256, empty=False)

@@ -55,6 +55,7 @@ from memoranda.knowledge.values import (
     StoreFile,
     VectorStore,
 )
+from memoranda.knowledge.waiting import check_wait, is_settled, none_in_progress, settled
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
@@ -253,9 +254,12 @@ class Stores:
 
     # --- files in a store --------------------------------------------------------------------------
 
-    async def attach(self, store_id: str, files: Sequence[NewStoreFile | str]) -> Sequence[StoreFile]:
+    async def attach(
+        self, store_id: str, files: Sequence[NewStoreFile | str], *, wait: float = 0.0
+    ) -> Sequence[StoreFile]:
         """Puts files (or those of these ids) into a store, where they are read, split and embedded in the background.
-        A file that is there already stays as it is; one that failed or was cancelled begins again.
+        A file that is there already stays as it is; one that failed or was cancelled begins again. With `wait` it
+        returns once none is in progress, after at most so many seconds (0 to 10).
 
         Raises:
             NotFound: no such store or file for this subject; nothing was attached.
@@ -264,17 +268,23 @@ class Stores:
             InvalidInput: names the field and the fix.
         """
         must_write(self.subject)
+        check_wait(wait)
         named = [NewStoreFile(file_id=one) if isinstance(one, str) else one for one in files]
         checks.files_named(named, "files")
+        ids = [one.file_id for one in named]
 
         def work(c: Connection) -> list[StoreFile]:
             row = self._alive(store_filled(c, self.subject, store_id))
             quotas = quotas_of(c, self._tenant, self._core.quotas)
             attach(c, self._core, self.subject, row, named, quotas)
-            held = attached_of(c, self._tenant, store_id, [one.file_id for one in named])
-            return [attached_value(held[one.file_id]) for one in named]
+            return attached(c)
 
-        return await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
+        def attached(c: Connection) -> list[StoreFile]:
+            held = attached_of(c, self._tenant, store_id, ids)
+            return [attached_value(held[id_]) for id_ in ids if id_ in held]
+
+        made = await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
+        return await settled(self._core, wait, made, lambda: self._read(attached), none_in_progress)
 
     async def upload(
         self,
@@ -286,8 +296,9 @@ class Stores:
         chunking: Chunking | None = None,
         purpose: Purpose = "assistants",
         media_type: str | None = None,
+        wait: float = 0.0,
     ) -> StoreFile:
-        """Uploads a file into a store, both or neither; the source as `Files.upload` takes it.
+        """Uploads a file into a store, both or neither; the source as `Files.upload` takes it, `wait` as `attach`.
 
         Raises:
             NotFound: no such store for this subject.
@@ -296,6 +307,7 @@ class Stores:
             InvalidInput: names the field and the fix.
         """
         must_write(self.subject)
+        check_wait(wait)
         name = name_of(source, filename)
         checks.files_named([NewStoreFile(file_id="new", attributes=attributes, chunking=chunking)], "file")
         await self._read(lambda c: self._alive(store_filled(c, self.subject, store_id)))
@@ -309,6 +321,7 @@ class Stores:
             chunking=chunking,
             purpose=purpose,
             media_type=media_type,
+            wait=wait,
         )
 
     async def adopt(
@@ -321,6 +334,7 @@ class Stores:
         chunking: Chunking | None = None,
         purpose: Purpose = "assistants",
         media_type: str | None = None,
+        wait: float = 0.0,
     ) -> StoreFile:
         """Makes staged bytes a file of a store, both or neither; what is refused is dropped. Errors as `upload`."""
         try:
@@ -339,7 +353,8 @@ class Stores:
             return held
 
         await self._files.keep(staged, work, INDEX_JOB)
-        return await self.file(store_id, row.id)
+        now = await self.file(store_id, row.id)
+        return await settled(self._core, wait, now, lambda: self.file(store_id, row.id), is_settled)
 
     async def files(
         self,
@@ -485,9 +500,11 @@ class Stores:
 
     # --- batches -----------------------------------------------------------------------------------
 
-    async def create_batch(self, store_id: str, files: Sequence[NewStoreFile]) -> Batch:
-        """Attaches files together, so that they can be watched and cancelled together. Errors as `attach`."""
+    async def create_batch(self, store_id: str, files: Sequence[NewStoreFile], *, wait: float = 0.0) -> Batch:
+        """Attaches files together, so that they can be watched and cancelled together. Errors, and `wait`, as for
+        `attach`."""
         must_write(self.subject)
+        check_wait(wait)
         checks.files_named(files, "file_ids")
         id_, now = new_id("vsfb_"), now_micros()
 
@@ -498,7 +515,8 @@ class Stores:
             attach(c, self._core, self.subject, row, files, quotas, batch_id=id_)
             return batch_value(c, self._tenant, store_id, id_)
 
-        return await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
+        made = await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
+        return await settled(self._core, wait, made, lambda: self.batch(store_id, id_), is_settled)
 
     async def batch(self, store_id: str, batch_id: str) -> Batch:
         """A batch as it stands.

@@ -53,14 +53,18 @@ class Tool:
 
     async def call(self, caller: Caller, arguments: Mapping[str, Any] | None) -> wire.CallToolResult:
         """The result of a call. What the caller can mend is an error result that says how; no error ends the
-        connection."""
+        connection. Calls are counted by outcome."""
+        tally = caller.core.tally
         try:
             made = await self.run(caller, self._read(arguments or {}))
         except MemorandaError as exc:
+            tally["mcp_calls.refused"] += 1
             return _failed(str(exc))
         except Exception:
+            tally["mcp_calls.failed"] += 1
             log.exception("the tool %s failed", self.name)
             return _failed(f"{self.name} failed inside the server; its log has the cause")
+        tally["mcp_calls.completed"] += 1
         data = msgspec.to_builtins(made)
         text = msgspec.json.encode(data).decode()
         return wire.CallToolResult(content=[wire.TextContent(text=text)], structured_content=data)

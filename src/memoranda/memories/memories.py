@@ -25,7 +25,7 @@ from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODE
 from memoranda.store.forgetting import Forgetting, aim_of
 from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
-from memoranda.store.retrieval.query_expansion import Aid, headed, helped
+from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
 from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
 from memoranda.store.usage import SEARCH, Cost
@@ -33,6 +33,7 @@ from memoranda.store.validation import check_texts, check_vector
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
+    KINDS,
     Added,
     Change,
     ChangeFields,
@@ -304,7 +305,9 @@ class Memories:
         ledger, tenant = self._core.ledger, self.subject.tenant_id
         if asked.mode != "words" and asked.embedding is None:
             enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
-            said = headed(asked.query, asked.as_of or moment(now_micros())) if enriched else asked.query
+            said = asked.query
+            if enriched:
+                said = headed(said, asked.as_of or moment(now_micros()), channel_of(asked))
             vectors, degraded = await ledger.questions(embedder, [said], tenant)
             return (None if vectors is None else vectors[0]), degraded
         ledger.note(tenant, SEARCH, Cost(operations=1))
@@ -340,7 +343,8 @@ class Memories:
         await self._core.threads.result(counted)
 
     async def count(self, **fields: Unpack[SelectionFields]) -> int:
-        """How many memories a selection holds."""
+        """How many memories a selection holds. Its `scopes` may name `session`, `channel`, `agent` or `user` without an
+        id: memories that carry any."""
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
 
@@ -354,13 +358,28 @@ class Memories:
             duplicates.report, self._core.store, self.subject.tenant_id, where, limit
         )
 
-    async def stats(self) -> dict[str, Any]:
-        """Counts and sizes of the tenant: memories by kind, vectors, what is owed, the state of each index.
+    async def stats(self, *, scope: str | None = None) -> dict[str, Any]:
+        """Counts and sizes of the tenant: memories by kind, vectors, what is owed, the state of each index. With
+        `scope` (`session:X`, `session` for any, ...) the memories of that scope alone that hold now, with their
+        characters, by kind.
 
         Raises:
+            InvalidInput: the scope is none.
             Forbidden: the subject is not an admin; counts tell of others' rows.
         """
         self._must_be_admin("stats")
+        if scope is not None:
+            where = self._where(Selection(scopes=[scope], kinds=list(KINDS)))  # type: ignore[arg-type]
+            read = self._core.store.db.read
+            kinds = await self._core.threads.run(
+                read, lambda c: listing.by_kind(c, self.subject.tenant_id, where), self.subject.tenant_id
+            )
+            return {
+                "scope": scope,
+                "memories": sum(number for number, _ in kinds.values()),
+                "characters": sum(characters for _, characters in kinds.values()),
+                "by_kind": {kind: number for kind, (number, _) in kinds.items()},
+            }
         return await self._core.threads.run(self._core.store.stats, self.subject.tenant_id)
 
     # --- carrying out and in -----------------------------------------------------------------------
@@ -369,7 +388,8 @@ class Memories:
         self, *, vectors: bool = False, **fields: Unpack[SelectionFields]
     ) -> AsyncIterator[bytes]:
         """The selection as JSONL, one line a yield: a header, then a memory each, oldest first, archived and
-        superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding."""
+        superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding. Scopes as in
+        `count`."""
         where = self._where(convert(fields, Selection), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         while (line := await self._core.threads.run(next, lines, None)) is not None:
@@ -387,7 +407,8 @@ class Memories:
         self, source: str | Path | Iterable[bytes], *, scope: str | None = None
     ) -> transfer.Imported:
         """Takes an export in: a path, or its lines. What is there already is left alone, so importing twice
-        changes nothing. `scope` (`session:X`, ..., `global`) puts everything there instead of where it was.
+        changes nothing. `scope` (`session:X`, ..., `global`) puts everything there instead of where it was; of what is
+        here in another scope, a copy.
 
         Raises:
             InvalidInput: names the line that is wrong; the lines before it are stored.
@@ -459,7 +480,7 @@ class Memories:
     def _where(self, selection: Selection, *, all_times: bool = False) -> Filter:
         unscoped = all_times and selection.scopes is None and self.subject.role == "admin"
         return all_of(
-            EVERYTHING if unscoped else scopes_filter(selection.scopes, self.subject),
+            EVERYTHING if unscoped else scopes_filter(selection.scopes, self.subject, any_id=True),
             selection_filter(selection, self.subject, None if all_times else now_micros()),
         )
 

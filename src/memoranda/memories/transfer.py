@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -34,6 +35,8 @@ from memoranda.store.validation import (
     draft,
     time_of,
 )
+from memoranda.text.hashing import digest
+from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import Memory, NewMemory, Subject
 from memoranda.validation import convert, decode
@@ -75,13 +78,22 @@ class Line(Memory, kw_only=True):
     embeddings: list[Vector] | None = None
 
 
+class ArchivedLine(Line, kw_only=True):
+    """A memory of an archive: its `dedup_key` is there where it is not that of its scope and text."""
+
+    dedup_key: Annotated[str, msgspec.Meta(min_length=1, max_length=256)] | None = None
+
+
 class Imported(msgspec.Struct, kw_only=True):
-    """What an import came to. `conflicts` are ids that already name another text here; they were left alone."""
+    """What an import came to. `conflicts` are ids that already name another text here; they were left alone.
+    `unproven` are ids of memories that claim to be found by extraction rules: lines prove nothing, so they are stored
+    without `extracted_by`, and are no standing instructions."""
 
     read: int = 0
     created: int = 0
     present: int = 0
     conflicts: list[str] = []
+    unproven: list[str] = []
 
 
 def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[bytes]:
@@ -91,12 +103,14 @@ def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[b
         header.model, header.dim = store.model, store.index.dim
     yield msgspec.json.encode(header) + b"\n"
     for rows in scan(store.db, tenant, where, size=BATCH):
-        held = store.db.read(lambda c, rows=rows: _vectors(c, store, tenant, rows), tenant) if vectors else {}  # type: ignore[misc]
+        read = partial(encoded_vectors, store=store, tenant=tenant, rows=rows)
+        held = store.db.read(read, tenant) if vectors else {}
         for row in rows:
             yield msgspec.json.encode(_line(row, held.get(row.seq))) + b"\n"
 
 
-def _vectors(c: Connection, store: Store, tenant: str, rows: list[Record]) -> dict[int, list[Vector]]:
+def encoded_vectors(c: Connection, store: Store, tenant: str, rows: list[Record]) -> dict[int, list[Vector]]:
+    """The vectors of rows as an export has them, by seq."""
     held: dict[int, list[Vector]] = {}
     seqs = compact_json([row.seq for row in rows])
     for seq, start, stop, text_hash, data in c.all("vectors_of", [tenant, store.space, seqs]):
@@ -113,6 +127,21 @@ def _line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
     if vectors is not None:
         line["embeddings"] = vectors
     return line
+
+
+def archived_line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
+    """The row as an archive has it, see `ArchivedLine`."""
+    line = _line(row, vectors)
+    if row.dedup_key != _own_key(row):
+        line["dedup_key"] = row.dedup_key
+    return line
+
+
+def _own_key(row: Record) -> str:
+    """The dedup key that the scope and text of a row give."""
+    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
+    occurred = row.occurred_at if row.dated else None
+    return dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id)
 
 
 def write_file(path: Path, out: Iterator[bytes]) -> int:
@@ -195,10 +224,10 @@ async def take(
             try:
                 batch.append(_draft(raw, decoder, header, core.ingest, subject, place, number, may_own))
             except MemorandaError:
-                await _store(core, subject.tenant_id, batch, before, done)
+                await _store(core, subject.tenant_id, batch, before, done, moved=place is not None)
                 raise
             done.read += 1
-        await _store(core, subject.tenant_id, batch, before, done)
+        await _store(core, subject.tenant_id, batch, before, done, moved=place is not None)
         batch = []
     return done
 
@@ -255,7 +284,7 @@ def _draft(
         line = decode(raw, decoder)
         may_own(line.user_id if place is None else place["user_id"], "user_id")
         made = _row(line, subject, ingest.bounds, place)
-        made.parts, made.model = _parts(line, header, ingest, made.row), header.model or ""
+        made.parts, made.model = parts_of(line.embeddings, header, ingest, made.row), header.model or ""
     except InvalidInput as exc:
         raise InvalidInput(f"line {number}", str(exc)) from exc
     return made
@@ -280,10 +309,30 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         created_at=_time(line, "created_at", now),
         updated_at=_time(line, "updated_at", now),
     )
-    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
-    occurred = row.occurred_at if row.dated else None
-    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id)
-    return Draft(row._replace(dedup_key=key), named=made.named)
+    return Draft(row._replace(dedup_key=_own_key(row)), named=made.named)
+
+
+def archived_draft(
+    raw: bytes,
+    decoder: msgspec.json.Decoder[ArchivedLine],
+    header: Header,
+    ingest: Ingest,
+    subject: Subject,
+    place: dict[str, str | None] | None,
+) -> Draft:
+    """The row of an archive's line, in another scope with `place`.
+
+    Raises:
+        InvalidInput: names the field and the fix.
+    """
+    line = decode(raw, decoder)
+    made = _row(line, subject, ingest.bounds, place)
+    if line.dedup_key is not None:
+        moved = place is not None and line.kind != "message"
+        key = digest(line.dedup_key, compact_json(place)) if moved else line.dedup_key
+        made.row = made.row._replace(dedup_key=key)
+    made.parts, made.model = parts_of(line.embeddings, header, ingest, made.row), header.model or ""
+    return made
 
 
 def _time(line: Line, name: str, missing: T) -> int | T:
@@ -291,12 +340,13 @@ def _time(line: Line, name: str, missing: T) -> int | T:
     return missing if value is None else time_of(value, name)
 
 
-def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part]:
-    """The line's vectors, when they are of the model that is configured here; else none, and it is embedded."""
-    if not line.embeddings or (header.model, header.dim) != (ingest.embedder.model, ingest.embedder.dim):
+def parts_of(vectors: list[Vector] | None, header: Header, ingest: Ingest, row: Record) -> list[Part]:
+    """The vectors that came with a row, when they are of the model that is configured here; else none, and it is
+    embedded."""
+    if not vectors or (header.model, header.dim) != (ingest.embedder.model, ingest.embedder.dim):
         return []
     parts = []
-    for held in line.embeddings:
+    for held in vectors:
         try:
             values = np.frombuffer(base64.b64decode(held.vector, validate=True), dtype="<f4")
         except ValueError as exc:
@@ -307,10 +357,16 @@ def _parts(line: Line, header: Header, ingest: Ingest, row: Record) -> list[Part
     return parts
 
 
-async def _store(core: Core, tenant: str, batch: list[Draft], before: int | None, done: Imported) -> None:
+async def _store(
+    core: Core, tenant: str, batch: list[Draft], before: int | None, done: Imported, *, moved: bool
+) -> None:
     if not batch:
         return
-    free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done)
+    free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done, moved)
+    claims = {one.row.id for one in free if claims_rules(one.row)}
+    for one in free:
+        if one.row.id in claims:
+            one.row = without_claim(one.row)
     try:
         outcomes = await core.write(tenant, free, before) if free else []
     except Conflict:  # somebody wrote one of these ids in between: settle them one by one
@@ -322,15 +378,34 @@ async def _store(core: Core, tenant: str, batch: list[Draft], before: int | None
                 done.conflicts.append(one.row.id)
     done.created += sum(outcome.created for outcome in outcomes)
     done.present += sum(not outcome.created for outcome in outcomes)
+    done.unproven += [one.row.id for one in outcomes if one.created and one.row.id in claims]
 
 
-def _without_conflicts(store: Store, tenant: str, batch: list[Draft], done: Imported) -> list[Draft]:
-    """The drafts whose id is free here or names the same text."""
+def claims_rules(row: Record) -> bool:
+    """Whether a row says that extraction rules found it, as standing instructions do."""
+    return '"extracted_by"' in row.metadata and msgspec.json.decode(row.metadata).get("extracted_by") == RULES
+
+
+def without_claim(row: Record) -> Record:
+    """The row without `extracted_by`."""
+    metadata = msgspec.json.decode(row.metadata)
+    del metadata["extracted_by"]
+    return row._replace(metadata=compact_json(metadata))
+
+
+def _without_conflicts(
+    store: Store, tenant: str, batch: list[Draft], done: Imported, moved: bool
+) -> list[Draft]:
+    """The drafts whose id is free here or names the same text. Of what goes to another scope (`moved`) than it has
+    here, a copy."""
     held = store.by_id(tenant, [one.row.id for one in batch if one.named])
     free: list[Draft] = []
     keys: dict[str, str] = {}
     for one in batch:
         other = held.get(one.row.id)
+        if moved and other is not None and _elsewhere(one.row, other):
+            free.append(_copy(one))
+            continue
         taken = keys.get(one.row.id) if other is None else other.dedup_key
         if one.named and taken is not None and taken != one.row.dedup_key:
             done.conflicts.append(one.row.id)
@@ -338,3 +413,20 @@ def _without_conflicts(store: Store, tenant: str, batch: list[Draft], done: Impo
         keys[one.row.id] = one.row.dedup_key
         free.append(one)
     return free
+
+
+def _elsewhere(row: Record, other: Record) -> bool:
+    """Return True if both have the same text, in two scopes."""
+    places = [(one.user_id, one.agent_id, one.channel_id, one.session_id) for one in (row, other)]
+    return row.content_hash == other.content_hash and places[0] != places[1]
+
+
+def _copy(one: Draft) -> Draft:
+    """The draft under an id of its own, which is always the same for the same memory in the same scope."""
+    row = one.row
+    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
+    id_ = f"mem_{digest(row.id, compact_json(scope))[:25]}"
+    occurred = row.occurred_at if row.dated else None
+    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, id_)
+    one.row = row._replace(id=id_, dedup_key=key)
+    return one

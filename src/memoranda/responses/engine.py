@@ -257,6 +257,7 @@ class Engine:
         counts["response_tokens.output"] = response.usage.output_tokens
         told = response.extensions.get("memory", {}).get("retrieved", ())
         counts["memories_told"] = sum(one["used"] for one in told)
+        counts["sessions_retrieved"] = sum(one["kind"] == "session_summary" for one in told)
         counts["responses_quoted"] = int(response.extensions.get("answered_by") == "extractive")
         self.core.tally.update(counts)
         self.core.tally.update(

@@ -23,9 +23,11 @@ from memoranda.responses.conversations import (
     stored_summary,
 )
 from memoranda.responses.counting import tokens_of_items
+from memoranda.responses.merging import Summarized
 from memoranda.responses.summaries import summarize
 from memoranda.responses.turns import fitting, pinned, starts_of
 from memoranda.responses.values import Item, Summary
+from memoranda.sessions.switches import switches_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import owns
 from memoranda.store.core import Core
@@ -245,7 +247,9 @@ class History:
         Raises:
             ModelError: no summary could be made; it is tried again.
         """
-        settings = msgspec.convert(run.payload["settings"], Summarization)
+        settings = msgspec.convert(run.payload["settings"], Summarized)
+        if not await self._core.threads.run(self._wanted, run.tenant, settings):
+            return {"summarized": False}
         response, conversation = run.payload.get("response"), run.payload.get("conversation")
 
         def read() -> Told:
@@ -264,6 +268,15 @@ class History:
             summary = await self._summary(told, at, settings)
         await self._keep(told, at, summary)
         return {"summarized": True, "up_to": summary.summarized_up_to, "tokens": summary.token_count}
+
+    def _wanted(self, tenant: str, settings: Summarized) -> bool:
+        """Return False if summaries were switched off since the job was queued."""
+        if settings.by_agent:
+            return True
+        channel = settings.channel_id
+        switched = self._core.store.db.read(lambda c: switches_of(c, tenant, [channel]), tenant)
+        said = switched[channel].conversation_summaries
+        return self._settings.enabled if said is None else said
 
     async def close(self) -> None:
         """Gives up summaries that are being made. Idempotent."""

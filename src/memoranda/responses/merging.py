@@ -23,13 +23,21 @@ MAX_FILLED = 1_000_000
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}")
 
 
+class Summarized(Summarization, frozen=True, kw_only=True):
+    """How a long conversation is summarized, and who says whether it is: an agent, or what is switched for the tenant
+    and for `channel_id`, else the configuration."""
+
+    by_agent: bool = False
+    channel_id: str | None = None
+
+
 class Effective(msgspec.Struct, kw_only=True):
     """What is to be answered: the request with all that its agent adds, how long conversations are summarized, the
     agent's id. `left_out` are vector stores of the agent that are not searched: they are gone or not for this subject
     to see, or files are not searched here at all."""
 
     request: ResponseRequest
-    summarization: Summarization
+    summarization: Summarized
     agent_id: str | None = None
     left_out: list[str] = []
 
@@ -143,10 +151,15 @@ def _memory(below: ProfileMemory | None, above: MemoryUse | bool | None) -> Memo
 
 
 def effective(
-    profile: Profile | None, request: ResponseRequest, config: Config, seen: Collection[str] | None = None
+    profile: Profile | None,
+    request: ResponseRequest,
+    config: Config,
+    seen: Collection[str] | None = None,
+    switched: bool | None = None,
 ) -> Effective:
     """What the request comes to under its profile and the configuration. `seen` are the stores of the profile that the
-    subject may read (None: all of them); the others are left out, as those that are gone.
+    subject may read (None: all of them); the others are left out, as those that are gone. `switched` says whether
+    conversations are summarized in the request's channel and tenant (None: nothing is switched there).
 
     Raises:
         InvalidInput: as `merged`; or the request searches files where that is switched off.
@@ -155,19 +168,30 @@ def effective(
     if not searching:
         _refuse_search(request.tools or [])
     if profile is None:
-        return Effective(request=request, summarization=config.summarization)
+        return Effective(request=request, summarization=_summarized(None, request, config, switched))
     stores = stores_of(profile.tools)
     kept = stores if seen is None else [id_ for id_ in stores if id_ in seen]
     kept = kept if searching else []
-    summarization = config.summarization
-    if profile.memory is not None and profile.memory.summarization is not None:
-        summarization = msgspec.structs.replace(summarization, enabled=profile.memory.summarization)
     return Effective(
         request=merged(profile if kept == stores else narrowed(profile, kept), request),
-        summarization=summarization,
+        summarization=_summarized(profile, request, config, switched),
         agent_id=profile.id,
         left_out=[id_ for id_ in stores if id_ not in kept],
     )
+
+
+def _summarized(
+    profile: Profile | None, request: ResponseRequest, config: Config, switched: bool | None
+) -> Summarized:
+    own = None if profile is None or profile.memory is None else profile.memory.summarization
+    settings = msgspec.structs.asdict(config.summarization)
+    settings["enabled"] = _first(own, _first(switched, config.summarization.enabled))
+    return Summarized(**settings, by_agent=own is not None, channel_id=channel_of(request))
+
+
+def channel_of(request: ResponseRequest) -> str | None:
+    """The channel that a request names."""
+    return request.memory.channel_id if isinstance(request.memory, MemoryUse) else None
 
 
 def _refuse_search(tools: list[Tool]) -> None:

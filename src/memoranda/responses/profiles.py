@@ -12,7 +12,7 @@ from memoranda.config.sections import Config
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.access import stores_seen
 from memoranda.responses.declared import stores_of
-from memoranda.responses.merging import Effective, effective, merged
+from memoranda.responses.merging import Effective, channel_of, effective, merged
 from memoranda.responses.profile_values import (
     ID,
     NewProfile,
@@ -28,11 +28,13 @@ from memoranda.responses.profile_values import (
 )
 from memoranda.responses.records import SECOND, draw
 from memoranda.responses.values import ResponseRequest
+from memoranda.sessions.switches import switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, owns, sees_all
 from memoranda.store.core import Core
 from memoranda.store.ids import nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.store.validation import check_name
 from memoranda.text.json import compact_json
 from memoranda.types import Subject
 from memoranda.validation import convert
@@ -215,18 +217,19 @@ class Agents:
             InvalidInput: names the field and the fix.
         """
         request = _without_prompt(request)
-        named = _named(request)
-        if named is None:
-            return effective(None, request, config)
-        field, name = named
+        named, channel = _named(request), channel_of(request)
+        check_name(channel, "memory.channel_id")
 
-        def read(c: Connection) -> tuple[Profile, set[str]]:
-            profile = self._chosen(c, field, name)
+        def read(c: Connection) -> Effective:
+            switched = switches_of(c, self._tenant, [channel])[channel].conversation_summaries
+            if named is None:
+                return effective(None, request, config, switched=switched)
+            profile = self._chosen(c, *named)
             stores = stores_of(profile.tools)
-            return profile, set(stores_seen(c, self.subject, stores)) if stores else set()
+            seen = set(stores_seen(c, self.subject, stores)) if stores else set()
+            return effective(profile, request, config, seen, switched)
 
-        profile, seen = await self._read(read)
-        return effective(profile, request, config, seen)
+        return await self._read(read)
 
     # --- rows --------------------------------------------------------------------------------------
 

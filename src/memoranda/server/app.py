@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from memoranda.app.memoranda import Memoranda
 from memoranda.mcp.place import PATH as MCP
 from memoranda.server.auth import Guard
+from memoranda.server.console import Console
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
 from memoranda.server.inputs import from_json, from_query
 from memoranda.server.limits import read_body
@@ -170,12 +171,14 @@ def create_app(memoranda: Memoranda) -> Starlette:
     by_path: dict[str, dict[str, Route]] = {}
     for route in sorted(ROUTES, key=lambda route: route.path.endswith("}")):
         by_path.setdefault(route.path, {})[route.method] = route
+    console = Console(answers.guard, answers.server) if memoranda.config.console.enabled else None
     app = Starlette(
         routes=[
             *(StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()),
             WebSocketRoute(SOCKET, Sockets(answers.house, answers.guard)),
             StarletteRoute(MCP, Mcp(memoranda, answers.guard)),
             StarletteRoute(METADATA, Metadata(answers.server.public_url)),
+            *(console.routes() if console is not None else ()),
         ],
         middleware=[Middleware(Observed, telemetry=answers.house.telemetry)],
         exception_handlers={404: unknown_route},

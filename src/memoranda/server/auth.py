@@ -1,8 +1,10 @@
-"""Who asks: a bearer key's subject; without keys, the local machine as admin of tenant `default`."""
+"""Who asks: the subject of a bearer key, or of the key that a browser signed in with; without keys, the local machine
+as admin of tenant `default`."""
 
 from __future__ import annotations
 
 import hmac
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -13,12 +15,16 @@ from starlette.requests import HTTPConnection
 
 from memoranda.config.sections import Config, ServerKey
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
+from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.route import BEARER, Need
+from memoranda.store.access import sees_all
 from memoranda.store.core import HOUSE
 from memoranda.types import Subject
 
 ACT_FOR = "x-memoranda-user"
+CSRF = "x-memoranda-csrf"
+SAFE = ("GET", "HEAD", "OPTIONS")
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 MAX_NAME_CHARS = 256
 
@@ -37,14 +43,16 @@ class Guard:
                 "add a key, or listen on 127.0.0.1",
             )
         self._keys = [(_digest(key.key), key) for key in config.keys]
+        self._console = config.console.enabled
 
     def subject(self, request: HTTPConnection, needs: Need, schemes: Sequence[str] = BEARER) -> Subject:
         """Who asks. `schemes` are the words that may stand before the key in the Authorization header.
 
         Raises:
-            Unauthorized: no key, or an unknown one.
+            Unauthorized: no key, an unknown one, or a session of the console that has ended.
             Forbidden: the key's role is too small for what the route needs, or may not act for others.
-            Refused: a browser of another site, or another machine, speaks to a server without keys.
+            Refused: a browser of another site, or another machine, speaks to a server without keys; or a request with
+                the console's cookie comes from another site or lacks its token.
         """
         if needs == "open":
             return Subject(role="reader")
@@ -53,6 +61,8 @@ class Guard:
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
             raise Forbidden(f"this tells of every tenant and needs an admin key of tenant {HOUSE!r}")
+        if needs == "service" and not sees_all(subject):
+            raise Forbidden("this needs a key with the service or admin role, bound to no user")
         if needs == "write" and subject.role == "reader":
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
         return subject
@@ -62,7 +72,7 @@ class Guard:
             _check_local(request)
             subject = Subject()
         else:
-            key = self._key(request.headers.get("authorization", ""), schemes)
+            key = self._by_session(request) or self._key(request.headers.get("authorization", ""), schemes)
             subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role)
         asked = request.headers.get(ACT_FOR)
         return subject if asked is None else _acting(subject, asked)
@@ -72,11 +82,49 @@ class Guard:
         if scheme.lower() not in {one.lower() for one in schemes} or not secret.strip():
             forms = " or ".join(f"`Authorization: {one} KEY`" for one in schemes)
             raise MissingKey(f"send a key: {forms}")
-        offered = _digest(secret.strip())
+        return self.key(secret.strip())
+
+    def key(self, secret: str) -> ServerKey:
+        """Return the key with this secret.
+
+        Raises:
+            Unauthorized: there is none.
+        """
+        offered = _digest(secret)
         found = [key for digest, key in self._keys if hmac.compare_digest(digest, offered)]
         if not found:
             raise Unauthorized("this key is not known here")
         return found[0]
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether callers must have a key."""
+        return bool(self._keys)
+
+    def signed_in(self, request: HTTPConnection) -> ServerKey | None:
+        """Return the key that the browser signed in with; None without a session, or after its end."""
+        session = request.cookies.get(COOKIE)
+        return None if session is None else key_of(session, [key for _, key in self._keys], time.time())
+
+    def _by_session(self, request: HTTPConnection) -> ServerKey | None:
+        """Return the key of the console's cookie; None if the request has none, or names a key itself.
+
+        A WebSocket cannot carry the token, so the cookie opens none.
+        """
+        has_key = "authorization" in request.headers or COOKIE not in request.cookies
+        if has_key or not self._console or request.scope["type"] != "http":
+            return None
+        key = self.signed_in(request)
+        if key is None:
+            raise Unauthorized("this session of the console has ended; sign in again")
+        _check_site(request)
+        if request.scope["method"] not in SAFE:
+            expected = csrf_token(key.key, request.cookies[COOKIE])
+            if not hmac.compare_digest(request.headers.get(CSRF, "").encode(), expected.encode()):
+                raise Refused(
+                    403, "csrf_token_missing", "with the console's cookie, send its token in X-Memoranda-CSRF"
+                )
+        return key
 
 
 def is_operator(subject: Subject) -> bool:
@@ -122,8 +170,20 @@ def _check_local(request: HTTPConnection) -> None:
         raise Refused(403, "host_not_allowed", "without keys, call this server as localhost or 127.0.0.1")
     origin = headers.get("origin")
     foreign = origin is not None and (not origin.startswith("http") or urlsplit(origin).netloc != host)
-    if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+    if foreign or not _own_page(request):
         raise Refused(403, "origin_not_allowed", "without keys, pages of other sites are refused; use a key")
+
+
+def _check_site(request: HTTPConnection) -> None:
+    if not _own_page(request):
+        raise Refused(
+            403, "origin_not_allowed", "the console's cookie is for pages of this server; use a key"
+        )
+
+
+def _own_page(request: HTTPConnection) -> bool:
+    """Whether no page of another site sends this, as far as the browser tells."""
+    return request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
 
 
 def _name(url: str) -> str:

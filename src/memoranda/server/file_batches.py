@@ -10,9 +10,10 @@ from memoranda.server.route import Call, Route
 from memoranda.server.store_files import shown_page
 
 
-async def create(call: Call[wire.FileBatchBody, None]) -> wire.FileBatchObject:
-    files = parsers.new_files(call.body)
-    return serializers.batch(await call.knowledge.stores.create_batch(call.parameters["store_id"], files))
+async def create(call: Call[wire.FileBatchBody, wire.WaitQuery]) -> wire.FileBatchObject:
+    files, store_id = parsers.new_files(call.body), call.parameters["store_id"]
+    made = await call.knowledge.stores.create_batch(store_id, files, wait=call.query.wait)
+    return serializers.batch(made)
 
 
 async def get(call: Call[None, None]) -> Response:
@@ -35,7 +36,10 @@ def _ids(call: Call[None, None] | Call[None, wire.StoreFilesQuery]) -> tuple[str
 AT = "/v1/vector_stores/{store_id}/file_batches"
 ONE = f"{AT}/{{batch_id}}"
 ROUTES = (
-    Route("POST", AT, "Add many files", create, "write", wire.FileBatchObject, wire.FileBatchBody, long=True),
+    Route(
+        "POST", AT, "Add many files", create, "write", wire.FileBatchObject, wire.FileBatchBody, wire.WaitQuery,
+        long=True,
+    ),
     Route("GET", ONE, "One batch", get, "read", wire.FileBatchObject),
     Route("POST", f"{ONE}/cancel", "Stop a batch", cancel, "write", wire.FileBatchObject),
     Route(

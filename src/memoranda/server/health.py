@@ -16,12 +16,12 @@ from memoranda.store.store import Store
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Readiness(msgspec.Struct, kw_only=True, tag_field="object", tag="readiness", omit_defaults=True):
+class Readiness(msgspec.Struct, kw_only=True, tag_field="object", tag="readiness"):
     """Whether the server can answer in full; `checks` says `ok` or what is wrong for rows, index and words."""
 
     ready: bool
     checks: dict[str, str]
-    error: Problem | None = None
+    error: Problem | msgspec.UnsetType = msgspec.UNSET
 
 
 async def alive(call: Call[None, None]) -> wire.Health:

@@ -55,18 +55,18 @@ def selected(asked: wire.SelectionBody) -> dict[str, Any]:
 
 
 def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:
-    """The scopes that are meant, whichever way they were written.
+    """The scopes that are meant, whichever way they were written; an empty `scope` or `scope_id` is none.
 
     Raises:
         InvalidInput: both ways were used, or half of one.
     """
-    if scope is None:
-        if scope_id is not None:
+    if not scope:
+        if scope_id:
             raise InvalidInput("scope_id", "goes with `scope`, as in scope=session, scope_id=ID")
         return scopes
     if scopes is not None:
         raise InvalidInput("scope", "goes without `scopes`; write every scope there")
-    return [scope if scope_id is None else f"{scope}:{scope_id}"]
+    return [f"{scope}:{scope_id}" if scope_id else scope]
 
 
 async def create(call: Call[wire.NewMemoryBody, None]) -> wire.AddedMemory:
@@ -163,7 +163,9 @@ async def count(call: Call[wire.SelectionBody, None]) -> wire.MemoryCount:
     return wire.MemoryCount(count=await call.memories.count(**selected(call.body)))
 
 
-async def stats(call: Call[None, None]) -> wire.MemoryStats:
+async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
+    if scopes := named_scopes(None, call.query.scope, call.query.scope_id):
+        return as_wire(await call.memories.stats(scope=scopes[0]), wire.ScopeStats)
     held = as_wire(await call.memories.stats(), wire.MemoryStats)
     if not is_operator(call.memories.subject):
         held.jobs = held.database = held.index = held.words = None  # they tell of other tenants
@@ -226,7 +228,10 @@ ROUTES = (
     Route("POST", f"{AT}/search", "Search", search, "read", wire.SearchAnswer, wire.SearchBody),
     Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
     Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
-    Route("GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats),
+    Route(
+        "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,
+        query=wire.StatsQuery,
+    ),
     Route("POST", f"{AT}/compact", "Start giving back room", compact, "admin", wire.JobObject, wire.CompactBody),
     Route("POST", f"{AT}/reembed", "Start making vectors", reembed, "admin", wire.JobObject, wire.ReembedBody),
     Route(

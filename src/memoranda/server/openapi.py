@@ -32,6 +32,9 @@ def document(routes: Sequence[Route], server: str | None) -> Schema:
     used = list(dict.fromkeys([*bodies, *answers, *envelopes]))
     schemas, components = msgspec.json.schema_components(used, ref_template=REF)
     shown = dict(zip(used, schemas, strict=True))
+    sent = _reachable([shown[body] for body in bodies], components)
+    for name in _reachable([shown[answer] for answer in answers], components) - sent:
+        _require_defaults(components[name])
     paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, shown)
@@ -49,6 +52,31 @@ def document(routes: Sequence[Route], server: str | None) -> Schema:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}, **_other_schemes(routes)},
         },
     }
+
+
+def _reachable(node: Any, components: Schema) -> set[str]:
+    """The names of the components that a schema refers to, also through others."""
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.values()
+            name = str(part.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found.add(name)
+                waiting.append(components[name])
+    return found
+
+
+def _require_defaults(schema: Schema) -> None:
+    """Mark the fields with a default as required: an answer has them, whatever their value."""
+    required = schema.get("required", [])
+    defaults = [name for name, field in schema.get("properties", {}).items() if "default" in field]
+    if defaults:
+        schema["required"] = [*required, *(name for name in defaults if name not in required)]
 
 
 def _operation(route: Route, shown: dict[Any, Schema]) -> Schema:

@@ -21,10 +21,11 @@ from memoranda.responses.responses import Responses
 from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
 from memoranda.server.state import House
 from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.switches import Switches
 
 B = TypeVar("B")
 Q = TypeVar("Q")
-Need = Literal["open", "read", "write", "admin", "operator"]
+Need = Literal["open", "read", "write", "service", "admin", "operator"]
 JSONL = "application/x-ndjson"
 TEXT = "text/plain"
 BINARY = "application/octet-stream"
@@ -91,6 +92,11 @@ class Call(Generic[B, Q]):
         return self.house.memoranda.sessions_as(self.memories.subject)
 
     @property
+    def switches(self) -> Switches:
+        """Switches of the tenant and of its channels, for who asks."""
+        return self.house.memoranda.switches_as(self.memories.subject)
+
+    @property
     def agents(self) -> Agents:
         """Agent profiles, for who asks."""
         return self.house.memoranda.agents_as(self.memories.subject)
@@ -127,7 +133,8 @@ class Route:
     `body` is the type of a JSON body, `bytes` for a raw one, None for none; `form` is a body as multipart, which the
     handler reads itself; a route with both takes either. `query` is the type of the query string.
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
-    `open` asks for no key, `operator` for an admin of the house's own tenant. `long` marks work that grows with
+    `open` asks for no key, `service` for a service or an admin key that is bound to no user, `operator` for an admin of
+    the house's own tenant. `long` marks work that grows with
     what was sent or selected: it has no total time limit, its body only has to keep arriving. `streams` says that
     it answers with events, too. `api` is the API of another system that the route belongs to.
     """

@@ -79,8 +79,17 @@ async def close(call: Call[None, None]) -> wire.SessionObject:
     return as_wire(await call.sessions.close(call.id), wire.SessionObject)
 
 
-async def summarize(call: Call[None, None]) -> wire.SessionObject:
+async def summarize(call: Call[wire.SummarizeBody, None]) -> wire.SessionObject:
     return as_wire(await call.sessions.summarize(call.id), wire.SessionObject)
+
+
+async def save_summary(call: Call[wire.SummaryBody, None]) -> wire.SessionObject:
+    with call.house.telemetry.upserting():
+        return as_wire(await call.sessions.save_summary(call.id, call.body), wire.SessionObject)
+
+
+async def fail_summary(call: Call[wire.FailureBody, None]) -> wire.SessionObject:
+    return as_wire(await call.sessions.fail_summary(call.id, call.body.reason), wire.SessionObject)
 
 
 async def messages(call: Call[None, wire.MessagesQuery]) -> wire.MessageList:
@@ -119,7 +128,18 @@ ROUTES = (
     Route("GET", ONE, "One session", get, "read", SHOWN),
     Route("DELETE", ONE, "Delete a session with what was said in it", delete, "write", wire.DeletedSession, long=True),
     Route("POST", f"{ONE}/close", "Close a session", close, "write", SHOWN),
-    Route("POST", f"{ONE}/summarize", "Summarize a session now", summarize, "write", SHOWN, long=True),
+    Route(
+        "POST", f"{ONE}/summarize", "Summarize a session now", summarize, "write", SHOWN, wire.SummarizeBody,
+        long=True,
+    ),
+    Route(
+        "POST", f"{ONE}/summary", "Keep a summary that was made elsewhere", save_summary, "write", SHOWN,
+        wire.SummaryBody,
+    ),
+    Route(
+        "POST", f"{ONE}/summary/failure", "Note that a summary could not be made elsewhere", fail_summary, "write",
+        SHOWN, wire.FailureBody,
+    ),
     Route(
         "POST", SAID, "Observe what was said in a session", observe_in, "write", wire.ObservedList, wire.SaidBody,
         long=True,

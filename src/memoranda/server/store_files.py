@@ -12,11 +12,11 @@ from memoranda.server.form_uploads import arrived
 from memoranda.server.route import Call, Form, Route
 
 
-async def attach(call: Call[wire.AttachBody | None, None]) -> wire.StoreFileObject:
+async def attach(call: Call[wire.AttachBody | None, wire.WaitQuery]) -> wire.StoreFileObject:
     """An uploaded file by its id, or a file in the body: uploaded and added in one step, or neither."""
     store_id, stores = call.parameters["store_id"], call.knowledge.stores
     if call.body is not None:
-        (file,) = await stores.attach(store_id, [parsers.new_file(call.body)])
+        (file,) = await stores.attach(store_id, [parsers.new_file(call.body)], wait=call.query.wait)
         return serializers.store_file(file)
     async with arrived(call, FORM) as form:
         fields, split = form.fields, parsers.chunking(form.fields.chunking_strategy)
@@ -29,6 +29,7 @@ async def attach(call: Call[wire.AttachBody | None, None]) -> wire.StoreFileObje
             chunking=split,
             purpose=fields.purpose,
             media_type=form.part.media_type,
+            wait=call.query.wait,
         )
     return serializers.store_file(file)
 
@@ -87,7 +88,7 @@ ONE = f"{AT}/{{file_id}}"
 ROUTES = (
     Route(
         "POST", AT, "Add a file: an uploaded one, or one in the body", attach, "write", wire.StoreFileObject,
-        wire.AttachBody, long=True, form=FORM,
+        wire.AttachBody, wire.WaitQuery, long=True, form=FORM,
     ),
     Route("GET", AT, "A page of files", page, "read", wire.StoreFilePage, query=wire.StoreFilesQuery),
     Route("GET", ONE, "One file", get, "read", wire.StoreFileObject),

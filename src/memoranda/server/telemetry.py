@@ -188,6 +188,7 @@ class _State(Collector):
             ("responses", "Responses made, by how they ended.", "status", STATUSES),
             ("response_tokens", "Tokens of language models.", "direction", ("input", "output")),
             ("tool_calls", "Calls of tools that run here.", "outcome", ("completed", "failed")),
+            ("mcp_calls", "Calls of tools by MCP clients.", "outcome", ("completed", "refused", "failed")),
             ("summaries", "Summaries of conversations.", "outcome", ("made", "failed")),
             ("context_tokens", "Tokens of contexts, by part.", "part", PARTS),
         ):
@@ -199,6 +200,7 @@ class _State(Collector):
             ("responses_quoted", "Responses quoted from what was found, without a language model."),
             ("memories_told", "Memories put before a language model."),
             ("contexts", "Contexts made."),
+            ("sessions_retrieved", "Summaries of sessions found for contexts and responses."),
         ):
             yield CounterMetricFamily(f"memoranda_{name}", says, value=tally[name])
         if self.model is not None:

@@ -234,13 +234,31 @@ class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.
     words: dict[str, Any] | None
 
 
+class StatsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One scope: `session:X`, or `session` for any; `scope` and `scope_id` as in a selection."""
+
+    scope: str | None = None
+    scope_id: str | None = None
+
+
+class ScopeStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.scope_stats"):
+    """Counts of one scope."""
+
+    scope: str
+    memories: int
+    characters: int
+    by_kind: dict[str, int]
+
+
 class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):
-    """What an import came to; `conflicts` are ids that already name another text, left alone."""
+    """What an import came to; `conflicts` are ids that already name another text, left alone, `unproven` ids of
+    memories that are stored without the `extracted_by` that they claimed."""
 
     read: int
     created: int
     present: int
     conflicts: list[str]
+    unproven: list[str]
 
 
 class NearDuplicatePair(NearDuplicate, kw_only=True, tag_field="object", tag="memory.near_duplicate"):

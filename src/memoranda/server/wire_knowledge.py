@@ -296,6 +296,12 @@ class AttachFields(msgspec.Struct, kw_only=True):
     purpose: Purpose = "assistants"
 
 
+class WaitQuery(msgspec.Struct, kw_only=True):
+    """Seconds for which the answer waits while a file is in progress: it comes once none is, or after that time."""
+
+    wait: Annotated[float, Meta(ge=0, le=10)] = 0.0
+
+
 class AttributesBody(msgspec.Struct, kw_only=True):
     """The attributes instead of those before; null is none."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.sessions.values import Message, NewMessage, Session
+from memoranda.sessions.values import Message, NewMessage, NewSummary, Session
 
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 
@@ -34,6 +34,20 @@ class MessageChangeBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
     """The text that a message has from now on."""
 
     content: str
+
+
+class SummarizeBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Nothing: a summary that was made elsewhere goes to `/v1/sessions/{session_id}/summary`."""
+
+
+class SummaryBody(NewSummary, kw_only=True, forbid_unknown_fields=True):
+    """A summary that was made elsewhere."""
+
+
+class FailureBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Why a summary could not be made elsewhere."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=10_000)]
 
 
 class SessionsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

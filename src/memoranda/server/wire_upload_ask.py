@@ -34,6 +34,7 @@ class AskBody(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_field
     include_history: bool = True
     document_ids: Annotated[list[str], Meta(max_length=1_000)] | None = None
     memory_scope: MemoryScope = "user"
+    diversity: Annotated[float, Meta(ge=0, le=1)] = 0.0
     user_id: str | None = None
 
 

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Sessions as Settings
 from memoranda.errors import MemorandaError
 from memoranda.sessions.cutting import gap_of
 from memoranda.sessions.records import SessionRow
+from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
@@ -31,6 +32,13 @@ LOOK_SECONDS = 1.0
 LONGEST_SECONDS = 300.0
 
 
+def note(core: Core, event: Literal["opened", "closed"], tenant: str, ids: Iterable[str]) -> None:
+    """Counts and logs what became of sessions, once that is committed."""
+    for id_ in ids:
+        core.tally[f"sessions.{event}"] += 1
+        log.info("session %s", event, extra={"tenant": tenant, "session": id_})
+
+
 class Closing:
     """Closes sessions, with what follows from it."""
 
@@ -44,18 +52,20 @@ class Closing:
         """Closes open sessions in the transaction of `c`, with the jobs that follow from it; their kinds, which are to
         be woken after the commit."""
         kinds: set[str] = set()
-        pending = int(self.settings.summarize and self.settings.enabled)
+        waiting: set[str] = set()
         for row in rows:
+            pending = int(summarized(c, self.core.config, row.tenant_id, row.channel_id))
             if not c.run("close_session", [pending, now, now, row.tenant_id, row.id]):
                 continue
             if pending:
-                kinds.add(SUMMARIZE_JOB)
+                waiting.add(row.tenant_id)
             if row.extraction == "lazy" and EXTRACT_JOB in self.jobs.handlers:
                 payload = {"session_id": row.id}
                 self.jobs.place(c, row.tenant_id, EXTRACT_JOB, payload, dedup_key=row.id)
                 kinds.add(EXTRACT_JOB)
-        if SUMMARIZE_JOB in kinds:
-            self.place(c, {row.tenant_id for row in rows})
+        if waiting:
+            kinds.add(SUMMARIZE_JOB)
+            self.place(c, waiting)
         return kinds
 
     def place(self, c: Connection, tenants: set[str]) -> None:
@@ -121,8 +131,9 @@ class Clock:
         now = now_micros()
         at = await threads.run(db.read, self._due)
         if at is not None and at <= now:
-            kinds, counts, rest = await threads.result(db.write(lambda c: self._close_due(c, now)))
-            self.core.tally.update(counts)
+            kinds, closed, rest = await threads.result(db.write(lambda c: self._close_due(c, now)))
+            for row in closed:
+                note(self.core, "closed", row.tenant_id, [row.id])
             for kind in kinds:
                 self.core.jobs.wake(kind)
             return 0.0 if rest else LOOK_SECONDS
@@ -148,19 +159,17 @@ class Clock:
         return min(found, default=None)
 
     def _clocks(self) -> tuple[str, ...]:
-        summaries = ("next_pending", "next_rollup") if self.settings.rollups else ("next_pending",)
-        return ("next_due", *summaries) if self.settings.summarize else ("next_due",)
+        return ("next_due", "next_pending", *(("next_rollup",) if self.settings.rollups else ()))
 
-    def _close_due(self, c: Connection, now: int) -> tuple[set[str], Counter[str], bool]:
-        """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what is to be
-        counted, and whether there is more."""
+    def _close_due(self, c: Connection, now: int) -> tuple[set[str], list[SessionRow], bool]:
+        """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what was closed,
+        and whether there is more."""
         c.one("draw_revs", [1])  # whoever writes messages waits: both lock rows in one order
         rows = [SessionRow._make(row) for row in c.all("sessions_due", [now, STEP])]
         kinds = self.closing.close(c, rows, now)
-        if self.settings.summarize:
-            names = ("pending_tenants", "rollup_tenants") if self.settings.rollups else ("pending_tenants",)
-            waiting = {tenant for name in names for (tenant,) in c.all(name, [now])}
-            if waiting:
-                self.closing.place(c, waiting)
-                kinds.add(SUMMARIZE_JOB)
-        return kinds, Counter({"sessions.closed": len(rows)}), len(rows) == STEP
+        names = ("pending_tenants", "rollup_tenants") if self.settings.rollups else ("pending_tenants",)
+        waiting = {tenant for name in names for (tenant,) in c.all(name, [now])}
+        if waiting:
+            self.closing.place(c, waiting)
+            kinds.add(SUMMARIZE_JOB)
+        return kinds, rows, len(rows) == STEP

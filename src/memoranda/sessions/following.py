@@ -17,6 +17,7 @@ from memoranda.sessions.records import (
     sessions_by_id,
     set_session,
 )
+from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record
@@ -111,7 +112,7 @@ class Following:
             return False
         spoke = w.c.all("speakers_of", [w.tenant, row.id])
         open_ = row.status == "open"
-        pending = not open_ and self.closing.settings.summarize
+        pending = not open_ and summarized(w.c, self.closing.core.config, w.tenant, row.channel_id)
         fresh = row._replace(
             rev=w.draw(1),
             started_at=started,

@@ -50,8 +50,8 @@ class Kept:
 
     rows: list[tuple[MessageRow, bool]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
-    opened: int = 0
-    closed: int = 0
+    opened: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
     due_at: int = 0
     woken: set[str] = field(default_factory=set)
 
@@ -150,7 +150,7 @@ class Log:
             set_session(self.w.c, row)
         else:
             self.w.c.load("sessions", SessionRow._fields, [row])
-            self.kept.opened += 1
+            self.kept.opened.append(row.id)
             self._close_earlier(cluster)
         if row.extraction == "eager" and EXTRACT_JOB in self.closing.jobs.handlers:
             self.closing.jobs.place(
@@ -196,7 +196,7 @@ class Log:
         row = self._before(cluster.started_at - self.closing.gap)
         if row is not None and row.status == "open":
             self.kept.woken |= self.closing.close(self.w.c, [row], self.heard.now)
-            self.kept.closed += 1
+            self.kept.closed.append(row.id)
 
     def _begun(self, cluster: Cluster) -> SessionRow:
         heard = self.heard

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memoranda.config.sections import Facts
 from memoranda.config.sections import Sessions as Settings
 from memoranda.errors import InvalidInput
 from memoranda.sessions.log import Saying
 from memoranda.sessions.records import MessageRow
-from memoranda.sessions.values import Around, NewMessage, extraction_mode
+from memoranda.sessions.values import ASKED, NEVER, Around, NewMessage
 from memoranda.store.access import sees_all
 from memoranda.store.ids import new_id
 from memoranda.store.rows import Record
@@ -28,14 +27,14 @@ SOURCE = "message"
 class Place:
     """Where messages belong, for whom they are kept, and what holds for all of them."""
 
-    def __init__(self, subject: Subject, around: Around, facts: Facts) -> None:
+    def __init__(self, subject: Subject, around: Around) -> None:
         self.subject = subject
         self.session_id = around.get("session_id")
         self.channel_id = around.get("channel_id")
         self.agent_id = around.get("agent_id")
         self.user_id = around.get("user_id", msgspec.UNSET)
         self.response_id = around.get("response_id")
-        self.extraction = extraction_mode(facts, around.get("extraction"))
+        self.extraction = around.get("extraction")
         for name in ("session_id", "channel_id", "agent_id"):
             check_name(getattr(self, name), name)
         if self.session_id is None and self.channel_id is None:
@@ -97,7 +96,7 @@ def _saying(
         metadata=compact_json(new.metadata) if new.metadata else "{}",
         response_id=place.response_id,
         indexed=int(found(row.role or "", row.content, settings)),
-        extract=int(place.extraction != "off"),
+        extract=ASKED if place.extraction else NEVER,
         occurred_at=row.occurred_at,
         created_at=now,
     )

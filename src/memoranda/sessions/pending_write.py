@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TypeVar
 
-from memoranda.sessions.closing import Closing
+from memoranda.sessions.closing import Closing, note
 from memoranda.sessions.log import Heard, Kept, Log, Saying
 from memoranda.sessions.message_drafts import Place
-from memoranda.sessions.records import to_message
-from memoranda.sessions.values import Observed
+from memoranda.sessions.records import session_of, to_message
+from memoranda.sessions.switches import switches_of
+from memoranda.sessions.values import NEVER, SWITCHED, Mode, Observed, extraction_mode
+from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.steps import CHARS, parted
 from memoranda.store.transaction import Writing
@@ -45,18 +48,34 @@ class Ready:
             NotFound: the session is another's.
         """
         place, closing = self._place, Closing(self._core)
+        mode, held = self._to_extract(w.c)
         groups: dict[str | None, list[int]] = {}
-        for i, saying in enumerate(self._held):
+        for i, saying in enumerate(held):
             owner = place.owner(saying.row.user_id) if place.session_id is None else None
             groups.setdefault(owner, []).append(i)
         done: Written = []
         for owner, places in groups.items():
             heard = Heard(
-                place.subject, [self._held[i] for i in places], place.session_id, place.channel_id, owner,
-                place.agent_id, place.extraction, self._now,
+                place.subject, [held[i] for i in places], place.session_id, place.channel_id, owner,
+                place.agent_id, mode, self._now,
             )  # fmt: skip
             done.append((places, Log(w, heard, closing).write()))
         return done
+
+    def _to_extract(self, c: Connection) -> tuple[Mode, Sequence[Saying]]:
+        """When facts are taken out of the messages, and the messages marked with it: as the request asks, else as the
+        channel or the tenant has it switched, else as configured."""
+        place, facts = self._place, self._core.config.facts
+        if place.extraction is not None:
+            return extraction_mode(facts, place.extraction), self._held
+        channel = place.channel_id
+        if channel is None and place.session_id is not None:
+            session = session_of(c, place.subject.tenant_id, place.session_id)
+            channel = None if session is None else session.channel_id
+        switched = switches_of(c, place.subject.tenant_id, [channel])[channel]
+        mode = extraction_mode(facts, switched.extraction)
+        mark = NEVER if mode == "off" else SWITCHED
+        return mode, [replace(one, row=one.row._replace(extract=mark)) for one in self._held]
 
     def told(self, written: Written) -> list[Observed]:
         """What became of each, in order; to be called after the commit."""
@@ -65,8 +84,8 @@ class Ready:
         for places, kept in written:
             for i, (row, created) in zip(places, kept.rows, strict=True):
                 found[i] = Observed(message=to_message(row), created=created)
-            tally["sessions.opened"] += kept.opened
-            tally["sessions.closed"] += kept.closed
+            note(self._core, "opened", self._place.subject.tenant_id, kept.opened)
+            note(self._core, "closed", self._place.subject.tenant_id, kept.closed)
             tally["messages_observed"] += sum(created for _, created in kept.rows)
             if kept.due_at:
                 self._core.expect(kept.due_at)

@@ -198,8 +198,8 @@ def messages_of(
 def messages_to_learn_from(
     c: Connection, tenant: str, session_id: str, after: int = 0, limit: int = ENOUGH
 ) -> list[MessageRow]:
-    """The messages of a session from which facts may be taken, in the order in which they came, beginning after the
-    one at `after`."""
+    """The messages of a session from which facts may be taken, by request or by switch, in the order in which they
+    came, beginning after the one at `after`."""
     values = [tenant, session_id, after, limit]
     return [MessageRow._make(row) for row in c.all("messages_to_learn_from", values)]
 

@@ -13,6 +13,8 @@ from memoranda.sessions.headers import week_header, week_name
 from memoranda.sessions.keeping import DAY, WEEK, told_memory
 from memoranda.sessions.records import SessionRow, texts_of
 from memoranda.sessions.summarizer import Telling
+from memoranda.sessions.switches import summarized
+from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import SECOND, Run, backoff
 from memoranda.store.rows import fetch_ids
@@ -67,10 +69,16 @@ class Rolling:
     async def _one(self, tenant: str, week: Week, telling: Telling) -> bool:
         start = week.week * DAY
         values = [tenant, week.channel_id, week.owner, start, start + WEEK, MOST]
-        found = await self.core.threads.run(
-            self.core.store.db.read, lambda c: c.all("sessions_of_week", values), tenant
-        )
-        rows = [SessionRow._make(row) for row in found]
+
+        def read(c: Connection) -> list[SessionRow] | None:
+            if not summarized(c, self.core.config, tenant, week.channel_id):
+                return None
+            return [SessionRow._make(row) for row in c.all("sessions_of_week", values)]
+
+        rows = await self.core.threads.run(self.core.store.db.read, read, tenant)
+        if rows is None:
+            await self._left(tenant, week)
+            return False
         digest = None
         if len(rows) >= LEAST and hearers(rows) != []:
             try:
@@ -83,8 +91,18 @@ class Rolling:
         await self.core.threads.result(
             self.core.store.transact(tenant, lambda w: _keep(w, week, rows, digest, self._version))
         )
-        self.core.tally["session_rollups.created"] += digest is not None
+        if digest is not None:
+            self.core.tally["session_rollups.created"] += 1
+            told = {"tenant": tenant, "week": week_name(week.week), "sessions": len(rows), "by": digest.by}
+            log.info("week summarized", extra=told)
         return digest is not None
+
+    async def _left(self, tenant: str, week: Week) -> None:
+        """Leaves a week as it is: summaries are switched off where it was."""
+        values = [tenant, week.channel_id, week.owner, week.week, week.updated_at]
+        await self.core.threads.result(
+            self.core.store.db.write(lambda c: c.run("leave_rollup", values), tenant=tenant)
+        )
 
     @property
     def _version(self) -> int:
@@ -94,7 +112,8 @@ class Rolling:
         again = now_micros() + int(backoff(week.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         values = [str(exc)[:500], again, tenant, week.channel_id, week.owner, week.week]
         self.core.tally["session_rollups.failed"] += 1
-        log.warning("the week of a channel is not summarized yet: %s", type(exc).__name__)
+        told = {"tenant": tenant, "week": week_name(week.week), "error": type(exc).__name__}
+        log.warning("week not summarized", extra=told)
         await self.core.threads.result(
             self.core.store.db.write(lambda c: c.run("fail_rollup", values), tenant=tenant)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,8 +13,9 @@ from typing_extensions import Unpack
 from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.sessions import records
-from memoranda.sessions.closing import SUMMARIZE_JOB, Closing
+from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
 from memoranda.sessions.editing import remove_messages, rewritten
+from memoranda.sessions.external import digest_given
 from memoranda.sessions.joining import JOIN_JOB
 from memoranda.sessions.message_drafts import Place, sayings
 from memoranda.sessions.pending_write import Ready, changed
@@ -25,9 +27,11 @@ from memoranda.sessions.values import (
     Message,
     MessagePage,
     NewMessage,
+    NewSummary,
     Observed,
     Session,
     SessionPage,
+    SummaryFields,
 )
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, sees_all
@@ -36,9 +40,9 @@ from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_page
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import time_of
+from memoranda.store.validation import check_text, time_of
 from memoranda.types import Subject
-from memoranda.validation import convert
+from memoranda.validation import convert, merged
 
 T = TypeVar("T")
 Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
@@ -94,7 +98,7 @@ class Sessions:
         Errors as `observe`, but for what only the transaction can tell."""
         must_write(self.subject)
         new = self._taken(messages)
-        asked = Place(self.subject, place, self._core.config.facts)
+        asked = Place(self.subject, place)
         self._may_own(asked.user_id, "user_id")
         for i, one in enumerate(new):
             self._may_own(one.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
@@ -236,13 +240,15 @@ class Sessions:
         must_write(self.subject)
         closing = Closing(self._core)
 
-        def work(w: Writing) -> tuple[SessionRow, set[str]]:
+        def work(w: Writing) -> tuple[SessionRow, set[str], bool]:
             now = w.draw(1) and now_micros()
             row = records.session_seen(w.c, self.subject, id)
             kinds = closing.close(w.c, [row], now)
-            return records.session_seen(w.c, self.subject, id), kinds
+            return records.session_seen(w.c, self.subject, id), kinds, row.status == "open"
 
-        row, _ = await self._change(work, lambda done: done[1])
+        row, _, closed = await self._change(work, lambda done: done[1])
+        if closed:
+            note(self._core, "closed", self._tenant, [id])
         return to_session(row)
 
     async def summarize(self, id: str) -> Session:
@@ -256,6 +262,39 @@ class Sessions:
         must_write(self.subject)
         row = await self._read(lambda c: records.session_seen(c, self.subject, id))
         await Summarizing(self._core).one(self._tenant, row)
+        return await self.get(id)
+
+    async def save_summary(
+        self, id: str, summary: str | NewSummary, **fields: Unpack[SummaryFields]
+    ) -> Session:
+        """Keeps a summary that was made elsewhere, of an open session too; it takes the place of an earlier one, and is
+        found, replaced and forgotten as one that is made here.
+
+        Raises:
+            NotFound: no such session for this subject.
+            InvalidInput: names the field.
+            Conflict: the session has another number of messages than `message_count`.
+        """
+        must_write(self.subject)
+        raw = summary if isinstance(summary, NewSummary) else merged("summary", summary, {**fields})
+        new = convert(msgspec.to_builtins(raw), NewSummary)
+        digest = digest_given(new, self._core.ingest.bounds)
+        found = partial(records.session_seen, subject=self.subject, id_=id)
+        await Summarizing(self._core).store(self._tenant, found, digest, new.message_count)
+        return await self.get(id)
+
+    async def fail_summary(self, id: str, reason: str) -> Session:
+        """Notes that the summary of a session could not be made elsewhere, and why (500 characters are kept): it is
+        `failed`, unless it is open. Where sessions are summarized here, it is tried here after a while.
+
+        Raises:
+            NotFound: no such session for this subject.
+            InvalidInput: the reason is empty.
+        """
+        must_write(self.subject)
+        check_text(reason, "reason", self._core.ingest.bounds)
+        found = partial(records.session_seen, subject=self.subject, id_=id)
+        await Summarizing(self._core).fail(self._tenant, found, reason)
         return await self.get(id)
 
     async def update_message(self, session_id: str, id: str, content: str) -> Message:

@@ -7,12 +7,12 @@ import json
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.clock import moment, now_micros
-from memoranda.errors import ModelError, ModelUnavailable, SpendingLimit
+from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLimit
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
 from memoranda.sessions.headers import session_header
@@ -20,6 +20,7 @@ from memoranda.sessions.keeping import QUIET, stale, told_memory
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.rolling import Rolling
 from memoranda.sessions.summarizer import Telling
+from memoranda.sessions.switches import in_force, summarized, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import SECOND, Postponed, Run, backoff
@@ -40,6 +41,15 @@ AGAIN = 30.0
 """Seconds after which a summary that failed is tried again; twice as many after each failure, up to a day."""
 LONGEST = 24 * 3600.0
 SOURCE = "session"
+
+
+@dataclass(slots=True)
+class Done:
+    """What was written: how many summaries were `created`, `failed` and `skipped`, and the ids of the sessions that
+    have one now, with what made it."""
+
+    counts: dict[str, int] = field(default_factory=lambda: {"created": 0, "failed": 0, "skipped": 0})
+    summarized: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -116,7 +126,7 @@ class Summarizing:
         self, telling: Telling, tenant: str, rows: Sequence[SessionRow], asked: bool = False
     ) -> list[Made]:
         began = time.perf_counter()
-        wanted = [row for row in rows if asked or self._wanted(row)]
+        wanted = [*rows] if asked else await self.core.threads.run(self._wanted, tenant, rows)
         if telling.by_rules:
             found = await self.core.threads.run(self._extracted, telling, tenant, wanted)
         else:
@@ -127,8 +137,17 @@ class Summarizing:
         self.core.tally["session_summary_seconds"] += time.perf_counter() - began  # type: ignore[assignment]
         return [found.get(row.id) or Made(row) for row in rows]
 
-    def _wanted(self, row: SessionRow) -> bool:
-        """Whether there is something to be made: it is not too small, nor summarized as it stands."""
+    def _wanted(self, tenant: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
+        """The sessions of which something is to be made: summaries are on where they were held, and they are not too
+        small, nor summarized as they stand."""
+        channels = {row.channel_id for row in rows}
+        switched = self.core.store.db.read(lambda c: switches_of(c, tenant, channels), tenant)
+        on = {
+            channel: in_force(self.core.config, switched[channel]).session_summaries for channel in channels
+        }
+        return [row for row in rows if on[row.channel_id] and self._unsummarized(row)]
+
+    def _unsummarized(self, row: SessionRow) -> bool:
         done = row.summary_rev == row.rev and row.summary_version == self.settings.summary_version
         return row.message_count >= self.settings.min_messages and not done
 
@@ -166,22 +185,62 @@ class Summarizing:
     async def _keep(self, tenant: str, made: Sequence[Made]) -> dict[str, int]:
         """Writes what became of sessions, in one transaction with the memories in which they are found."""
 
-        def work(w: Writing) -> dict[str, int]:
+        def work(w: Writing) -> Done:
             w.draw(1)
             return self._kept(w, made)
 
-        counts = await self.core.threads.result(self.core.store.transact(tenant, work))
+        return await self._counted(tenant, work)
+
+    async def store(
+        self, tenant: str, found: Callable[[Connection], SessionRow], digest: Digest, number: int | None
+    ) -> None:
+        """Keeps a digest that was made elsewhere as the summary of the session that is `found`.
+
+        Raises:
+            Conflict: the session has another `number` of messages (None: any).
+        """
+
+        def work(w: Writing) -> Done:
+            w.draw(1)
+            row = found(w.c)
+            if number is not None and number != row.message_count:
+                says = f"the session has {row.message_count} messages, not {number}: read it again"
+                raise Conflict(f"message_count: {says}")
+            return self._kept(w, [Made(row, digest)])
+
+        await self._counted(tenant, work)
+
+    async def fail(self, tenant: str, found: Callable[[Connection], SessionRow], reason: str) -> None:
+        """Notes that the summary of the session that is `found` could not be made elsewhere. It is tried here later, as
+        one that failed here, where sessions are summarized."""
+
+        def work(w: Writing) -> Done:
+            w.draw(1)
+            row, now = found(w.c), now_micros()
+            self._failed(w, row, reason, "external", now)
+            if row.status != "open" and not summarized(w.c, self.core.config, tenant, row.channel_id):
+                w.c.run("give_up_session", [tenant, row.id])
+            return Done({"created": 0, "failed": 1, "skipped": 0})
+
+        await self._counted(tenant, work)
+
+    async def _counted(self, tenant: str, work: Callable[[Writing], Done]) -> dict[str, int]:
+        done = await self.core.threads.result(self.core.store.transact(tenant, work))
+        counts = done.counts
+        for id_, by in done.summarized:
+            log.info("session summarized", extra={"tenant": tenant, "session": id_, "by": by})
         if counts["created"]:
             self.core.expect(now_micros() + QUIET)
         for name, number in counts.items():
             self.core.tally[f"session_summaries.{name}"] += number
         return counts
 
-    def _kept(self, w: Writing, made: Sequence[Made]) -> dict[str, int]:
+    def _kept(self, w: Writing, made: Sequence[Made]) -> Done:
         now = now_micros()
         there = records.sessions_by_id(w.c, w.tenant, [one.row.id for one in made])
         drafts: list[Draft] = []
-        counts = {"created": 0, "failed": 0, "skipped": 0}
+        done = Done()
+        counts = done.counts
         for one in made:
             row = there.get(one.row.id)
             if row is None or row.rev != one.row.rev:
@@ -189,19 +248,25 @@ class Summarizing:
             if one.digest is not None:
                 drafts.append(self._summarized(w, row, one.digest, now))
                 counts["created"] += 1
+                done.summarized.append((row.id, one.digest.by))
             elif one.failure is not None:
-                again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
-                w.c.run("fail_session", [str(one.failure)[:500], again, now, w.tenant, row.id, row.rev])
-                self.core.expect(again)
+                self._failed(w, row, str(one.failure), type(one.failure).__name__, now)
                 counts["failed"] += 1
-                log.warning("session %s is not summarized yet: %s", row.id, type(one.failure).__name__)
             else:
                 status = "summarized" if row.summary_id is not None else "closed"
                 w.c.run("settle_session", [status, w.tenant, row.id, row.rev])
                 counts["skipped"] += 1
         stale(w, [there[one.row.id] for one in made if one.digest is not None and one.row.id in there], now)
         w.insert(drafts)
-        return counts
+        return done
+
+    def _failed(self, w: Writing, row: SessionRow, reason: str, error: str, now: int) -> None:
+        """Notes why there is no summary, and when it is tried again."""
+        again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
+        w.c.run("fail_session", [reason[:500], again, now, w.tenant, row.id, row.rev])
+        self.core.expect(again)
+        told = {"tenant": w.tenant, "session": row.id, "error": error, "attempt": row.attempts + 1}
+        log.warning("session not summarized", extra=told)
 
     def _summarized(self, w: Writing, row: SessionRow, digest: Digest, now: int) -> Draft:
         """The memory of a session's summary, with which its row is written; an earlier one goes."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 from memoranda.config.sections import Facts
 from memoranda.types import MACHINES
@@ -17,6 +18,9 @@ STATUSES: tuple[str, ...] = ("open", "closed", "summarized", "failed")
 Mode = Literal["off", "lazy", "eager"]
 MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 """From the weakest to the strongest."""
+NEVER, ASKED, SWITCHED = 0, 1, 2
+"""What `messages.extract` says of a message: no facts are taken out of it; its request or agent asked for them; a
+switch or the configuration says so, as long as it does."""
 
 
 UNNAMED = frozenset({"user", "human", "person", "customer", "member"})
@@ -125,6 +129,36 @@ class Session(msgspec.Struct, kw_only=True):
     updated_at: datetime
 
 
+SummaryItem = Annotated[str, Meta(min_length=1, max_length=1_000)]
+SummaryItems = Annotated[list[SummaryItem], Meta(max_length=100)]
+
+
+class NewSummary(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A summary of a session that somebody else made. `model` is what made it. With `message_count` it is of so many
+    messages, and refused once the session has others."""
+
+    summary: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    topics: SummaryItems = []
+    decisions: SummaryItems = []
+    open_questions: SummaryItems = []
+    action_items: SummaryItems = []
+    entities: SummaryItems = []
+    model: Annotated[str, Meta(min_length=1, max_length=256)] = "external"
+    message_count: Annotated[int, Meta(ge=1)] | None = None
+
+
+class SummaryFields(TypedDict, total=False):
+    """Fields of `NewSummary` beside its text, as keywords."""
+
+    topics: list[str]
+    decisions: list[str]
+    open_questions: list[str]
+    action_items: list[str]
+    entities: list[str]
+    model: str
+    message_count: int | None
+
+
 class MessagePage(msgspec.Struct, kw_only=True):
     """Messages in order, and whether there are more."""
 
@@ -155,7 +189,8 @@ class Around(TypedDict, total=False):
 
 
 def extraction_mode(facts: Facts, asked: bool | None) -> Mode:
-    """When facts are taken out of what is said: what was `asked` for decides, where nothing was the configuration."""
+    """When facts are taken out of what is said: what was `asked` for, or switched, decides; without it the
+    configuration."""
     if asked is False:
         return "off"
     if asked and facts.extraction == "off":

@@ -42,12 +42,13 @@ def sees_all(subject: Subject) -> bool:
     return subject.role == "admin" or (subject.role == "service" and subject.user_id is None)
 
 
-def scope_filter(scope: str, subject: Subject, where: str = "scopes") -> Filter:
-    """The rows of one scope: `session:X`, `channel:X`, `agent:X`, `user:X`, `global` or `all`.
+def scope_filter(scope: str, subject: Subject, where: str = "scopes", *, any_id: bool = False) -> Filter:
+    """The rows of one scope: `session:X`, `channel:X`, `agent:X`, `user:X`, `global` or `all`; with `any_id` also
+    `session`, `channel`, `agent` and `user`: the rows that carry such an id, whichever it is.
 
     Raises:
         InvalidInput: the scope is none of these.
-        Forbidden: `all` is asked for by someone who is not an admin.
+        Forbidden: `all`, or every session, ..., is asked for by someone who may name only some.
     """
     if scope == "global":
         return GLOBAL
@@ -55,7 +56,11 @@ def scope_filter(scope: str, subject: Subject, where: str = "scopes") -> Filter:
         if subject.role != "admin":
             raise Forbidden(f"{where}: `all` needs the admin role; name the scopes you mean")
         return EVERYTHING
-    place, _, name = scope.partition(":")
+    place, colon, name = scope.partition(":")
+    if any_id and place in PLACES and not colon:
+        if sees_all(subject) and subject.role != "admin":
+            raise Forbidden(f"{where}: {place!r} without an id needs the admin role; name the ids you mean")
+        return Compare(PLACES[place], "ne", None)
     if place not in PLACES or not name:
         raise InvalidInput(
             where, f"{scope!r} is no scope; use session:ID, user:ID, agent:ID, channel:ID, global or all"
@@ -90,12 +95,12 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
     )
 
 
-def scopes_filter(scopes: Sequence[str] | None, subject: Subject) -> Filter:
-    """A memory in any of the scopes."""
+def scopes_filter(scopes: Sequence[str] | None, subject: Subject, *, any_id: bool = False) -> Filter:
+    """A memory in any of the scopes, see `scope_filter`."""
     named = default_scopes(subject) if scopes is None else _names(scopes, "scopes")
     if not named:
         raise InvalidInput("scopes", "must name at least one scope, or be left out")
-    return any_of(*(scope_filter(scope, subject) for scope in named))
+    return any_of(*(scope_filter(scope, subject, any_id=any_id) for scope in named))
 
 
 def hierarchy_scopes(context: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Quotas
+from memoranda.errors import Forbidden
 from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.readers.pool import Readers
@@ -21,8 +22,9 @@ from memoranda.store.retrieval.search import Recall
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing
 from memoranda.store.usage import Ledger
-from memoranda.store.validation import Draft
+from memoranda.store.validation import Draft, check_name
 from memoranda.text.splitting import Chunking
+from memoranda.types import Subject
 
 T = TypeVar("T")
 EMBED_JOB = "memories.embed"
@@ -31,6 +33,23 @@ MOVE_JOB = "index.move"
 REMODEL_JOB = "memories.remodel"
 HOUSE = "default"
 """The tenant whose admins run the house, and under which jobs about the whole of it are kept."""
+
+
+def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:
+    """The tenant that an admin asks about: its own, or, for the operator, any.
+
+    Raises:
+        Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
+        InvalidInput: `tenant` is no name.
+    """
+    if subject.role != "admin":
+        raise Forbidden(f"{what}: needs the admin role")
+    if tenant is None or tenant == subject.tenant_id:
+        return subject.tenant_id
+    if subject.tenant_id != HOUSE:
+        raise Forbidden(f"tenant: only an admin of tenant {HOUSE!r} asks about others")
+    check_name(tenant, "tenant")
+    return tenant
 
 
 class Writer(Protocol):

@@ -15,7 +15,7 @@ import random
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
@@ -25,6 +25,7 @@ from memoranda.store.ids import nameable
 from memoranda.text.json import compact_json
 from memoranda.types import Job
 
+T = TypeVar("T")
 log = logging.getLogger("memoranda.jobs")
 SECOND = 1_000_000
 LONGEST_WAIT = 300.0
@@ -115,6 +116,8 @@ class Jobs:
         self._leases = itertools.count(1)
         self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
         self._ended = asyncio.Condition()
+        self._endings_seen = 0
+        """Jobs of this process that have ended."""
         self._workers: list[asyncio.Task[None]] = []
         self._stopping = False
 
@@ -271,6 +274,23 @@ class Jobs:
                     await asyncio.wait_for(self._ended.wait(), 0.5)
         return job
 
+    async def until_ended(
+        self, check: Callable[[], Awaitable[T]], done: Callable[[T], bool], seconds: float
+    ) -> T:
+        """What `check` gives once it is `done`, or after so many seconds. It is asked whenever a job of this process
+        has ended; where other processes work too, also twice a second."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while True:
+            ended = self._endings_seen
+            held = await check()
+            left = until - loop.time()
+            if done(held) or left <= 0:
+                return held
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, 0.5) if self.db.shared else left), self._ended:
+                    await self._ended.wait_for(lambda ended=ended: self._endings_seen != ended)  # type: ignore[misc]
+
     async def finish(self, tenant: str, kind: str) -> Sequence[dict[str, Any]]:
         """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; the results of those
         that were completed. One that fails stays with the workers, which try it again. Jobs without a key stay."""
@@ -356,6 +376,7 @@ class Jobs:
             return
         await self._attempt(run)
         async with self._ended:
+            self._endings_seen += 1
             self._ended.notify_all()
 
     async def _sleep(self, lane: int) -> None:
@@ -430,16 +451,19 @@ class Jobs:
         now = now_micros()
         due = now + int(why.seconds * SECOND)
         values = [str(why), due, now, run.tenant, run.id, run.lease]
+        log.info("job postponed", extra=_about(run) | {"again_in": round(why.seconds, 1)})
         await self._insist(lambda c: c.run("postpone_job", values), now + self.lease)
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
         if run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict):
-            log.error("job %s (%s) failed for good: %s", run.id, run.kind, error)
+            log.error("job failed", extra=_about(run) | {"error": type(exc).__name__})
             await self._end(run, "failed", error, None)
             return
         delay = backoff(run.attempts)
-        log.warning("job %s (%s) failed, again in %.1f s: %s", run.id, run.kind, delay, error)
+        log.warning(
+            "job retried", extra=_about(run) | {"error": type(exc).__name__, "again_in": round(delay, 1)}
+        )
         await self._end(run, "queued", error, None, delay)
 
     async def _end(
@@ -482,6 +506,11 @@ class Jobs:
             raise LeaseLost(run.id)
         if row[0]:
             raise Cancelled(run.id)
+
+
+def _about(run: Run) -> dict[str, Any]:
+    """What a line of the log says of a job; its error is in its row."""
+    return {"tenant": run.tenant, "job": run.id, "kind": run.kind, "attempt": run.attempts}
 
 
 def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:

@@ -55,6 +55,26 @@ def scan(db: Database, tenant: str, where: Filter, *, size: int = SCAN) -> Itera
         after = rows[-1].seq
 
 
+def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, int]]:
+    """How many rows pass and the characters of their texts, by kind."""
+    compiled = compile_where(where)
+    if compiled.exact:
+        rows = c.select(
+            "SELECT kind, count(*), CAST(sum(length(content)) AS BIGINT) FROM memories"
+            f" WHERE tenant_id = ? AND ({compiled.sql}) GROUP BY kind ORDER BY kind",
+            [tenant, *compiled.params],
+        )
+        return {kind: (number, characters) for kind, number, characters in rows}
+    found: dict[str, tuple[int, int]] = {}
+    after: int | None = None
+    while passing := page(c, tenant, where, limit=SCAN, after=after, descending=False):
+        for row in passing:
+            number, characters = found.get(row.kind, (0, 0))
+            found[row.kind] = (number + 1, characters + len(row.content))
+        after = passing[-1].seq
+    return dict(sorted(found.items()))
+
+
 def count(db: Database, tenant: str, where: Filter) -> int:
     """How many rows pass."""
     compiled = compile_where(where)

@@ -85,9 +85,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     Raises:
         InvalidInput: names the field and the fix.
     """
-    _check_text(new.content, f"{where}content", bounds)
-    if not new.content.strip():
-        raise InvalidInput(f"{where}content", "must hold some text")
+    check_text(new.content, f"{where}content", bounds)
     if new.kind not in KINDS:
         raise InvalidInput(f"{where}kind", f"must be one of {', '.join(KINDS)}")
     user = subject.user_id if isinstance(new.user_id, msgspec.UnsetType) else new.user_id
@@ -165,9 +163,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
             check_name(value, name)
             put[name] = value
     if change.content is not msgspec.UNSET:
-        _check_text(change.content, "content", bounds)
-        if not change.content.strip():
-            raise InvalidInput("content", "must hold some text")
+        check_text(change.content, "content", bounds)
         put["content"], put["content_hash"] = change.content, digest(change.content)
     if change.tags is not msgspec.UNSET:
         put["tags"] = _tags(change.tags, "tags", bounds)
@@ -247,7 +243,12 @@ def check_texts(texts: Sequence[str], embedder: Embedder) -> None:
             raise InvalidInput(where, f"is longer than the model's {embedder.max_tokens} tokens; split it")
 
 
-def _check_text(text: Any, where: str, bounds: Bounds) -> None:
+def check_text(text: Any, where: str, bounds: Bounds) -> None:
+    """Refuses what cannot be the text of a memory.
+
+    Raises:
+        InvalidInput: it is no string, holds no text, is too long, or has characters that cannot be kept.
+    """
     if not isinstance(text, str):
         raise InvalidInput(where, f"must be a string, not {type(text).__name__}")
     if len(text) > bounds.content_bytes or len(_encode(text, where)) > bounds.content_bytes:
@@ -258,6 +259,8 @@ def _check_text(text: Any, where: str, bounds: Bounds) -> None:
         )
     if "\x00" in text:
         raise InvalidInput(where, "holds a NUL character; remove it")
+    if not text.strip():
+        raise InvalidInput(where, "must hold some text")
 
 
 def _encode(text: str, where: str) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +391,19 @@ class IndexDoor:
             for reader in readers:
                 reader.join()
         assert not failures, failures[:3]
+
+    def test_searches_at_once_find_what_was_put_before(self, index: Index) -> None:
+        vectors = noise(40)
+        with ThreadPoolExecutor(4) as threads:
+            for version in range(20):
+                index.put("t", batch(range(40), vectors, [{"version": version}] * 40))
+                where, start = Compare("version", "eq", version), threading.Barrier(4)
+
+                def search(at: int, where: Filter = where, start: threading.Barrier = start) -> list[int]:
+                    start.wait()
+                    return index.search("t", vectors[at], 1, where).seqs.tolist()
+
+                assert list(threads.map(search, range(4))) == [[0], [1], [2], [3]]
 
     def test_recall_among_clustered_vectors(self, opened: Callable[..., Index]) -> None:
         index, rows = opened(self.recall_dim), self.recall_rows

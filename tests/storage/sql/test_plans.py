@@ -28,6 +28,10 @@ WALKS = {
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
+    # of switches
+    "switched_on_anywhere",
+    # of archives: the attachments that are being written, which have an index of their own
+    "settle_attachments", "unsettled_attachments",
     # of agents
     "count_agents",
     # of the log of questions: what became no memory, row by row

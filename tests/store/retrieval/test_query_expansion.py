@@ -21,11 +21,12 @@ from memoranda.store.retrieval.query_expansion import (
     JUDGE,
     MODEL_RERANK,
     arranged,
+    channel_of,
     headed,
     ordered,
     unsure,
 )
-from memoranda.types import Explanation, Hit, Memory, SearchResult
+from memoranda.types import Explanation, Hit, Memory, Query, SearchResult
 
 NOW = datetime(2023, 9, 1, tzinfo=UTC)
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -50,6 +51,17 @@ def hit(name: str, score: float, similarity: float | None = None) -> Hit:
 )
 def test_a_question_gets_the_header_that_messages_have(question: str, said: str) -> None:
     assert headed(question, NOW) == said
+
+
+def test_a_question_to_one_channel_has_it_in_the_header_as_summaries_have() -> None:
+    assert headed("where is the tea", NOW, "garden") == "garden: where is the tea"
+    assert headed("What did Ana say on 8 May 2023?", NOW, "garden") == (
+        "[08 May 2023] garden, Ana: What did Ana say on 8 May 2023?"
+    )
+    assert channel_of(Query(query="q", scopes=["channel:a:b", "global"])) == "a:b"
+    assert channel_of(Query(query="q", hierarchy={"channel": "c", "session": "s"})) == "c"
+    assert channel_of(Query(query="q", scopes=["channel:a", "channel:b"])) is None
+    assert channel_of(Query(query="q")) is None
 
 
 def test_an_answer_is_unsure_when_nothing_is_similar() -> None:

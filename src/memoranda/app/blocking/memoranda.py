@@ -10,12 +10,14 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Missing
 from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
 from memoranda.app.blocking.facts import BlockingFacts
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.blocking.sessions import BlockingSessions
+from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
 from memoranda.app.history_report import HistoryImported
 from memoranda.app.memoranda import Memoranda
@@ -72,6 +74,17 @@ class BlockingContexts:
     context = blocking(Contexts.context)
 
 
+class BlockingArchives:
+    """`archives.Archives`, verb for verb."""
+
+    def __init__(self, inner: Archives, portal: Portal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+    export_to = blocking(Archives.export_to)
+    import_from = blocking(Archives.import_from)
+
+
 class BlockingMemoranda:
     """`memoranda.Memoranda` on an event loop of its own. Thread-safe; close it, or use it in a `with`."""
 
@@ -85,8 +98,10 @@ class BlockingMemoranda:
         self.conversations = BlockingConversations(inner.conversations, portal)
         self.agents = BlockingAgents(inner.agents, portal)
         self.sessions = BlockingSessions(inner.sessions, portal)
+        self.switches = BlockingSwitches(inner.switches, portal)
         self.facts = BlockingFacts(inner.facts, portal)
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
+        self.archives = BlockingArchives(inner.archives, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """The memories as another subject sees them."""
@@ -108,9 +123,17 @@ class BlockingMemoranda:
         """Documents, and questions to them, as another subject sees them."""
         return BlockingUploadAsk(self.inner.asking_as(subject), self.portal)
 
+    def archives_as(self, subject: Subject) -> BlockingArchives:
+        """Archives of everything of another subject's tenant."""
+        return BlockingArchives(self.inner.archives_as(subject), self.portal)
+
     def facts_as(self, subject: Subject) -> BlockingFacts:
         """The facts as another subject sees them."""
         return BlockingFacts(self.inner.facts_as(subject), self.portal)
+
+    def switches_as(self, subject: Subject) -> BlockingSwitches:
+        """The switches of its tenant and channels, as another subject may read and set them."""
+        return BlockingSwitches(self.inner.switches_as(subject), self.portal)
 
     def sessions_as(self, subject: Subject) -> BlockingSessions:
         """The sessions as another subject sees them."""
@@ -133,6 +156,7 @@ class BlockingMemoranda:
         user_id: str | None = None,
         extraction: bool | None = None,
         dry_run: bool = False,
+        fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """Imports data of another system, see `Memoranda.import_history`."""
@@ -143,6 +167,7 @@ class BlockingMemoranda:
             user_id=user_id,
             extraction=extraction,
             dry_run=dry_run,
+            fields=fields,
             on_progress=on_progress,
         )
         return self.portal.call(work)

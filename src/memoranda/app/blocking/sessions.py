@@ -19,6 +19,8 @@ class BlockingSessions:
     messages = blocking(Sessions.messages)
     close = blocking(Sessions.close)
     summarize = blocking(Sessions.summarize)
+    save_summary = blocking(Sessions.save_summary)
+    fail_summary = blocking(Sessions.fail_summary)
     update_message = blocking(Sessions.update_message)
     delete_message = blocking(Sessions.delete_message)
     delete = blocking(Sessions.delete)

@@ -13,9 +13,8 @@ import typer
 
 from memoranda.cli.connect.clients import CLIENTS
 from memoranda.cli.connect.editing import Editing
-from memoranda.cli.opening import configured
-from memoranda.cli.options import ConfigFile, Data, Settings
-from memoranda.cli.show import say
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.output import say
 from memoranda.errors import InvalidInput
 from memoranda.mcp.place import Place
 from memoranda.validation import convert
@@ -31,7 +30,9 @@ NEXT = {
 }
 
 
+@common_options(json=False)
 def connect(
+    invocation: Invocation,
     client: Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(CLIENTS)}.")],
     user: Annotated[
         str | None, typer.Option(metavar="ID", help="Whose memory it is [default: everything there].")
@@ -47,9 +48,6 @@ def connect(
     ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the changes and make none.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Take out what this command wrote.")] = False,
-    data: Data = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
 ) -> None:
     """Write the configuration of an MCP client: this server, and hooks that remember every session."""
     if client not in CLIENTS:
@@ -60,7 +58,7 @@ def connect(
     if undo:
         changes = editing.undo()
     else:
-        words = _words(data, config, settings)
+        words = _words(invocation)
         own = [] if user is None else ["--user", user]
         given: dict[str, Any] = {"user": user, "tools": tools}
         convert({name: value for name, value in given.items() if value is not None}, Place)
@@ -84,19 +82,19 @@ def connect(
         say(NEXT[client])
 
 
-def _words(data: Path | None, config: Path | None, settings: list[str] | None) -> list[str]:
+def _words(invocation: Invocation) -> list[str]:
     """The options of the folder as a command takes them anywhere: with absolute paths.
 
     Raises:
         InvalidInput: the configuration is wrong, or the folder is in memory.
     """
-    folder = configured(data, config, settings).data
+    folder = invocation.config.data
     if folder == ":memory:":
         raise InvalidInput("--data", "a client needs a folder; :memory: keeps nothing")
     words = ["--data", _absolute(Path(folder))]
-    if config is not None:
-        words += ["--config", _absolute(config)]
-    for setting in settings or []:
+    if invocation.config_file is not None:
+        words += ["--config", _absolute(invocation.config_file)]
+    for setting in invocation.settings or []:
         words += ["--set", setting]
     return words
 

@@ -54,7 +54,7 @@ class Editing:
         self._edit(self.servers, self._without_server)
         if self.hooks is not None:
             self._edit(self.hooks, lambda text: _without_hooks(text, _before(self.hooks)))
-        return [Change(one.path, one.before, self._restored(one)) for one in self._changes()]
+        return [Change(change.path, change.before, self._restored(change)) for change in self._changes()]
 
     # --- files -------------------------------------------------------------------------------------
 
@@ -203,9 +203,9 @@ def _without_hooks(text: str, before: jsonc.Node) -> str:
 def _own(root: jsonc.Node, path: jsonc.Path) -> list[str | int] | None:
     """The path of the first hook of an event that `connect` wrote, in a group or by itself."""
     node = root.at(path)
-    for index, one in enumerate(node.value if node is not None and isinstance(node.value, list) else []):
-        inner = one.get("hooks") if isinstance(one, dict) else None
-        if _is_own(one):
+    for index, entry in enumerate(node.value if node is not None and isinstance(node.value, list) else []):
+        inner = entry.get("hooks") if isinstance(entry, dict) else None
+        if _is_own(entry):
             return [*path, index]
         for number, hook in enumerate(inner if isinstance(inner, list) else []):
             if _is_own(hook):

@@ -1,4 +1,4 @@
-"""One call of a hook: JSON at standard input, and what the client is told at standard output.
+"""One call of a hook: JSON at standard input, the added context at standard output.
 
 Whatever fails, the client goes on: the exit code is 0, standard output is empty, and the log says why.
 """
@@ -13,11 +13,11 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from memoranda.cli.hooks.notes import Position, log
 from memoranda.cli.hooks.options import Options, read_options
+from memoranda.cli.hooks.state import Position, log
 
 LIMITS = {"prompt": 0.28, "session-start": 5.0}
-"""Seconds from the start of the process until it is told; a prompt has 0.3 with the end of the process."""
+"""Seconds from the start of the process until the output; a prompt has 0.3 including the end of the process."""
 LEAST = 0.02
 """Seconds that are left in any case."""
 
@@ -27,65 +27,67 @@ def run_hook(words: list[str]) -> None:
     options = Options("hook")
     try:
         options = read_options(words)
-        told = answer(options, sys.stdin.buffer.read())
-        if told:
-            sys.stdout.write(told)
+        text = answer(options, sys.stdin.buffer.read())
+        if text:
+            sys.stdout.write(text)
             sys.stdout.flush()
     except Exception as exc:
-        with suppress(Exception):  # nowhere to write it: the client goes on all the same
+        with suppress(OSError):  # no place to write the log: the client goes on all the same
             log(options.folder, options.event, f"{type(exc).__name__}: {exc}")
         sys.exit(0)
 
 
 def answer(options: Options, given: bytes) -> str:
-    """Return what a client is told, in the form of its hooks; an empty text if there is nothing.
+    """Return the output of the hook in the format of the client; an empty text if there is nothing to add.
 
     Raises:
-        Exception: whatever the reason why nothing is told.
+        Exception: the hook failed.
     """
-    asked: dict[str, Any] = json.loads(given)
+    event_input: dict[str, Any] = json.loads(given)
     if options.event in LIMITS:
         _limit(LIMITS[options.event] - age())
         try:
-            told = _told(options, asked)
+            text = _context_for(options, event_input)
         finally:  # at the end of the process an alarm would kill it
             signal.setitimer(signal.ITIMER_REAL, 0)
-        return _in_form(asked, told) if told else ""
-    from memoranda.cli.hooks.observing import observe_new
+        return _formatted(event_input, text) if text else ""
+    from memoranda.cli.hooks.observe import observe_new
 
-    observe_new(options, asked)
+    observe_new(options, event_input)
     return ""
 
 
-def _told(options: Options, asked: dict[str, Any]) -> str:
-    """What is known, and before a prompt also what is remembered for it. What a start of the session could not be told,
-    because the server was not there yet, its first prompt is."""
-    from memoranda.cli.hooks import telling
+def _context_for(options: Options, event_input: dict[str, Any]) -> str:
+    """Return what is known about the user, and before a prompt also the memories for it.
+
+    If no server was running at the start of the session, the first prompt gets the introduction.
+    """
+    from memoranda.cli.hooks import prompt_context
     from memoranda.cli.hooks.server import server_of
 
     server = server_of(options, LIMITS[options.event])
     if server is None:
         return ""
-    session_id = str(asked.get("session_id") or asked.get("conversation_id") or "")
+    session_id = str(event_input.get("session_id") or event_input.get("conversation_id") or "")
     position = Position(options.folder, session_id)
     parts = []
     introduces = options.event == "session-start" or not position.introduced
     if introduces:
-        parts.append(telling.introduction(server, options, session_id))
-    if options.event == "prompt" and (prompt := str(asked.get("prompt") or "").strip()):
-        parts.append(telling.context(server, options, prompt, position))
+        parts.append(prompt_context.introduction(server, options, session_id))
+    if options.event == "prompt" and (prompt := str(event_input.get("prompt") or "").strip()):
+        parts.append(prompt_context.context(server, options, prompt, position))
     if introduces:
         position.introduced = True
         position.save()
     return "\n\n".join(part for part in parts if part)
 
 
-def _in_form(asked: dict[str, Any], told: str) -> str:
-    """The text as the client takes it: Cursor has a form of its own, whose events begin with a small letter."""
-    event = str(asked.get("hook_event_name", ""))
+def _formatted(event_input: dict[str, Any], text: str) -> str:
+    """Return the text in the format of the client: Cursor, whose events begin with a small letter, has its own."""
+    event = str(event_input.get("hook_event_name", ""))
     if event[:1].islower():
-        return json.dumps({"additional_context": told})
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": told}})
+        return json.dumps({"additional_context": text})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
 def _limit(seconds: float) -> None:

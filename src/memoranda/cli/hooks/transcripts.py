@@ -57,14 +57,14 @@ def message_of(line: bytes, session_id: str) -> Message | None:
     if not isinstance(entry, dict):
         return None
     if entry.get("type") == "response_item":
-        said = _of_codex(entry, session_id)
+        message_parts = _of_codex(entry, session_id)
     elif "uuid" in entry:
-        said = _of_claude(entry)
+        message_parts = _of_claude(entry)
     else:
-        said = _of_gemini(entry)
-    if said is None:
+        message_parts = _of_gemini(entry)
+    if message_parts is None:
         return None
-    role, id_, content = said
+    role, id_, content = message_parts
     content = ADDED.sub("", content).strip()
     if not content or not isinstance(id_, str) or (role == "user" and NOT_SAID.match(content)):
         return None
@@ -100,7 +100,7 @@ def _of_gemini(entry: dict[str, Any]) -> tuple[str, Any, str] | None:
 
 
 def _text(content: Any, kinds: tuple[str | None, ...]) -> str:
-    """The text of a content: a text, or parts, of which those of these types are told."""
+    """Return the text of a content: a string, or the parts of these types."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):

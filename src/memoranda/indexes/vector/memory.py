@@ -84,14 +84,13 @@ class MemoryIndex(Index):
     def _absorb(self, tenant: str) -> None:
         """Takes in what the tenant's small puts left waiting. The caller holds the lock, or takes it here."""
         with self._writing("put"):
-            waiting = self._waiting.pop(tenant, None)
+            waiting = self._waiting.get(tenant)
             if waiting is not None:
                 batch = waiting.batch()
-                try:
-                    self._take(tenant, batch, unit(batch.vectors))
-                except BaseException:
-                    self._waiting[tenant] = waiting
-                    raise
+                self._take(tenant, batch, unit(batch.vectors))
+                del self._waiting[
+                    tenant
+                ]  # last: a search that sees nothing waiting reads the partition at once
 
     def _absorb_all(self) -> None:
         for tenant in list(self._waiting):

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from memoranda.integrations.products import knowledge_of, memories_of
-from memoranda.knowledge.values import Passage
-from memoranda.types import Hit
-
-PLACES = (
-    "kind", "user_id", "agent_id", "channel_id", "session_id", "role", "source", "tags", "occurred_at",
-)  # fmt: skip
-"""Fields of a memory that its document has as metadata, where they are set."""
+from memoranda.integrations.found import Search
 
 
 class MemorandaRetriever(BaseRetriever):
@@ -36,35 +28,15 @@ class MemorandaRetriever(BaseRetriever):
     stores: list[str] | None = None
     """The ids of vector stores; memories are searched without them."""
     search: dict[str, Any] = Field(default_factory=dict)
-    _source: Any = PrivateAttr()
+    _source: Search = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Refuses what is no product."""
         super().model_post_init(context)
-        self._source = memories_of(self.product) if self.stores is None else knowledge_of(self.product)
+        self._source = Search(self.product, self.stores, self.search)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        limit = self.k if k is None else k
-        if self.stores is None:
-            hits = self._source.search(query, limit=limit, **self.search).results
-            return [_of_memory(hit) for hit in hits]
-        passages = self._source.stores.search(self.stores, query, limit=limit, **self.search).data
-        return [_of_passage(passage) for passage in passages]
-
-
-def _of_memory(hit: Hit) -> Document:
-    fields = msgspec.to_builtins(hit.memory)
-    known = {name: fields[name] for name in PLACES if fields[name]}
-    scores = {"score": hit.score, "similarity": hit.similarity}
-    return Document(
-        id=hit.memory.id, page_content=hit.memory.content, metadata={**hit.memory.metadata, **known, **scores}
-    )
-
-
-def _of_passage(passage: Passage) -> Document:
-    fields = msgspec.to_builtins(passage)
-    content, id_, attributes = fields.pop("text"), fields.pop("chunk_id"), fields.pop("attributes")
-    known = {name: value for name, value in fields.items() if value is not None}
-    return Document(id=id_, page_content=content, metadata={**attributes, **known})
+        found = self._source.run(query, self.k if k is None else k)
+        return [Document(id=one.id, page_content=one.text, metadata=one.metadata) for one in found]

@@ -57,16 +57,24 @@ class Aid:
     told: Search
 
 
-def headed(question: str, now: datetime) -> str:
-    """The question with a header as messages have one, `[08 May 2023] Ana: `: the day or month and the person that it
-    names, each if there is exactly one; without either, the question as it is."""
+def headed(question: str, now: datetime, channel: str | None = None) -> str:
+    """The question with a header as messages and summaries have one, `[08 May 2023] garden, Ana: `: the day or month
+    that it names, if there is exactly one, the channel in which it is searched, and the person that it names, if there
+    is exactly one; without any, the question as it is."""
     spans = [time for time in times(question, now) if isinstance(time, Span)]
     date = ""
     if len(spans) == 1:
         date = f"[{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=spans[0].start):%d %B %Y}] "
     names = {name for name in _NAME.findall(question) if not times(f"in {name}", now)}
-    who = f"{names.pop()}: " if len(names) == 1 else ""
-    return f"{date}{who}{question}"
+    who = ", ".join([*([channel] if channel else []), *(names if len(names) == 1 else ())])
+    return f"{date}{who}: {question}" if who else f"{date}{question}"
+
+
+def channel_of(asked: Query) -> str | None:
+    """The channel in which a query looks, if it names exactly one."""
+    named = {scope.partition(":")[2] for scope in asked.scopes or () if scope.startswith("channel:")}
+    named |= {value for key, value in (asked.hierarchy or {}).items() if key in ("channel", "channel_id")}
+    return named.pop() if len(named) == 1 else None
 
 
 def unsure(result: SearchResult, below: float) -> bool:

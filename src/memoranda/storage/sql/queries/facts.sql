@@ -20,7 +20,7 @@ LIMIT ?4
 
 -- name: messages_before (what was said in a session before a message, the nearest first)
 SELECT m.speaker, m.user_id, m.role, m.content, m.occurred_at FROM messages m
-WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq < ? AND m.extract = 1
+WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq < ? AND m.extract > 0 AND m.extract <= ?
 ORDER BY m.occurred_at DESC, m.seq DESC LIMIT ?
 
 -- name: read_facts (a session was read up to a message, unless somebody else has)

@@ -20,7 +20,7 @@ SELECT m.* FROM {texts ?2} wanted {join} messages m ON m.tenant_id = ?1 AND m.se
 ORDER BY m.session_id, m.occurred_at, m.seq
 
 -- name: messages_to_learn_from (those from which facts may be taken, as they came)
-SELECT m.* FROM messages m WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq > ? AND m.extract = 1 ORDER BY m.seq LIMIT ?
+SELECT m.* FROM messages m WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq > ? AND m.extract > 0 ORDER BY m.seq LIMIT ?
 
 -- name: message_ids_of (the ids of a session's messages, beginning after one)
 SELECT m.id, m.indexed FROM messages m WHERE m.tenant_id = ? AND m.session_id = ? LIMIT ?
@@ -136,6 +136,9 @@ UPDATE sessions SET
     failure = ?, attempts = attempts + 1, next_try_at = ?, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND rev = ?
 
+-- name: give_up_session (it is not tried again)
+UPDATE sessions SET pending = 0 WHERE tenant_id = ? AND id = ?
+
 -- name: summarize_again (those of an earlier version)
 UPDATE sessions SET pending = 1, next_try_at = ? WHERE status = 'summarized' AND summary_version < ?
 
@@ -153,6 +156,9 @@ ORDER BY s.ended_at LIMIT ?6
 UPDATE rollups SET
     memory_id = ?, version = ?, sessions = ?, stale = 0, attempts = 0, failure = NULL, updated_at = ?
 WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ? AND updated_at = ?
+
+-- name: leave_rollup
+UPDATE rollups SET stale = 0 WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ? AND updated_at = ?
 
 -- name: fail_rollup
 UPDATE rollups SET attempts = attempts + 1, failure = ?, due_at = ?

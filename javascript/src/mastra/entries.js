@@ -1,0 +1,62 @@
+/**
+ * Vectors as memories of kind `item`, which searches of memories do not see.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto';
+
+/** @typedef {import('../types.js').Schemas} Schemas */
+/** @typedef {Record<string, any>} Metadata */
+
+export const OWN = 'mastra.'; // begins the metadata keys that are not the caller's
+const RESERVED = 'extracted_by'; // a metadata key that has a meaning in facts
+
+/**
+ * The id of the memory for an entry that these parts name.
+ *
+ * @param {...string} parts
+ */
+export function memoryId(...parts) {
+  return `item_${createHash('sha256').update(JSON.stringify(['mastra', ...parts])).digest('hex').slice(0, 40)}`;
+}
+
+/**
+ * The metadata of a memory for that of a vector. Keys that the server refuses lie in one of its own.
+ *
+ * @param {string} id
+ * @param {Metadata} metadata
+ * @returns {Metadata}
+ */
+export function wrapped(id, metadata) {
+  const entries = Object.entries(metadata);
+  const rest = Object.fromEntries(entries.filter(([name]) => !isPlain(name)));
+  const plain = Object.fromEntries(entries.filter(([name]) => isPlain(name)));
+  return { ...plain, [`${OWN}id`]: id, ...(Object.keys(rest).length ? { [`${OWN}rest`]: rest } : {}) };
+}
+
+/**
+ * The id and metadata that `wrapped` was given.
+ *
+ * @param {{ metadata: Metadata }} memory
+ * @returns {{ id: string, metadata: Metadata }}
+ */
+export function unwrapped({ metadata }) {
+  const own = Object.entries(metadata).filter(([name]) => !name.startsWith(OWN));
+  return { id: metadata[`${OWN}id`], metadata: { ...Object.fromEntries(own), ...metadata[`${OWN}rest`] } };
+}
+
+/**
+ * The text of an entry: that of the chunk where its metadata has one, as Mastra's documents do, else its id.
+ *
+ * @param {string} id
+ * @param {Metadata} metadata
+ * @returns {string}
+ */
+export function contentOf(id, metadata) {
+  return typeof metadata.text === 'string' && metadata.text.trim() ? metadata.text : id;
+}
+
+/** @param {string} name */
+function isPlain(name) {
+  return name !== '' && name !== RESERVED && !name.startsWith('$') && !name.startsWith(OWN);
+}

@@ -1,0 +1,1 @@
+export { MemorandaVector } from './vector.js';

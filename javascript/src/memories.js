@@ -1,0 +1,131 @@
+import { bodyOf, linesOf, streamOf } from './connect.js';
+
+/** @typedef {import('./connect.js').CallOptions} CallOptions */
+/** @typedef {import('./types.js').Schemas} Schemas */
+
+/**
+ * A page of a listing: as the query string of the route, with `filters` as an object.
+ * @typedef {Omit<import('./types.js').QueryOf<'/v1/memories'>, 'filters'> & { filters?: Schemas['SelectionBody']['filters'] }} Listing
+ */
+
+/** What is remembered. */
+export class Memories {
+  #http;
+
+  /** @param {import('./connect.js').Http} http */
+  constructor(http) {
+    this.#http = http;
+  }
+
+  /**
+   * Remembers a text. `created` is false where it was there already.
+   *
+   * @param {string | Schemas['NewMemoryBody']} memory
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['AddedMemory']>}
+   */
+  add(memory, options) {
+    const body = typeof memory === 'string' ? { content: memory } : memory;
+    return bodyOf(this.#http.POST('/v1/memories', { body, ...options }));
+  }
+
+  /**
+   * Remembers several texts: all of them, or none if one is wrong.
+   *
+   * @param {(string | Schemas['NewMemoryBody'])[]} memories
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['AddedList']>}
+   */
+  addMany(memories, options) {
+    const body = { memories: memories.map((memory) => (typeof memory === 'string' ? { content: memory } : memory)) };
+    return bodyOf(this.#http.POST('/v1/memories/batch', { body, ...options }));
+  }
+
+  /**
+   * The memories that answer a question, best first.
+   *
+   * @param {string | Schemas['SearchBody']} query
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['SearchAnswer']>}
+   */
+  search(query, options) {
+    const body = typeof query === 'string' ? { query } : query;
+    return bodyOf(this.#http.POST('/v1/memories/search', { body, ...options }));
+  }
+
+  /**
+   * @param {string} id
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['MemoryObject']>}
+   */
+  get(id, options) {
+    return bodyOf(this.#http.GET('/v1/memories/{id}', { params: { path: { id } }, ...options }));
+  }
+
+  /**
+   * A page of memories, the newest first; `after: page.last_id` asks for the next one.
+   *
+   * @param {Listing} [listing]
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['MemoryList']>}
+   */
+  list({ filters, ...listing } = {}, options) {
+    const query = filters ? { ...listing, filters: JSON.stringify(filters) } : listing;
+    return bodyOf(this.#http.GET('/v1/memories', { params: { query }, ...options }));
+  }
+
+  /**
+   * How many memories a selection names.
+   *
+   * @param {Schemas['SelectionBody']} [selection]
+   * @param {CallOptions} [options]
+   * @returns {Promise<number>}
+   */
+  async count(selection = {}, options) {
+    return (await bodyOf(this.#http.POST('/v1/memories/count', { body: selection, ...options }))).count;
+  }
+
+  /**
+   * Changes the fields that are given.
+   *
+   * @param {string} id
+   * @param {Schemas['ChangeBody']} change
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['MemoryObject']>}
+   */
+  update(id, change, options) {
+    return bodyOf(this.#http.PATCH('/v1/memories/{id}', { params: { path: { id } }, body: change, ...options }));
+  }
+
+  /**
+   * @param {string} id
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['DeletedMemory']>}
+   */
+  delete(id, options) {
+    return bodyOf(this.#http.DELETE('/v1/memories/{id}', { params: { path: { id } }, ...options }));
+  }
+
+  /**
+   * Erases memories for good, by `ids` or by a selection, and says what was erased.
+   *
+   * @param {Schemas['ForgetBody']} what
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['Forgotten']>}
+   */
+  forget(what, options) {
+    return bodyOf(this.#http.POST('/v1/memories/forget', { body: what, ...options }));
+  }
+
+  /**
+   * The lines of an export as they come: a header, then a memory a line.
+   *
+   * @param {Schemas['ExportBody']} [selection]
+   * @param {CallOptions} [options]
+   * @returns {AsyncGenerator<Record<string, unknown>, void, undefined>}
+   */
+  async *export(selection = {}, options) {
+    const call = this.#http.POST('/v1/memories/export', { body: selection, parseAs: 'stream', ...options });
+    for await (const line of linesOf(await streamOf(call))) yield JSON.parse(line);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The values of the API, by the names that this package uses. All are generated from the OpenAPI document.
+ *
+ * @module
+ */
+
+/** @typedef {import('./openapi.js').components['schemas']} Schemas */
+/** @typedef {import('./openapi.js').paths} Paths */
+
+/**
+ * The query string of a listing.
+ * @template {keyof Paths} Path
+ * @typedef {Paths[Path] extends { get: { parameters: { query?: infer Query } } } ? NonNullable<Query> : never} QueryOf
+ */
+
+/** @typedef {Schemas['NewMemoryBody']} NewMemory */
+/** @typedef {Schemas['ChangeBody']} MemoryChange */
+/** @typedef {Schemas['MemoryObject']} Memory */
+/** @typedef {Schemas['AddedMemory']} AddedMemory */
+/** @typedef {Schemas['AddedList']} AddedList */
+/** @typedef {Schemas['MemoryList']} MemoryList */
+/** @typedef {Schemas['SearchBody']} Search */
+/** @typedef {Schemas['SearchAnswer']} SearchResult */
+/** @typedef {Schemas['SearchHit']} SearchHit */
+/** @typedef {Schemas['SelectionBody']} Selection */
+/** @typedef {Schemas['ForgetBody']} Forget */
+/** @typedef {Schemas['Forgotten']} Receipt */
+/** @typedef {Schemas['ContextBody']} ContextQuery */
+/** @typedef {Schemas['ContextObject']} Context */
+/** @typedef {Schemas['ObserveBody']} Observe */
+/** @typedef {Schemas['NewMessage']} NewMessage */
+/** @typedef {Schemas['ObservedList']} ObservedList */
+/** @typedef {Schemas['MessageObject']} Message */
+/** @typedef {Schemas['MessageList']} MessageList */
+/** @typedef {Schemas['SessionObject']} Session */
+/** @typedef {Schemas['SessionList']} SessionList */
+/** @typedef {Schemas['FactVersions']} FactVersions */
+/** @typedef {Schemas['UndoneFact']} UndoneFact */
+/** @typedef {Schemas['Extraction']} Extraction */
+/** @typedef {Schemas['Consolidation']} Consolidation */
+/** @typedef {Schemas['Sweep']} Sweep */
+/** @typedef {Schemas['FileObject']} StoredFile */
+/** @typedef {Schemas['StoreObject']} VectorStore */
+
+export {};

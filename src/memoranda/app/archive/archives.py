@@ -1,0 +1,83 @@
+"""Everything of a tenant as one file, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from memoranda.app.archive.lines import place_of_rows
+from memoranda.app.archive.reading import ArchiveFile
+from memoranda.app.archive.restoring import Restoring
+from memoranda.app.archive.writing import Exported, write_archive
+from memoranda.app.history_report import HistoryImported
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.memories.transfer import place_of
+from memoranda.storage.data_lock import refuse_live_database
+from memoranda.store.core import Core
+from memoranda.store.validation import check_name
+from memoranda.types import Subject
+
+
+class Archives:
+    """The archives of one tenant, for its admin."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def export_to(self, path: str | Path, *, vectors: bool = False) -> Exported:
+        """Writes everything of the tenant into one zip file, whole or not at all: one snapshot of the rows, and the
+        bytes of files. With `vectors`, a restore that uses the same model embeds nothing.
+
+        Raises:
+            Forbidden: the subject is no admin.
+            StorageError: the file cannot be written; an older one is still there.
+        """
+        self._must_be_admin("an archive")
+        return await self._core.threads.run(
+            write_archive, self._core, self.subject.tenant_id, Path(path), vectors=vectors
+        )
+
+    async def import_from(
+        self,
+        source: str | Path,
+        *,
+        scope: str | None = None,
+        user_id: str | None = None,
+        dry_run: bool = False,
+        on_progress: Callable[[HistoryImported], None] | None = None,
+    ) -> HistoryImported:
+        """Restores an archive into the tenant. What is there already stays as it is, so restoring twice changes
+        nothing. The archive is read and checked as a whole first.
+
+        `scope` (`user:X`, `agent:X`, `channel:X`, `global`) and `user_id` hold for all of it instead of where it was.
+        With `dry_run` nothing is stored. `on_progress` is called with the report as it stands.
+
+        Raises:
+            Forbidden: the subject is no admin.
+            InvalidInput: the archive cannot be read, is damaged, or is of a newer format, or an option is wrong;
+            nothing was restored.
+        """
+        self._must_be_admin("a restore")
+        place = place_of(scope)
+        check_name(user_id, "user_id")
+        if place is not None and place["session_id"] is not None:
+            raise InvalidInput(
+                "scope", "an archive has sessions of its own; use user, agent, channel or global"
+            )
+        path = Path(source)
+        refuse_live_database(path, "source")
+        with await self._core.threads.run(ArchiveFile, path) as archive:
+            work = Restoring(
+                self._core,
+                self.subject,
+                archive,
+                place_of_rows(place, user_id),
+                dry_run=dry_run,
+                on_progress=on_progress,
+            )
+            return await work.run()
+
+    def _must_be_admin(self, what: str) -> None:
+        if self.subject.role != "admin":
+            raise Forbidden(f"{what}: needs the admin role")

@@ -1,0 +1,158 @@
+"""Chunks of documents, restored: with the vectors and places that they had, under the attachment that stands for
+theirs here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from memoranda.app.archive.tables import Moment
+from memoranda.knowledge.records import source_of
+from memoranda.memories.transfer import Header, Place, Vector, parts_of
+from memoranda.storage.sql.base import Connection, Row
+from memoranda.store.changes import Outcome
+from memoranda.store.core import Core
+from memoranda.store.rows import CHUNK, Record
+from memoranda.store.validation import Draft
+from memoranda.text.hashing import digest
+
+PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
+
+
+class ChunkLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A chunk of a file in a store: its place in the file, what is searched of it, and its vectors."""
+
+    store_id: str
+    file_id: str
+    idx: Place
+    start: Place
+    stop: Place
+    tokens: Place
+    page: Place | None = None
+    heading: str | None = None
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+    header: str | None = None
+    content: str
+    occurred_at: Moment
+    created_at: Moment
+    updated_at: Moment
+    embeddings: list[Vector] | None = None
+
+
+class Attachment(NamedTuple):
+    """The number of a file in a store here, and the attributes of the file as JSON."""
+
+    seq: int
+    attributes: str
+
+
+class Ours(NamedTuple):
+    """A chunk that is to be stored, and where."""
+
+    line: ChunkLine
+    attachment: Attachment
+
+
+def attached_here(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> set[tuple[str, str]]:
+    """The files of chunks that are in their stores here, as (store, file)."""
+    return {(row[0], row[1]) for row in _attached(c, tenant, lines, "")}
+
+
+def _attached(c: Connection, tenant: str, lines: Sequence[ChunkLine], where: str) -> list[Row]:
+    pairs = sorted({(line.store_id, line.file_id) for line in lines})
+    return c.select(
+        "SELECT store_id, file_id, seq, attributes FROM store_files WHERE tenant_id = ? AND (store_id, file_id) IN"
+        f" (VALUES {', '.join(['(CAST(? AS TEXT), CAST(? AS TEXT))'] * len(pairs))}){where}",
+        [tenant, *(id_ for pair in pairs for id_ in pair)],
+    )
+
+
+def present_chunks(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> tuple[list[Ours], int]:
+    """The chunks that are missing here of files that a restore has put into their stores, and the number of the
+    others."""
+    found = _attached(c, tenant, lines, " AND status = 'completed' AND writing = 1")
+    attachments = {(store, file): Attachment(seq, held) for store, file, seq, held in found}
+    ours = {
+        (attachment.seq, line.idx): Ours(line, attachment)
+        for line in lines
+        if (attachment := attachments.get((line.store_id, line.file_id))) is not None
+    }
+    if not ours:
+        return [], len(lines)
+    stored = c.select(
+        "SELECT attached, idx FROM chunks WHERE tenant_id = ? AND (attached, idx) IN"
+        f" (VALUES {', '.join(['(CAST(? AS BIGINT), CAST(? AS BIGINT))'] * len(ours))})",
+        [tenant, *(number for key in ours for number in key)],
+    )
+    for attached, idx in stored:
+        del ours[(attached, idx)]
+    return list(ours.values()), len(lines) - len(ours)
+
+
+def chunk_drafts(core: Core, tenant: str, header: Header, ours: Sequence[Ours]) -> list[Draft]:
+    """The rows of chunks. One whose id is taken here has another."""
+    taken = core.store.by_id(tenant, [one.line.id for one in ours])
+    drafts = []
+    for line, attachment in ours:
+        id_ = f"chunk_{line.file_id[-8:]}{attachment.seq:x}_{line.idx:x}" if line.id in taken else line.id
+        draft = Draft(_record(tenant, line, attachment, id_), named=False)
+        draft.parts, draft.model = (
+            parts_of(line.embeddings, header, core.ingest, draft.row),
+            header.model or "",
+        )
+        drafts.append(draft)
+    return drafts
+
+
+def _record(tenant: str, line: ChunkLine, attachment: Attachment, id_: str) -> Record:
+    content_hash = digest(line.content)
+    return Record(
+        tenant_id=tenant,
+        seq=0,
+        rev=0,
+        id=id_,
+        kind=CHUNK,
+        content=line.content,
+        content_hash=content_hash,
+        dedup_key=digest(f"{line.store_id}/{attachment.seq}/{line.idx}/{line.start}", content_hash),
+        user_id=None,
+        agent_id=None,
+        channel_id=line.store_id,
+        session_id=None,
+        role=None,
+        source=source_of(line.store_id, attachment.seq),
+        tags="[]",
+        metadata=attachment.attributes,
+        importance=0,
+        confidence=1.0,
+        access_count=0,
+        last_accessed_at=None,
+        valid_from=None,
+        invalid_at=None,
+        superseded_by=None,
+        archived_at=None,
+        source_refs="[]",
+        dated=0,
+        occurred_at=line.occurred_at,
+        created_at=line.created_at,
+        updated_at=line.updated_at,
+        header=line.header,
+    )
+
+
+def place_chunks(tenant: str, ours: Sequence[Ours], c: Connection, outcomes: list[Outcome]) -> None:
+    """In the chunks' own transaction: where each stands in its file."""
+    c.load(
+        "chunks",
+        PLACE,
+        [
+            (
+                tenant, outcome.row.seq, attachment.seq, line.idx, line.start, line.stop, line.tokens, line.page,
+                line.heading,
+            )
+            for outcome, (line, attachment) in zip(outcomes, ours, strict=True)
+            if outcome.created
+        ],
+    )  # fmt: skip

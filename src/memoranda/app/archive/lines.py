@@ -1,0 +1,73 @@
+"""The lines of an archive as rows: checked, and moved to another scope where one is named. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from memoranda.app.archive.tables import PLACES, Table
+from memoranda.errors import InvalidInput
+from memoranda.text.json import compact_json
+
+Fields = dict[str, Any]
+Place = Mapping[str, str | None]
+"""Ids that replace those of the rows, by column; empty: rows stay where they were."""
+
+
+def row_of(table: Table, raw: bytes, place: Place) -> dict[str, Any]:
+    """The fields of a line, JSON as text.
+
+    Raises:
+        InvalidInput: says what is wrong.
+    """
+    try:
+        line = table.decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise InvalidInput("line", str(exc)) from exc
+    row = {name: _value(name, kind, getattr(line, name)) for name, kind in table.fields.items()}
+    return _moved(table, row, place) if place else row
+
+
+def _value(name: str, kind: str, value: Any) -> Any:
+    if value is None:
+        return None
+    kind = kind.removesuffix("?")
+    if kind == "text" and "\0" in value:
+        raise InvalidInput(name, "holds a NUL character")
+    if kind in ("object", "array"):
+        return _json(name, kind, value)
+    return value
+
+
+def _json(name: str, kind: str, raw: msgspec.Raw) -> str:
+    try:
+        held = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise InvalidInput(name, f"is no JSON: {exc}") from exc
+    if not isinstance(held, dict if kind == "object" else list):
+        raise InvalidInput(name, f"must be an {kind}")
+    return bytes(raw).decode()
+
+
+def _moved(table: Table, row: dict[str, Any], place: Place) -> dict[str, Any]:
+    """The row in another scope. The users of a session are the one user then."""
+    for name in table.places:
+        if name in place:
+            row[name] = place[name]
+    if "user_id" in place:
+        user = place["user_id"]
+        if "owner" in row:
+            row["owner"] = user or ""
+        if table.name == "sessions":
+            row["users"] = compact_json([] if user is None else [user])
+    return row
+
+
+def place_of_rows(scope: Mapping[str, str | None] | None, user_id: str | None) -> dict[str, str | None]:
+    """What replaces the ids of rows: those of a scope, and a user."""
+    place = {} if scope is None else {name: scope[name] for name in PLACES}
+    if user_id is not None:
+        place["user_id"] = user_id
+    return place

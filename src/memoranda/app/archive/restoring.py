@@ -1,0 +1,346 @@
+"""An archive restored into one tenant: what is there already stays as it is, so that a restore can be repeated or go
+on after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import msgspec
+
+from memoranda.app.archive.chunks import ChunkLine, attached_here, chunk_drafts, place_chunks, present_chunks
+from memoranda.app.archive.lines import Fields, row_of
+from memoranda.app.archive.reading import ArchiveFile
+from memoranda.app.archive.rows import (
+    GONE,
+    TAKEN,
+    restore_summaries,
+    settle_attachments,
+    write_rows,
+)
+from memoranda.app.archive.tables import (
+    CHUNKS,
+    CONVERSATIONS,
+    FILES,
+    MEMORIES,
+    MESSAGES,
+    ROLLUPS,
+    SESSIONS,
+    TABLES,
+    Table,
+)
+from memoranda.app.archive.writing import FORMAT
+from memoranda.app.history_report import HistoryImported
+from memoranda.clock import now_micros
+from memoranda.errors import Conflict, InvalidInput, QuotaExceeded
+from memoranda.facts.proofs import unproven
+from memoranda.importers.formats import ARCHIVE
+from memoranda.importers.values import Skipped
+from memoranda.knowledge.attaching import INDEX_JOB
+from memoranda.knowledge.files import insert
+from memoranda.knowledge.quotas import check_file, quotas_of
+from memoranda.knowledge.records import FileRow
+from memoranda.memories.transfer import (
+    ArchivedLine,
+    Header,
+    archived_draft,
+    claims_rules,
+    without_claim,
+)
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.store.validation import Draft
+from memoranda.types import Subject
+from memoranda.validation import decode
+
+T = TypeVar("T")
+DAMAGED = "is damaged"
+UNPROVEN = (
+    "claims to be extracted by rules, and no message in its sources says so: stored without `extracted_by`"
+)
+MISSING = "has no bytes: it was deleted while the archive was written"
+NOT_MOVED = "is made again in another scope, from the summaries of its sessions"
+
+
+class Restoring:
+    """One restore. `place` has the ids that replace those of the rows; with `dry_run` nothing is stored."""
+
+    def __init__(
+        self,
+        core: Core,
+        subject: Subject,
+        archive: ArchiveFile,
+        place: dict[str, str | None],
+        *,
+        dry_run: bool,
+        on_progress: Callable[[HistoryImported], None] | None = None,
+    ) -> None:
+        self._core = core
+        self._subject = subject
+        self._tenant = subject.tenant_id
+        self._archive = archive
+        self._place = place
+        self._dry_run = dry_run
+        self._on_progress = on_progress
+        self._refused: dict[str, set[str]] = {}
+        """Ids of rows that were refused: what belongs to them is refused, too."""
+        self.report = HistoryImported(format=ARCHIVE, dry_run=dry_run)
+        manifest = archive.manifest
+        self._header = Header(memoranda_export=FORMAT, model=manifest.model, dim=manifest.dim)
+
+    async def run(self) -> HistoryImported:
+        """Checks the archive, restores it, and says what became of each row.
+
+        Raises:
+            InvalidInput: the archive is damaged; nothing was restored.
+        """
+        await self._core.threads.run(self._archive.check)
+        await self._each(SESSIONS, self._other_session, quiet=True)
+        for table in TABLES:
+            if table is ROLLUPS:
+                await self._memories()
+            await self._each(table, self._file if table is FILES else partial(self._rows, table))
+            if table.name == "store_files":
+                await self._chunks()
+        if not self._dry_run:
+            await self._each(CONVERSATIONS, self._summaries)
+            await self._write(lambda c: settle_attachments(c, self._core, self._tenant), INDEX_JOB)
+            self._core.expect(now_micros())
+        return self.report
+
+    # --- rows --------------------------------------------------------------------------------------
+
+    async def _each(
+        self, table: Table, store: Callable[[list[Fields]], Awaitable[None]], *, quiet: bool = False
+    ) -> None:
+        """Gives `store` the rows of a table, a page at a time; `quiet` leaves damaged lines to another reading."""
+        pages = self._archive.pages(table.name)
+        while page := await self._core.threads.run(next, pages, None):
+            rows = []
+            for line in page:
+                try:
+                    rows.append(row_of(table, line.raw, self._place))
+                except InvalidInput as exc:
+                    if not quiet:
+                        self._damaged(table.what, table.name, line.number, exc)
+            if rows:
+                await store(rows)
+            self._progress()
+
+    async def _other_session(self, rows: list[Fields]) -> None:
+        """Finds the sessions whose ids name other sessions here, before their messages are restored."""
+        done = await self._read(partial(self._written, SESSIONS, rows, dry=True))
+        self._refused.setdefault(SESSIONS.name, set()).update(rows[at]["id"] for at in done.refused)
+
+    async def _rows(self, table: Table, rows: list[Fields]) -> None:
+        if table is ROLLUPS and self._place:
+            for row in rows:
+                self._skip(table.what, NOT_MOVED, f"{row['channel_id']}, week {row['week']}")
+            return
+        kept = [at for at, row in enumerate(rows) if not self._belongs_to_refused(table, row)]
+        for at in sorted({*range(len(rows))} - {*kept}):
+            self._refuse(table, rows[at], GONE)
+        some = [rows[at] for at in kept]
+        if not some:
+            return
+        if self._dry_run:
+            done = await self._read(partial(self._written, table, some, dry=True))
+        else:
+            done = await self._write(partial(self._written, table, some, dry=False), INDEX_JOB)
+        for at, reason in done.refused.items():
+            self._refuse(table, some[at], reason)
+        self.report.count(table.what, [True] * len(done.created) + [False] * len(done.present))
+
+    def _written(self, table: Table, rows: list[Fields], c: Connection, *, dry: bool) -> Any:
+        return write_rows(c, self._core, self._tenant, table, rows, dry=dry)
+
+    def _belongs_to_refused(self, table: Table, row: Fields) -> bool:
+        owners = {**table.parents, **table.groups}
+        return any(row[column] in self._refused.get(owner, ()) for column, owner in owners.items())
+
+    def _refuse(self, table: Table, row: Fields, reason: str) -> None:
+        if "id" in row:
+            self._refused.setdefault(table.name, set()).add(row["id"])
+        place = ", ".join(str(row[name]) for name in table.key if name in row)
+        self._skip(table.what, reason, place or str(row.get("query_id")), failed=True)
+
+    async def _summaries(self, rows: list[Fields]) -> None:
+        refused = self._refused.get(CONVERSATIONS.name, ())
+        told = [row for row in rows if row["summary"] is not None and row["id"] not in refused]
+        if told:
+            await self._write(lambda c: restore_summaries(c, self._tenant, told))
+
+    # --- files -------------------------------------------------------------------------------------
+
+    async def _file(self, rows: list[Fields]) -> None:
+        done = await self._read(partial(self._written, FILES, rows, dry=True))
+        for at, reason in done.refused.items():
+            self._refuse(FILES, rows[at], reason)
+        created = [False] * len(done.present)
+        for at in done.created:
+            created += await self._new_file(rows[at])
+        self.report.count(FILES.what, created)
+
+    async def _new_file(self, fields: Fields) -> list[bool]:
+        if fields["id"] in self._archive.manifest.missing:
+            self._refuse(FILES, fields, MISSING)
+            return []
+        if self._dry_run:
+            return [True]
+        row = FileRow(tenant_id=self._tenant, seq=0, **fields)
+        try:
+            await self._core.threads.run(self._copy, row)
+            quotas = await self._read(lambda c: quotas_of(c, self._tenant, self._core.quotas))
+            await self._write(lambda c: insert(c, row, quotas))
+        except (QuotaExceeded, InvalidInput) as exc:
+            await self._core.threads.run(self._core.blobs.delete, self._tenant, row.id)
+            self._refuse(FILES, fields, str(exc))
+            return []
+        return [True]
+
+    def _copy(self, row: FileRow) -> None:
+        """Stores the bytes of a file. What an attempt that was killed left of them goes first: no row knows it.
+
+        Raises:
+            InvalidInput: they are not those of the row.
+            QuotaExceeded: it is larger than a file may be.
+        """
+        quotas = self._core.store.db.read(
+            lambda c: quotas_of(c, self._tenant, self._core.quotas), self._tenant
+        )
+        check_file(row.bytes, quotas)
+        self._core.blobs.delete(self._tenant, row.id)
+        writer, digest = self._core.blobs.writer(self._tenant, row.id), sha256()
+        try:
+            for piece in self._archive.file(row.id, row.bytes):
+                digest.update(piece)
+                writer.write(piece)
+            if (writer.size, digest.hexdigest()) != (row.bytes, row.sha256):
+                raise InvalidInput("sha256", "is not that of the bytes")
+            writer.commit()
+        except BaseException:
+            writer.abort()
+            raise
+
+    # --- what is searched --------------------------------------------------------------------------
+
+    async def _memories(self) -> None:
+        decoder = msgspec.json.Decoder(ArchivedLine)
+        pages = self._archive.pages(MEMORIES)
+        while page := await self._core.threads.run(next, pages, None):
+            drafts = []
+            for line in page:
+                try:
+                    made = archived_draft(
+                        line.raw, decoder, self._header, self._core.ingest, self._subject, self._place or None
+                    )
+                except InvalidInput as exc:
+                    self._damaged("memory", MEMORIES, line.number, exc)
+                    continue
+                if made.row.kind == "message" and made.row.id in self._refused.get(MESSAGES.name, ()):
+                    self._skip("memory", GONE, made.row.id, failed=True)
+                    continue
+                drafts.append(made)
+            if drafts:
+                await self._memories_of(drafts)
+            self._progress()
+
+    async def _memories_of(self, drafts: list[Draft]) -> None:
+        fresh, present = await self._core.threads.run(self._new_memories, drafts)
+        self.report.count("memory", [False] * present)
+        if self._dry_run:
+            self.report.count("memory", [True] * len(fresh))
+            return
+        if fresh:
+            await self._prove(fresh)
+            await self._core.ingest.prepare(self._tenant, fresh)
+            self.report.count("memory", await self._put(fresh))
+
+    def _new_memories(self, drafts: Sequence[Draft]) -> tuple[list[Draft], int]:
+        """The drafts that are not here yet, and how many are."""
+        here = self._core.store.by_id(self._tenant, [one.row.id for one in drafts])
+        known = self._core.store.known_texts(self._tenant, drafts)
+        fresh, present = [], 0
+        for one in drafts:
+            other = here.get(one.row.id)
+            if one.row.dedup_key in known or (other is not None and other.created_at == one.row.created_at):
+                present += 1
+            elif other is not None:
+                self._skip("memory", TAKEN, one.row.id, failed=True)
+            else:
+                fresh.append(one)
+                known.add(one.row.dedup_key)
+        return fresh, present
+
+    async def _prove(self, drafts: Sequence[Draft]) -> None:
+        """Takes `extracted_by` from what no message bears out: it could be a standing instruction that nobody gave."""
+        claiming = [one for one in drafts if claims_rules(one.row)]
+        if not claiming:
+            return
+        wrong = await self._read(lambda c: unproven(c, self._tenant, [one.row for one in claiming]))
+        for one in claiming:
+            if one.row.id in wrong:
+                one.row = without_claim(one.row)
+                self._skip("memory", UNPROVEN, one.row.id)
+
+    async def _put(self, drafts: Sequence[Draft]) -> list[bool]:
+        """Whether each draft is new; one at a time where somebody took an id of them in between."""
+        try:
+            outcomes = await self._core.threads.result(self._core.store.put(drafts))
+        except Conflict:
+            if len(drafts) > 1:
+                return [created for one in drafts for created in await self._put([one])]
+            self._skip("memory", TAKEN, drafts[0].row.id, failed=True)
+            return []
+        return [one.created for one in outcomes]
+
+    async def _chunks(self) -> None:
+        decoder = msgspec.json.Decoder(ChunkLine)
+        pages = self._archive.pages(CHUNKS)
+        while page := await self._core.threads.run(next, pages, None):
+            lines = []
+            for line in page:
+                try:
+                    lines.append(decode(line.raw, decoder))
+                except InvalidInput as exc:
+                    self._damaged("chunk", CHUNKS, line.number, exc)
+            if lines:
+                await self._chunks_of(lines)
+            self._progress()
+
+    async def _chunks_of(self, lines: list[ChunkLine]) -> None:
+        """Stores the chunks of files that were put into their stores by a restore; others have chunks of their own."""
+        if self._dry_run:
+            there = await self._read(lambda c: attached_here(c, self._tenant, lines))
+            self.report.count("chunk", [(line.store_id, line.file_id) not in there for line in lines])
+            return
+        ours, other = await self._read(lambda c: present_chunks(c, self._tenant, lines))
+        self.report.count("chunk", [False] * other)
+        if not ours:
+            return
+        drafts = await self._core.threads.run(chunk_drafts, self._core, self._tenant, self._header, ours)
+        await self._core.ingest.prepare(self._tenant, drafts)
+        along = partial(place_chunks, self._tenant, ours)
+        outcomes = await self._core.threads.result(self._core.store.put(drafts, along))
+        self.report.count("chunk", [one.created for one in outcomes])
+
+    # --- below -------------------------------------------------------------------------------------
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
+
+    async def _write(self, work: Callable[[Connection], T], *jobs: str) -> T:
+        then = self._core.jobs.woken(*jobs)
+        return await self._core.threads.result(self._core.store.db.write(work, then, self._tenant))
+
+    def _damaged(self, what: str, table: str, number: int, exc: InvalidInput) -> None:
+        self._skip(what, DAMAGED, f"{table} line {number}: {exc}", failed=True)
+
+    def _skip(self, kind: str, reason: str, place: str, *, failed: bool = False) -> None:
+        self.report.skip(Skipped(kind=kind, reason=reason, place=place, failed=failed))
+
+    def _progress(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self.report)

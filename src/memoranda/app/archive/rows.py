@@ -1,0 +1,259 @@
+"""Rows of one table written into one tenant, in one transaction: those that are new here, at new places in the order
+of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from memoranda.app.archive.tables import (
+    ASK_MEMORIES,
+    ASK_SUMMARIES,
+    ATTACHED,
+    MESSAGES,
+    SESSIONS,
+    STORES,
+    Table,
+)
+from memoranda.clock import now_micros
+from memoranda.knowledge.attaching import INDEX_JOB
+from memoranda.knowledge.quotas import quotas_of
+from memoranda.responses.conversations import ConversationRow
+from memoranda.sessions.records import messages_by_id
+from memoranda.storage.sql.base import Connection
+from memoranda.store.core import Core
+from memoranda.text.json import compact_json
+
+Fields = dict[str, Any]
+GONE = "belongs to what is not restored"
+TAKEN = "has the id of something else that is here"
+CASTS = {"week": "BIGINT", "first": "BIGINT", "seq": "BIGINT", "through": "BIGINT"}
+"""Types of key columns that are no text."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of rows, by their place among those given: new, there already, or refused for a reason."""
+
+    created: list[int] = field(default_factory=list)
+    present: list[int] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+
+
+def write_rows(
+    c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields], *, dry: bool
+) -> Written:
+    """Inserts rows that are not there; with `dry`, only says which those are."""
+    done = Written()
+    _resolve(c, tenant, table, rows, done, dry)
+    left = [at for at in range(len(rows)) if at not in done.refused]
+    if not dry:
+        _without_orphans(c, tenant, table, rows, left, done)
+    there = _there(c, tenant, table, [rows[at] for at in left if at not in done.refused])
+    fresh: dict[tuple[Any, ...], int] = {}
+    for at in left:
+        key = tuple(rows[at].get(name) for name in table.key)
+        if at in done.refused:
+            continue
+        if key in there:
+            same = there[key] == tuple(rows[at][name] for name in table.same)
+            done.present.append(at) if same else done.refused.update({at: TAKEN})
+        elif key in fresh:
+            done.present.append(at)
+        else:
+            fresh[key] = at
+    _without_known_messages(c, tenant, table, rows, fresh, done)
+    _within_quotas(c, core, tenant, table, rows, fresh, done)
+    done.created = list(fresh.values())
+    if fresh and not dry:
+        _insert(c, core, tenant, table, [rows[at] for at in done.created])
+    return done
+
+
+def _resolve(
+    c: Connection, tenant: str, table: Table, rows: Sequence[Fields], done: Written, dry: bool
+) -> None:
+    """Puts numbers in the place of ids that stand for them."""
+    if table not in (ASK_MEMORIES, ASK_SUMMARIES):
+        return
+    column = "seq" if table is ASK_MEMORIES else "through"
+    found: dict[str, int] = dict(
+        c.all("queries_by_id", [tenant, json.dumps([row["query_id"] for row in rows])])
+    )
+    for at, row in enumerate(rows):
+        if row["query_id"] in found:
+            row[column] = found[row["query_id"]]
+        elif dry:
+            row[column] = -1 - at  # it is restored by then
+        else:
+            done.refused[at] = GONE
+
+
+def _without_orphans(
+    c: Connection, tenant: str, table: Table, rows: Sequence[Fields], left: Sequence[int], done: Written
+) -> None:
+    for column, parent in table.parents.items():
+        ids = json.dumps(sorted({rows[at][column] for at in left}))
+        sql = f"SELECT p.id FROM {{texts ?2}} wanted {{join}} {parent} p ON p.tenant_id = ?1 AND p.id = wanted.value"
+        there = {id_ for (id_,) in c.select(sql, [tenant, ids])}
+        done.refused |= {at: GONE for at in left if rows[at][column] not in there}
+
+
+def _there(
+    c: Connection, tenant: str, table: Table, rows: Sequence[Fields]
+) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """What tells rows of the same keys apart, by key."""
+    if not rows:
+        return {}
+    wanted = ", ".join(f"CAST(? AS {CASTS.get(name, 'TEXT')})" for name in table.key)
+    keys = [row[name] for row in rows for name in table.key]
+    found = c.select(
+        f"SELECT {', '.join((*table.key, *table.same))} FROM {table.name}"
+        f" WHERE tenant_id = ? AND ({', '.join(table.key)}) IN (VALUES {', '.join([f'({wanted})'] * len(rows))})",
+        [tenant, *keys],
+    )
+    size = len(table.key)
+    return {tuple(row[:size]): tuple(row[size:]) for row in found}
+
+
+def _without_known_messages(
+    c: Connection,
+    tenant: str,
+    table: Table,
+    rows: Sequence[Fields],
+    fresh: dict[tuple[Any, ...], int],
+    done: Written,
+) -> None:
+    """Leaves out messages that were observed here under another id: the same words, of the same person, at the same
+    time."""
+    if table is not MESSAGES or not fresh:
+        return
+    keys = json.dumps([rows[at]["key"] for at in fresh.values()])
+    known = {row[3] for row in c.all("messages_by_key", [tenant, keys])}
+    for key, at in list(fresh.items()):
+        if rows[at]["key"] in known:
+            del fresh[key]
+            done.present.append(at)
+        known.add(rows[at]["key"])
+
+
+def _within_quotas(
+    c: Connection,
+    core: Core,
+    tenant: str,
+    table: Table,
+    rows: Sequence[Fields],
+    fresh: dict[tuple[Any, ...], int],
+    done: Written,
+) -> None:
+    """Refuses vector stores, and files in them, beyond those that the tenant may have."""
+    if table not in (STORES, ATTACHED) or not fresh:
+        return
+    quotas = quotas_of(c, tenant, core.quotas)
+    name = "max_stores" if table is STORES else "max_files_per_store"
+    most: int = getattr(quotas, name)
+    held: dict[str, int] = {}
+    for key, at in list(fresh.items()):
+        store = "" if table is STORES else rows[at]["store_id"]
+        if store not in held:
+            count = c.one("count_store_files", [tenant, store]) if store else c.one("count_stores", [tenant])
+            held[store] = int(count[0]) if count else 0
+        held[store] += 1
+        if held[store] > most:
+            del fresh[key]
+            done.refused[at] = f"exceeds the quota {name}"
+
+
+def _insert(c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields]) -> None:
+    c.run("add_tenant", [tenant, now_micros()])
+    first = 0
+    if table.numbered:
+        revs = c.one("draw_revs", [len(rows)])
+        assert revs is not None
+        first = int(revs[0]) - len(rows) + 1
+    extra = _extra(c, core, tenant, table, rows, first)
+    columns = ("tenant_id", *table.columns, *extra[0])
+    c.load(
+        table.name,
+        columns,
+        [
+            (tenant, *(row[name] for name in table.columns), *more.values())
+            for row, more in zip(rows, extra, strict=True)
+        ],
+    )
+    if table is ATTACHED:
+        _read_again(c, core, tenant, [row | more for row, more in zip(rows, extra, strict=True)])
+
+
+def _extra(
+    c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields], first: int
+) -> list[Fields]:
+    """The columns that an archive does not have: the place in the order of rows, and what stands for numbers."""
+    extra: list[Fields] = [{"seq": first + at} if table.numbered else {} for at in range(len(rows))]
+    for row, more in zip(rows, extra, strict=True):
+        if table is STORES:
+            more |= {"model": core.store.model, "dim": core.store.index.dim}
+        elif table is ATTACHED:
+            more["writing"] = int(row["status"] == "completed" and row["chunk_count"] > 0)
+        elif table is ASK_MEMORIES:
+            more["seq"] = row["seq"]
+        elif table is ASK_SUMMARIES:
+            more["through"] = row["through"]
+    if table is SESSIONS:
+        _session_numbers(c, tenant, rows, extra)
+    return extra
+
+
+def _session_numbers(c: Connection, tenant: str, rows: Sequence[Fields], extra: Sequence[Fields]) -> None:
+    """Up to where facts were taken from sessions, and whether these and the summaries tell of all messages."""
+    read = messages_by_id(c, tenant, [row["facts_upto"] for row in rows if row["facts_upto"] is not None])
+    for row, more in zip(rows, extra, strict=True):
+        rev, current = more["seq"], row["summary_current"]
+        message = read.get(row["facts_upto"])
+        more |= {
+            "rev": rev,
+            "facts_seq": 0 if message is None else message.seq,
+            "facts_rev": rev if row["facts_current"] else 0,
+            "summary_rev": None if current is None else rev if current else 0,
+        }
+
+
+def _read_again(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) -> None:
+    """Queues files that were not read to their end when the archive was written."""
+    payloads = [
+        {"store": row["store_id"], "file": row["file_id"], "attached": row["seq"]}
+        for row in rows
+        if row["status"] == "in_progress"
+    ]
+    if payloads:
+        core.jobs.place_many(c, tenant, INDEX_JOB, payloads)
+
+
+def settle_attachments(c: Connection, core: Core, tenant: str) -> int:
+    """Makes the restored files of stores visible to searches; those of which chunks are missing are read again. How
+    many those are."""
+    c.run("settle_attachments", [tenant])
+    left = c.all("unsettled_attachments", [tenant])
+    for row in left:
+        c.run("read_attachment_again", [tenant, *row])
+    if left:
+        payloads = [{"store": store, "file": file, "attached": seq} for store, file, seq in left]
+        core.jobs.place_many(c, tenant, INDEX_JOB, payloads)
+    return len(left)
+
+
+def restore_summaries(c: Connection, tenant: str, rows: Sequence[Fields]) -> None:
+    """Gives conversations that have none the summaries of the archive, now that their items are there."""
+    for row in rows:
+        if row["summary"] is None:
+            continue
+        summary = msgspec.json.decode(row["summary"])
+        item = summary.pop("item", None)
+        last = c.one("get_item", [tenant, row["id"], item]) if isinstance(item, str) else None
+        held = c.one("get_conversation", [tenant, row["id"]])
+        if last is not None and held is not None and ConversationRow._make(held).summary is None:
+            c.run("summarize_conversation", [compact_json(summary | {"seq": last[0]}), tenant, row["id"]])

@@ -1,0 +1,60 @@
+"""`memoranda add`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import moment, pairs
+from memoranda.cli.output import say
+from memoranda.errors import InvalidInput
+from memoranda.types import Kind
+
+
+@common_options()
+def add(
+    invocation: Invocation,
+    text: Annotated[str, typer.Argument(help="The text to remember; - reads it from standard input.")],
+    kind: Annotated[Kind, typer.Option(help="What it is.")] = "note",
+    user: Annotated[str | None, typer.Option(metavar="ID", help="Whose memory it is.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent that learned it.")] = None,
+    channel: Annotated[str | None, typer.Option(metavar="ID", help="The channel it was said in.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="The session it belongs to.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; repeat for more.")] = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Metadata; a value may be JSON; repeat for more."),
+    ] = None,
+    role: Annotated[str | None, typer.Option(help="Who said it: user, assistant, ...")] = None,
+    source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
+    importance: Annotated[int, typer.Option(help="How much it matters, 0 and up.")] = 0,
+    occurred_at: Annotated[
+        str | None, typer.Option(metavar="MOMENT", help="When it was said, in ISO 8601 [default: now].")
+    ] = None,
+) -> None:
+    """Remember one text. The same text in the same scope is stored once."""
+    content = sys.stdin.buffer.read() if text == "-" else text
+    if isinstance(content, bytes):
+        try:
+            content = content.decode("utf-8-sig")
+        except UnicodeDecodeError as exc:
+            raise InvalidInput("text", "standard input is not UTF-8 text") from exc
+    fields = {
+        "user_id": user, "agent_id": agent, "channel_id": channel, "session_id": session, "role": role,
+        "source": source, "occurred_at": moment(occurred_at, "--occurred-at"),
+    }  # fmt: skip
+    new = {
+        "content": content,
+        "kind": kind,
+        "tags": tag or [],
+        "metadata": pairs(meta, "--meta"),
+        "importance": importance,
+        **{name: value for name, value in fields.items() if value is not None},
+    }
+    added = invocation.memories.add_many([new])[0]
+    invocation.show(added, f"{added.memory.id}  {'remembered' if added.created else 'was there already'}")
+    if not added.embedded and not invocation.as_json:
+        say("its vector is still to be made; until then only its words are found")

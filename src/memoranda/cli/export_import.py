@@ -1,0 +1,204 @@
+"""`memoranda export` and `memoranda import`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+import msgspec
+import typer
+
+from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.options import Kinds, Places, Scope, ScopeId, kinds_of, scope_of
+from memoranda.cli.output import plain, say
+from memoranda.cli.progress import bar
+from memoranda.errors import InvalidInput
+from memoranda.importers.formats import ARCHIVE, OWN, format_of
+from memoranda.importers.mapping import parsed
+
+if TYPE_CHECKING:
+    from memoranda.app.archive.writing import Exported
+    from memoranda.app.history_report import HistoryImported
+    from memoranda.memories.transfer import Imported
+
+
+@common_options()
+def export(
+    invocation: Invocation,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file; one that ends in .zip is an archive of everything [default: standard output].",
+        ),
+    ] = None,
+    scope: Places = None,
+    scope_id: ScopeId = None,
+    kind: Kinds = None,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="With the vectors, so that an import needs no model.")
+    ] = False,
+) -> None:
+    """Write everything into a zip file, or memories as JSONL.
+
+    JSONL is a header, then one memory a line. With --json, a receipt when there is a file.
+    """
+    place = scope_of(scope, scope_id, any_id=True)
+    if output is not None and output.suffix.lower() == ".zip":
+        _not_for_archives(scope=place, kind=kind)
+        exported = invocation.product.archives.export_to(output, vectors=vectors)
+        _show_archive(invocation, exported, output)
+        return
+    fields: dict[str, Any] = {"scopes": [place] if place else None, "kinds": kinds_of(kind)}
+    if output is None:
+        for line in invocation.memories.export(vectors=vectors, **fields):
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        return
+    count = invocation.memories.export_to(output, vectors=vectors, **fields)
+    invocation.show({"memories": count, "output": str(output)}, f"{count} memories written to {output}")
+
+
+@common_options()
+def import_(
+    invocation: Invocation,
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="An export of Memoranda; a file, folder, zip file or URL of another system; - reads standard input."
+        ),
+    ],
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="The format [default: as the content shows]."),
+    ] = None,
+    scope: Scope = None,
+    scope_id: ScopeId = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="ID", help="The user to whom all of it belongs.")
+    ] = None,
+    extraction: Annotated[
+        bool | None,
+        typer.Option(
+            "--extraction/--no-extraction", help="Extract facts from conversations [default: as configured]."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; store nothing.")] = False,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="NAME=FIELD",
+            help="A field of a database: table, id, text, date, user, agent or session; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Import an export of Memoranda or of another system.
+
+    What is there already is left alone, so importing twice changes nothing.
+    """
+    place = scope_of(scope, scope_id, everything=False)
+    name = OWN if source == "-" and from_ is None else _format(source, from_)
+    named = parsed(fields or ())
+    if name == OWN:
+        _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None, map=fields)
+        imported = invocation.memories.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
+        _show_imported(invocation, imported)
+        return
+    if name == ARCHIVE:
+        _only_for_others(extraction=extraction, map=fields)
+    product = invocation.product  # opened before the progress bar begins
+    with bar(f"Importing {name}", quiet=invocation.as_json) as show_progress:
+        options = _Common(
+            scope=place,
+            user_id=user,
+            dry_run=dry_run,
+            on_progress=lambda report: show_progress(report.read, None, ""),
+        )
+        if name == ARCHIVE:
+            report = product.archives.import_from(source, **options)
+        else:
+            report = product.import_history(
+                source, format=name, extraction=extraction, fields=named, **options
+            )
+    _show_history(invocation, report)
+
+
+class _Common(TypedDict):
+    """What archives and exports of other systems are both imported with."""
+
+    scope: str | None
+    user_id: str | None
+    dry_run: bool
+    on_progress: Callable[[HistoryImported], None]
+
+
+def _not_for_archives(**options: object) -> None:
+    """Refuse the options that select memories: an archive has everything."""
+    for name, value in options.items():
+        if value is not None:
+            says = "is for memories as JSONL, an archive has everything; leave it out, or end the file's name in .jsonl"
+            raise typer.BadParameter(says, param_hint=f"--{name}")
+
+
+def _show_archive(invocation: Invocation, exported: Exported, output: Path) -> None:
+    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in exported.rows.items() if count]
+    invocation.show(
+        {**msgspec.to_builtins(exported), "output": str(output)},
+        f"{output}: {exported.bytes:,} bytes; {', '.join(counts) or 'nothing'}",
+    )
+    if exported.missing:
+        say(f"{len(exported.missing)} files were deleted meanwhile; their bytes are not in the archive")
+
+
+def _format(source: str, name: str | None) -> str:
+    if source == "-" and name != OWN:
+        raise InvalidInput(
+            "source", "only an export of Memoranda can be read from standard input; give a path"
+        )
+    return format_of(source, name)
+
+
+def _only_for_others(**options: object) -> None:
+    """Refuse the options that an export of Memoranda does not take."""
+    for name, value in options.items():
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise typer.BadParameter("does not apply to this format; leave it out", param_hint=flag)
+
+
+def _show_imported(invocation: Invocation, imported: Imported) -> None:
+    invocation.show(
+        imported,
+        f"{imported.read} memories read: {imported.created} new, {imported.present} were there already",
+    )
+    if imported.unproven:
+        first = ", ".join(imported.unproven[:3])
+        say(f"{len(imported.unproven)} claim to be extracted by rules and are stored without that: {first}")
+    if imported.conflicts:
+        first = ", ".join(imported.conflicts[:3])
+        say(f"{len(imported.conflicts)} ids name another text here and were left alone: {first}")
+        raise typer.Exit(1)
+
+
+def _show_history(invocation: Invocation, report: HistoryImported) -> None:
+    invocation.show(report, "\n".join(_history_lines(report)))
+    if report.failed:
+        say(f"{report.failed} parts are damaged or could not be stored")
+        raise typer.Exit(1)
+
+
+def _history_lines(report: HistoryImported) -> Iterator[str]:
+    yield f"{report.format}{', nothing was stored' if report.dry_run else ''}"
+    for kind, tally in report.imported.items():
+        counted = tally.created + tally.present
+        state = f": {tally.created:,} new, {tally.present:,} were there already" if counted else ""
+        yield f"  {kind:<12} {tally.read:>9,}{state}"
+    for group in report.skipped:
+        yield f"  not imported {group.count:>9,}  {plain(group.kind)}: {plain(group.reason)}"
+        if group.failed:
+            yield from (f"    {plain(place)}" for place in group.places)

@@ -1,0 +1,52 @@
+"""Vector stores by id or name."""
+
+from __future__ import annotations
+
+from memoranda.cli.output import plain
+from memoranda.cli.product import Knowledge
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.knowledge.values import VectorStore
+
+PAGE = 100
+
+
+def find_store(knowledge: Knowledge, name: str) -> VectorStore:
+    """Return the vector store with this id or name.
+
+    Raises:
+        NotFound: there is none; the message lists the stores.
+        InvalidInput: several stores have the name.
+    """
+    store = find_store_or_none(knowledge, name)
+    if store is None:
+        known = ", ".join(dict.fromkeys(each.name or each.id for each in all_stores(knowledge))) or "none"
+        raise NotFound(f"no vector store is named {name!r}; there are: {plain(known)}")
+    return store
+
+
+def find_store_or_none(knowledge: Knowledge, name: str) -> VectorStore | None:
+    """Return the vector store with this id or name; None if no store has the name.
+
+    Raises:
+        NotFound: it is an id, and there is no such store.
+        InvalidInput: several stores have the name.
+    """
+    if name.startswith("vs_"):
+        return knowledge.stores.get(name)
+    stores = [store for store in all_stores(knowledge) if store.name == name and store.status != "expired"]
+    if len(stores) > 1:
+        ids = ", ".join(store.id for store in stores)
+        raise InvalidInput("--store", f"{len(stores)} vector stores are named {name!r}; use an id: {ids}")
+    return stores[0] if stores else None
+
+
+def all_stores(knowledge: Knowledge) -> list[VectorStore]:
+    """Return all vector stores, newest first."""
+    stores: list[VectorStore] = []
+    after = None
+    while True:
+        page = knowledge.stores.list(limit=PAGE, after=after)
+        stores += page.data
+        if not page.has_more:
+            return stores
+        after = page.last_id

@@ -1,0 +1,124 @@
+"""What all commands share: the options `--data`, `--config`, `--set` and `--json`, and what follows from them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import cached_property, wraps
+from types import TracebackType
+from typing import Any, Concatenate, Protocol, Self, TypeVar
+
+import typer
+
+from memoranda.cli.options import ConfigFile, Data, Json, Settings
+from memoranda.cli.output import emit, say
+from memoranda.cli.product import Knowledge, Memories, Product, load_config, memories_of, open_product
+from memoranda.config.sections import Config
+
+Row = TypeVar("Row", covariant=True)
+
+
+class Page(Protocol[Row]):
+    """A page of a list, as every `list` method returns it."""
+
+    @property
+    def data(self) -> Sequence[Row]: ...
+    @property
+    def has_more(self) -> bool: ...
+    @property
+    def last_id(self) -> str | None: ...
+
+
+class Invocation:
+    """One call of a command: the values of the common options.
+
+    The configuration is loaded and the product is opened when a command first uses them. The product is closed when the
+    command ends.
+    """
+
+    def __init__(
+        self, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
+    ) -> None:
+        self.data, self.config_file, self.settings, self.as_json = data, config, settings, as_json
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.__exit__(kind, error, trace)
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration.
+
+        Raises:
+            ConfigError: a key or value is wrong.
+        """
+        return load_config(self.data, self.config_file, self.settings)
+
+    @cached_property
+    def product(self) -> Product:
+        """The whole application: the data folder opened here, or the server that has it open.
+
+        Raises:
+            FolderInUse: another process has the folder open and serves nothing.
+        """
+        return self._resources.enter_context(open_product(self.config))
+
+    @property
+    def memories(self) -> Memories:
+        """The memories of the product."""
+        return memories_of(self.product)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The files and vector stores of the product."""
+        return self.product.knowledge
+
+    def show(self, value: Any, text: str) -> None:
+        """Print a value on standard output: as JSON with `--json`, else as this text, if it is not empty."""
+        if self.as_json:
+            emit(value)
+        elif text:
+            typer.echo(text)
+
+    def show_page(self, page: Page[Row], line: Callable[[Row], str], empty: str | None = None) -> None:
+        """Print a page of a list: as JSON with `--json`, else a line for each row and how to get the next page.
+        `empty` is printed on standard error if there are no rows."""
+        self.show(page, "\n".join(map(line, page.data)))
+        if empty is not None and not page.data and not self.as_json:
+            say(empty)
+        if page.has_more and not self.as_json:
+            say(f"there are more: add --after {page.last_id}")
+
+
+Command = Callable[Concatenate[Invocation, ...], None]
+OPTIONS = inspect.signature(Invocation, eval_str=True).parameters
+"""The common options: the parameters of an `Invocation`."""
+
+
+def common_options(*, json: bool = True) -> Callable[[Command], Callable[..., None]]:
+    """Return a decorator that gives a command the common options, without `--json` if `json` is false.
+
+    A command takes an `Invocation` as its first argument. In its place, typer sees the common options after the
+    command's own.
+    """
+    options = [option for name, option in OPTIONS.items() if json or name != "as_json"]
+
+    def decorate(command: Command) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            common = {option.name: values.pop(option.name) for option in options}
+            with Invocation(**common) as invocation:
+                command(invocation, **values)
+
+        signature = inspect.signature(command, eval_str=True)
+        own = list(signature.parameters.values())[1:]
+        run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        return run
+
+    return decorate

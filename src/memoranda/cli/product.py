@@ -1,0 +1,80 @@
+"""The product that a command works with: the data folder opened by this process, or the server that has it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from memoranda.cli.options import pairs
+from memoranda.cli.output import say
+from memoranda.config import load
+from memoranda.config.sections import Config
+from memoranda.errors import FolderInUse
+
+if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
+    from memoranda.app.blocking.knowledge import BlockingKnowledge
+    from memoranda.app.blocking.memoranda import BlockingMemoranda, BlockingMemories
+    from memoranda.client.client import Client
+    from memoranda.client.knowledge import ClientKnowledge
+
+Memories: TypeAlias = "BlockingMemories | Client"
+"""Memories, of an open folder or of a server."""
+Knowledge: TypeAlias = "BlockingKnowledge | ClientKnowledge"
+"""Files and vector stores, of an open folder or of a server."""
+Product: TypeAlias = "BlockingMemoranda | Client"
+"""The whole application, over an open folder or a server."""
+
+
+def load_config(data: Path | None, file: Path | None, settings: list[str] | None) -> Config:
+    """Return the configuration that the options, the environment and the file make.
+
+    Raises:
+        ConfigError: a key or value is wrong.
+    """
+    overrides = pairs(settings, "--set")
+    if data is not None:
+        overrides["data"] = str(data)
+    return load(file, overrides=overrides)
+
+
+@contextmanager
+def open_product(config: Config) -> Iterator[Product]:
+    """Open the data folder, or connect to the server that has it open.
+
+    Raises:
+        FolderInUse: another process has the folder open and serves nothing.
+    """
+    from memoranda.app import blocking
+
+    try:
+        product = blocking.open(config=config)
+    except FolderInUse as busy:
+        if busy.url is None:
+            raise
+        url = busy.url
+    else:
+        with product:
+            yield product
+        return
+    say(f"{config.data} is served at {url}; going through it")
+    with connect(url, config) as client:
+        yield client
+
+
+@contextmanager
+def connect(url: str, config: Config) -> Iterator[Client]:
+    """Connect to a running server, with the first admin key of the configuration if it has one."""
+    from memoranda.client.client import Client  # its HTTP library takes a quarter of a second to import
+
+    key = next((each.key for each in config.keys if each.role == "admin"), None)
+    with Client(url, key) as client:
+        yield client
+
+
+def memories_of(product: Product) -> Memories:
+    """Return the memories of a product."""
+    from memoranda.app.blocking.memoranda import BlockingMemoranda
+
+    return product.memories if isinstance(product, BlockingMemoranda) else product

@@ -1,0 +1,99 @@
+"""Long-term memories of LangGraph: the table `store` of its SQLite and PostgreSQL stores.
+
+Source: the migrations in langgraph/store/sqlite/base.py and langgraph/store/postgres/base.py of langchain-ai/langgraph.
+
+A row has `prefix` (the namespace, joined by dots), `key`, `value` (an object), `created_at`, `updated_at`. A value
+with a text is imported as that text, with the rest as metadata; any other as JSON. Checkpoints are not memories and
+are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memoranda.importers.databases import Remote, copied, databases
+from memoranda.importers.fields import mapping
+from memoranda.importers.mapping import Fields, entry
+from memoranda.importers.postgres import columns, opened, rows
+from memoranda.importers.sources import Source, each_file
+from memoranda.importers.values import Item, Skipped
+from memoranda.text.json import compact_json
+
+NAME = "langgraph"
+TABLE = "store"
+WANTED = {"prefix", "key", "value", "created_at"}
+
+
+def matches(source: Source) -> bool:
+    """Whether the source is a database with such a table."""
+    return bool(_found(source))
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The entries of the store as notes."""
+    paths = _found(source)
+    yield from each_file(paths, lambda name: _read_file(name, paths[name], source.fields))
+
+
+def _found(source: Source) -> dict[str, Path]:
+    return {name: path for name, path in databases(source, frozenset({TABLE})) if _is_store(path)}
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        with copied(path) as c:
+            return {row[1] for row in c.execute(f"PRAGMA table_info({TABLE})")} >= WANTED
+    except sqlite3.Error:
+        return False
+
+
+def _read_file(name: str, path: Path, fields: Fields) -> Iterator[Item]:
+    try:
+        with copied(path) as c:
+            found = c.execute(f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key")
+            for prefix, key, value, created in found:
+                yield _entry(prefix, key, value, created, fields)
+    except sqlite3.Error as exc:
+        yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
+
+
+def read_url(remote: Remote) -> Iterator[Item]:
+    """The entries of a store in PostgreSQL.
+
+    Raises:
+        InvalidInput: the database cannot be read, or has no such table.
+    """
+    with opened(remote) as connection:
+        columns(connection, TABLE)
+        for row in rows(
+            connection, f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key"
+        ):
+            yield _entry(row["prefix"], row["key"], row["value"], row["created_at"], remote.fields)
+
+
+def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Item:
+    place = f"namespace {prefix}, key {key}"
+    try:
+        held = value if isinstance(value, dict) else json.loads(value)
+    except (TypeError, ValueError, RecursionError) as exc:
+        return Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
+    payload = {
+        "created_at": created.isoformat() if isinstance(created, datetime) else created,
+        **mapping(held),
+    }
+    about = {"namespace": str(prefix).split("."), "key": key}
+    made = entry(f"{prefix}/{key}", payload, place, fields, **about)
+    if isinstance(made, Skipped):
+        made = entry(
+            f"{prefix}/{key}",
+            {"text": compact_json(held), "created_at": payload["created_at"]},
+            place,
+            {},
+            **about,
+        )
+    return made

@@ -1,0 +1,92 @@
+"""Which fields of a record are its text, date and owner: as the caller says, else by the names that frameworks give
+them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from memoranda.errors import InvalidInput
+from memoranda.importers.fields import mapping as object_of
+from memoranda.importers.fields import metadata, moment, name, named, text
+from memoranda.importers.values import Entry, Item, Skipped
+from memoranda.text.hashing import digest
+
+Fields = Mapping[str, str]
+"""The names of fields by what they are: `NAMES`."""
+NAMES = ("table", "id", "text", "date", "user", "agent", "session")
+_TEXTS = ("text", "page_content", "document", "content", "memory", "data", "chunk", "body")
+_DATES = ("created_at", "timestamp", "date", "updated_at")
+_OWNERS = {"user": ("user_id",), "agent": ("agent_id",), "session": ("run_id", "session_id")}
+_NODE = "_node_content"
+"""Where LlamaIndex keeps a node as JSON."""
+
+
+def parsed(pairs: Iterable[str]) -> dict[str, str]:
+    """`text=body` as a name and a field.
+
+    Raises:
+        InvalidInput: it has another form, or the name is unknown.
+    """
+    fields = {}
+    for pair in pairs:
+        what, _, field = pair.partition("=")
+        if what not in NAMES or not field:
+            raise InvalidInput("map", f"{pair!r} must be NAME=FIELD, with one of {', '.join(NAMES)}")
+        fields[what] = field
+    return fields
+
+
+def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **about: Any) -> Item:
+    """A record as a memory. `about` goes into its metadata; what is no text, date or owner does, too."""
+    flat = _flat(payload)
+    key = fields.get("text") or next((each for each in _TEXTS if text(flat.get(each))), "")
+    content = text(flat.get(key))
+    if not content:
+        return Skipped(kind="note", reason="has no text; name its field with --map text=FIELD", place=place)
+    used = {key, _NODE}
+    found: dict[str, str | None] = {}
+    for what, keys in _OWNERS.items():
+        owner = fields.get(what) or next((each for each in keys if name(flat.get(each))), "")
+        found[what] = name(flat.get(owner))
+        used |= {owner}
+    dates = [fields["date"]] if "date" in fields else _DATES
+    when = next((date for each in dates if (date := moment(flat.get(each)))), None)
+    return Entry(
+        id=digest(id_),
+        place=place,
+        content=content,
+        occurred_at=when,
+        metadata=named(
+            metadata({key: _plain(value) for key, value in flat.items() if key not in used} | about)
+        ),
+        user_id=found["user"],
+        agent_id=found["agent"],
+        session_id=found["session"],
+    )
+
+
+def _flat(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record with those of its `metadata`, and the text of a node of LlamaIndex."""
+    flat = {**object_of(payload.get("metadata")), **payload}
+    if isinstance(payload.get("metadata"), dict):
+        del flat["metadata"]
+    if isinstance(flat.get(_NODE), str):
+        try:
+            node = object_of(msgspec.json.decode(flat[_NODE]))
+        except (msgspec.DecodeError, RecursionError):
+            node = {}
+        flat.setdefault("text", node.get("text"))
+    return flat
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has; any other one as text."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+    return value

@@ -1,0 +1,229 @@
+"""Opaque values in a product, kept exactly and in order: memories of kind `item` that no search is for.
+
+A record belongs to a thread, which is the session of its memory. Its bytes lie in the metadata of that memory, or,
+where they are long or seldom read, in memories of their own that are written before it in the same batch.
+"""
+
+from __future__ import annotations
+
+from base64 import b85decode, b85encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from memoranda.app.blocking import BlockingMemories
+from memoranda.client import Client
+from memoranda.errors import Conflict, NotFound
+from memoranda.integrations.entries import ATTEMPTS, PAGE, id_of
+from memoranda.store.rows import ITEM
+from memoranda.types import Memory
+
+PART_BYTES = 40 << 10
+"""Bytes of a value in one memory: as text they stay below the 64 KiB of `limits.max_metadata_bytes`."""
+OWN = "record."
+"""Begins the metadata keys that are not the record's fields."""
+KIND, PLACE, DATA, PARTS, COUNT = (f"{OWN}{name}" for name in ("kind", "place", "data", "parts", "count"))
+TEXT = "A record that is not searched."
+"""The text of every such memory: one vector serves them all."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One value of a thread; `kind` and `place` group those of a thread."""
+
+    id: str
+    thread: str
+    kind: str
+    value: bytes | None
+    """None in a record that was read and whose value is to be read with `Records.value_of`."""
+    place: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Small values to filter by."""
+    apart: bool = False
+    """Whether the value has memories of its own although it is short."""
+    parts: str | None = None
+    """The source of the memories with the value, in a record that was read."""
+    count: int = 0
+    """How many these are."""
+
+
+class Records:
+    """The records of one store. They belong to the tenant, not to a user. Thread-safe."""
+
+    def __init__(self, memories: BlockingMemories | Client, name: str) -> None:
+        self.memories = memories
+        self.name = name
+
+    def id_of(self, *parts: Any) -> str:
+        """The id of a record that these parts name."""
+        return id_of(self.name, *parts)
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Writes records at the end, in their order; one whose id is there already is left as it is. As many as fit a
+        thousand memories are written together or not at all.
+
+        Raises:
+            InvalidInput: names the field and the fix; nothing was written.
+        """
+        rows = [row for record in records for row in self._rows(record)]
+        if rows:
+            self.memories.add_many(rows)
+
+    def put(self, record: Record) -> None:
+        """Writes a record in the place of the one with its id, if there is one. A reader sees the old or the new.
+
+        Raises:
+            InvalidInput: names the field and the fix; nothing was written.
+            Conflict: other processes keep writing and deleting it.
+        """
+        rows = self._rows(record)
+        for _ in range(ATTEMPTS):
+            added = self.memories.add_many(rows)[-1]
+            if added.created:
+                return
+            try:
+                self.memories.update(record.id, metadata=rows[-1]["metadata"])
+            except NotFound:
+                continue
+            self._delete_parts(_read(added.memory))
+            return
+        raise Conflict(f"{record.id}: other processes keep writing this record; put it again")
+
+    def delete(self, record: Record) -> bool:
+        """Deletes a record that was read; returns False if it was not there."""
+        try:
+            self.memories.delete(record.id)
+        except NotFound:
+            return False
+        self._delete_parts(record)
+        return True
+
+    def clear(self, thread: str) -> None:
+        """Erases the records of a thread for good."""
+        self.memories.forget(kinds=["item"], scopes=[f"session:{thread}"], tags=[self.name])
+
+    def _delete_parts(self, record: Record) -> None:
+        for id_ in [] if record.parts is None else [row.id for row in self._parts(record)]:
+            try:
+                self.memories.delete(id_)
+            except NotFound:  # who deletes the same record was faster
+                continue
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def get(self, id_: str) -> Record | None:
+        """The record of that id; None if there is none."""
+        try:
+            return _read(self.memories.get(id_))
+        except NotFound:
+            return None
+
+    def listed(
+        self,
+        kind: str,
+        thread: str | None,
+        place: str | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        order: str = "desc",
+    ) -> Iterator[Record]:
+        """The records of a kind that pass a filter of the product, last written first unless `order` is `asc`; in every
+        thread, or every place of a thread, where None is given."""
+        selection: dict[str, Any] = {"kinds": [ITEM], "tags": [self.name, kind]}
+        selection["scopes"] = [f"channel:{self.name}" if thread is None else f"session:{thread}"]
+        if thread is not None and place is not None:
+            del selection["tags"]
+            selection["source"] = self._source(thread, kind, place)
+        if filters is not None:
+            selection["filters"] = filters
+        yield from map(_read, islice(self._memories(selection, order, limit), limit))
+
+    def value_of(self, record: Record) -> bytes | None:
+        """The value of a record that was read; None if it was deleted meanwhile.
+
+        Raises:
+            Conflict: other processes keep replacing it.
+        """
+        now: Record | None = record
+        for _ in range(ATTEMPTS):
+            if now is None or now.value is not None:
+                return None if now is None else now.value
+            parts = self._parts(now)
+            if len(parts) == now.count:
+                return b"".join(b85decode(part.metadata[DATA]) for part in parts)
+            now = self.get(record.id)
+        raise Conflict(f"{record.id}: other processes keep replacing this record; read it again")
+
+    # --- memories ----------------------------------------------------------------------------------
+
+    def _rows(self, record: Record) -> list[dict[str, Any]]:
+        """The memories of a record, itself last."""
+        value = record.value or b""
+        metadata = {**record.fields, KIND: record.kind, PLACE: record.place}
+        source = self._source(record.thread, record.kind, record.place)
+        tags = [self.name, record.kind]
+        if len(value) <= PART_BYTES and not record.apart:
+            metadata[DATA] = _text(value)
+            return [self._row(record, record.id, source, tags, metadata)]
+        parts = self.id_of(record.id, uuid4().hex)
+        pieces = [value[at : at + PART_BYTES] for at in range(0, len(value), PART_BYTES)]
+        rows = [
+            self._row(record, self.id_of(parts, n), parts, [self.name], {DATA: _text(piece)})
+            for n, piece in enumerate(pieces)
+        ]
+        metadata |= {PARTS: parts, COUNT: len(pieces)}
+        return [*rows, self._row(record, record.id, source, tags, metadata)]
+
+    def _row(
+        self, record: Record, id_: str, source: str, tags: list[str], metadata: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {
+            "id": id_, "content": TEXT, "kind": ITEM, "user_id": None, "channel_id": self.name,
+            "session_id": record.thread, "source": source, "tags": tags, "metadata": metadata,
+        }  # fmt: skip
+
+    def _source(self, thread: str, kind: str, place: str) -> str:
+        return self.id_of(thread, kind, place)
+
+    def _parts(self, record: Record) -> list[Memory]:
+        selection = {"kinds": [ITEM], "scopes": [f"session:{record.thread}"], "source": record.parts}
+        return list(self._memories(selection, "asc", None))
+
+    def _memories(self, selection: dict[str, Any], order: str, first: int | None) -> Iterator[Memory]:
+        """The memories of a selection; `first` are read at first."""
+        after: str | None = None
+        while True:
+            limit = PAGE if after or first is None else max(1, min(first, PAGE))
+            page = self.memories.list(limit=limit, after=after, order=order, **selection)
+            yield from page.data
+            if not page.has_more:
+                return
+            after = page.last_id
+
+
+def moved(record: Record, id_: str, thread: str, value: bytes) -> Record:
+    """A record that was read, for another thread."""
+    return replace(record, id=id_, thread=thread, value=value, apart=record.parts is not None, parts=None)
+
+
+def _read(memory: Memory) -> Record:
+    own = memory.metadata
+    return Record(
+        id=memory.id,
+        thread=str(memory.session_id),
+        kind=own[KIND],
+        value=b85decode(own[DATA]) if DATA in own else None,
+        place=own[PLACE],
+        fields={name: part for name, part in own.items() if not name.startswith(OWN)},
+        parts=own.get(PARTS),
+        count=own.get(COUNT, 0),
+    )
+
+
+def _text(value: bytes) -> str:
+    return b85encode(value).decode("ascii")

@@ -1,0 +1,95 @@
+"""`/v1/archive`: everything of a tenant as one zip file, and back. The file passes through a temporary folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from memoranda.app.history_report import HistoryImported
+from memoranda.server.form_uploads import MOST_BYTES, fields_of
+from memoranda.server.multipart import FilePart, read_form
+from memoranda.server.route import Call, Form, Route
+
+ZIP = "application/zip"
+PIECE = 1 << 18
+
+
+class ArchiveQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Whether the archive has the vectors, so that a restore with the same model embeds nothing."""
+
+    vectors: bool = False
+
+
+class ArchiveFields(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Where everything goes instead of where it was, and whether only a report is wanted."""
+
+    scope: str | None = None
+    user_id: str | None = None
+    dry_run: bool = False
+
+
+class ArchiveRestored(HistoryImported, kw_only=True, tag_field="object", tag="archive.restored"):
+    """What became of an archive: rows by kind, new and there already, and what was refused and why."""
+
+
+async def export(call: Call[None, ArchiveQuery]) -> Response:
+    """The archive is complete before its first byte is sent, so that what goes wrong is an error."""
+    house = call.house.memoranda
+    with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
+        path = Path(folder, "archive.zip")
+        made = await house.archives_as(call.memories.subject).export_to(path, vectors=call.query.vectors)
+        file = path.open("rb")  # it stays readable when its name is gone
+    headers = {
+        "content-length": str(made.bytes),
+        "content-disposition": 'attachment; filename="memoranda.zip"',
+    }
+    return StreamingResponse(_pieces(call, file), headers=headers, media_type=ZIP)
+
+
+async def _pieces(call: Call[None, ArchiveQuery], file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        while piece := await call.house.memoranda.core.threads.run(file.read, PIECE):
+            yield piece
+
+
+async def restore(call: Call[None, None]) -> ArchiveRestored:
+    house = call.house.memoranda
+    threads = house.core.threads
+    with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
+        path = Path(folder, "archive.zip")
+
+        async def take(part: FilePart) -> None:
+            with path.open("wb") as file:
+                async for piece in part.pieces:
+                    await threads.run(file.write, piece)
+
+        async def undo(_: None) -> None:
+            """The folder goes with the request."""
+
+        filled = await read_form(
+            call.request.receive,
+            call.request.headers,
+            take,
+            undo=undo,
+            file=FORM.file,
+            most=MOST_BYTES,
+            patience=house.config.server.request_timeout,
+        )
+        fields = fields_of(filled.fields, ArchiveFields)
+        report = await house.archives_as(call.memories.subject).import_from(
+            path, scope=fields.scope, user_id=fields.user_id, dry_run=fields.dry_run
+        )
+    return ArchiveRestored(**{name: getattr(report, name) for name in report.__struct_fields__})
+
+
+FORM = Form("file", ArchiveFields)
+AT = "/v1/archive"
+ROUTES = (
+    Route("GET", AT, "Everything as a zip file", export, "admin", query=ArchiveQuery, media=ZIP, long=True),
+    Route("POST", AT, "Restore an archive", restore, "admin", ArchiveRestored, long=True, form=FORM),
+)

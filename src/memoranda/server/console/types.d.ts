@@ -1,0 +1,105 @@
+// What the API answers, as far as the console reads it (docs/http.md).
+export interface Memory {
+  id: string; kind: string; content: string; user_id: string | null; agent_id: string | null;
+  channel_id: string | null; session_id: string | null; scope: string; role: string | null; source: string | null;
+  tags: string[]; metadata: Record<string, unknown>; importance: number; confidence: number; access_count: number;
+  last_accessed_at: string | null; valid_from: string | null; invalid_at: string | null; superseded_by: string | null;
+  archived_at: string | null; source_refs: string[]; occurred_at: string; created_at: string; updated_at: string;
+}
+export interface Page<T> { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
+export interface Highlight { text: string; start: number; end: number }
+export interface Explanation {
+  cosine: number | null; similarity: number | null; bm25: number | null; dense_normalised: number | null;
+  words_normalised: number | null; dense_rank: number | null; words_rank: number | null; weights: Record<string, number>;
+  scope: string | null; scope_weight: number; fused: number; preset: string | null; added: Record<string, number>;
+  factors: Record<string, number>; model_rank: number | null; rank_before: number; rank_after: number; formula: string;
+}
+export interface Hit {
+  memory: Memory; score: number; similarity: number | null; highlights: Highlight[]; explanation: Explanation | null;
+}
+export type Evidence = "strong" | "weak" | "none";
+export interface SearchAnswer {
+  results: Hit[]; total_count: number; query_time: number; evidence: Evidence; evidence_probability: number; degraded: string[];
+}
+export type SessionStatus = "open" | "closed" | "summarized" | "failed";
+export interface Session {
+  id: string; named: boolean; channel_id: string | null; user_id: string | null; agent_id: string | null;
+  started_at: string; ended_at: string; message_count: number; participants: string[]; status: SessionStatus;
+  summary: string | null; topics: string[]; decisions: string[]; open_questions: string[]; action_items: string[];
+  entities: string[]; summary_id: string | null; summary_model: string | null; summary_created_at: string | null;
+  failure: string | null; attempts: number; extraction: string; facts_failure: string | null;
+}
+export interface Message {
+  id: string; session_id: string; channel_id: string | null; user_id: string | null; role: string; speaker: string | null;
+  content: string; indexed: boolean; occurred_at: string;
+}
+export interface Receipt {
+  tombstone: string; memories: number; vectors: number; erased_at: string; note: string; counts: Record<string, number>;
+}
+export interface FactChange { at: string; what: string; ids: string[]; why: string | null }
+export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: FactChange[] }
+export interface Citation {
+  mark: string | null; ids: string[]; kind: string | null; source: string | null; session_id: string | null;
+  channel_id: string | null; started_at: string | null; ended_at: string | null; vector_store_id: string | null;
+  file_id: string | null; filename: string | null; chunk_index: number | null; page: number | null;
+}
+export interface Piece {
+  part: string; id: string; kind: string; text: string; tokens: number; cut: boolean; score: number;
+  scores: Record<string, number>; citation: Citation | null; explanation: Explanation | null;
+}
+export interface LeftOut { part: string; id: string; kind: string; why: string; of: string | null; score: number }
+export interface Context {
+  query: string; text: string; tokens: number; messages: { role: string; content: string }[];
+  parts: Record<string, { text: string; tokens: number }>; pieces: Piece[]; left_out: LeftOut[]; evidence: Evidence;
+  evidence_probability: number; degraded: string[]; query_time: number;
+}
+export type FileStatus = "in_progress" | "completed" | "failed" | "cancelled";
+export interface VectorStore {
+  id: string; name: string | null; description: string | null; created_at: number; usage_bytes: number; status: string;
+  file_counts: Record<FileStatus | "total", number>; last_active_at: number | null; expires_at: number | null;
+  model: string; dimension: number; owner: string | null; sharing: string; metadata: Record<string, string>;
+  chunking_strategy: { type: string; strategy?: string; chunk_size?: number; chunk_overlap?: number };
+}
+export interface StoreFile {
+  id: string; created_at: number; usage_bytes: number; vector_store_id: string; status: FileStatus;
+  last_error: { code: string; message: string } | null; attributes: Record<string, string | number | boolean>;
+  filename: string; bytes: number; chunk_count: number; title: string | null; notes: string[];
+}
+export interface FileContent { data: { type: string; text: string }[] }
+export interface Passage {
+  file_id: string; filename: string; score: number; attributes: Record<string, unknown>; content: { type: string; text: string }[];
+  chunk_index: number; chunk_id: string; vector_store_id: string; page: number | null; heading: string | null;
+  title: string | null; start: number; end: number; similarity: number | null;
+}
+export interface PassagePage {
+  data: Passage[]; evidence: Evidence; evidence_probability: number; degraded: string[]; has_more: boolean;
+}
+export interface Model { id: string; dimensions: number | null }
+export interface FileResult {
+  file_id: string; filename: string; score: number; text: string; page: number | null; heading: string | null; number: number;
+}
+export interface Annotation {
+  type: string; file_id: string; filename: string; text: string; start_index: number; end_index: number;
+}
+export interface OutputItem {
+  id: string; type: string; status: string; role?: string; queries?: string[]; results?: FileResult[] | null;
+  content?: { type: string; text: string; annotations?: Annotation[] }[];
+}
+export interface RetrievedMemory { id: string; kind: string; score: number; similarity: number | null; used: boolean }
+export interface Answer {
+  id: string; status: string; model: string; output: OutputItem[]; previous_response_id: string | null;
+  error: { code: string; message: string } | null; incomplete_details: { reason: string } | null;
+  tools: { type: string; vector_store_ids?: string[] }[];
+  extensions: {
+    memory?: { retrieved: RetrievedMemory[] }; answered_by?: string; degraded?: string[];
+    evidence?: Evidence; evidence_probability?: number;
+  };
+}
+export interface UploadedDocument {
+  id: string; filename: string; status: FileStatus; error: { code: string; message: string } | null;
+}
+export interface AskedEntry {
+  id: string; sessionId: string; question: string; answer: string; status: string; degraded?: string[];
+  sources: { filename: string; chunkIndex: number; citation?: string; preview?: string; heading?: string | null; cited?: boolean }[];
+  memories: { id: string; source: string; preview?: string }[];
+}

@@ -1,0 +1,95 @@
+// A list of the API that comes in pages.
+import { useEffect, useRef, useState } from "./core.js";
+import { get } from "../api.js";
+
+/**
+ * @template R
+ * @typedef {{ rows: R[], loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => Promise<void> }} Pages
+ */
+
+const SIZE = 100;
+
+/**
+ * The rows of `path` as far as they are loaded. `more` fetches the next page, `reload` begins again, and `refresh`
+ * fetches what is loaded once more while it stays shown. With `path` null nothing is loaded.
+ * @template {{ id: string }} R
+ * @param {string | null} path
+ * @param {import("../api.js").Query} [query]
+ * @returns {Pages<R>}
+ */
+export function usePages(path, query = {}) {
+  const key = JSON.stringify([path, query]);
+  const [round, again] = useState(0);
+  const [state, setState] = useState(
+    /** @returns {{ key: string, rows: R[], loading: boolean, error: import("../api.js").ApiError | null, ended: boolean }} */
+    () => ({ key, rows: [], loading: path !== null, error: null, ended: false }),
+  );
+  const current = useRef({ abort: new AbortController(), busy: false });
+
+  /** @param {R[]} before @param {number} wanted */
+  const fetchOnto = async (before, wanted) => {
+    const mine = current.current;
+    mine.busy = true;
+    let rows = before;
+    let ended = false;
+    while (!ended && rows.length < wanted) {
+      /** @type {import("../api.js").Result<import("../types.js").Page<R>>} */
+      const result = await get(/** @type {string} */ (path), { query: { ...query, limit: SIZE, after: rows[rows.length - 1]?.id }, abort: mine.abort.signal });
+      if (mine.abort.signal.aborted) return;
+      if (!result.ok) {
+        mine.busy = false;
+        setState((old) => ({ ...old, loading: false, error: result.error }));
+        return;
+      }
+      rows = [...rows, ...result.data.data];
+      ended = !result.data.has_more;
+    }
+    mine.busy = false;
+    setState({ key, rows, loading: false, error: null, ended });
+  };
+
+  useEffect(() => {
+    if (path === null) return undefined;
+    const mine = { abort: new AbortController(), busy: false };
+    current.current = mine;
+    setState((old) => ({ key, rows: old.key === key ? old.rows : [], loading: true, error: null, ended: false }));
+    void fetchOnto([], 1);
+    return () => mine.abort.abort();
+  }, [key, round]);
+
+  return {
+    ...state,
+    more: () => {
+      if (!state.ended && !state.error && !current.current.busy && state.rows.length > 0) void fetchOnto(state.rows, state.rows.length + 1);
+    },
+    reload: () => again((n) => n + 1),
+    refresh: async () => {
+      if (!current.current.busy) await fetchOnto([], Math.max(1, state.rows.length));
+    },
+  };
+}
+
+/**
+ * Calls `look` as long as `wanted` is true: soon at first, then with growing pauses; from the beginning when `wanted` turns true again.
+ * @param {boolean} wanted
+ * @param {() => Promise<void>} look
+ */
+export function usePoll(wanted, look) {
+  const latest = useRef(look);
+  latest.current = look;
+  useEffect(() => {
+    if (!wanted) return undefined;
+    let timer = 0;
+    let pause = 400;
+    const round = async () => {
+      await latest.current();
+      pause = Math.min(pause * 1.4, 5000);
+      if (timer !== -1) timer = setTimeout(round, pause);
+    };
+    timer = setTimeout(round, pause);
+    return () => {
+      clearTimeout(timer);
+      timer = -1;
+    };
+  }, [wanted]);
+}

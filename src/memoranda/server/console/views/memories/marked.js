@@ -1,0 +1,36 @@
+// A text with the words of a search marked in it.
+import { html } from "../../ui/core.js";
+
+const WORDS = /[\p{L}\p{N}]+/gu;
+const LEAST = 3; // letters that two words share at their beginning to be taken for one
+
+/**
+ * Marks the words of `text` that begin as a word of `query` does, or are the beginning of one.
+ * @param {string} text
+ * @param {string} query
+ * @returns {import("../../vendor/htm-preact.js").Child}
+ */
+export function marked(text, query) {
+  const asked = (query.toLowerCase().match(WORDS) ?? []).filter((word) => word.length >= LEAST);
+  if (asked.length === 0) return text;
+  /** @type {import("../../vendor/htm-preact.js").Child[]} */
+  const parts = [];
+  let at = 0;
+  for (const { 0: word, index } of text.matchAll(WORDS)) {
+    const lower = word.toLowerCase();
+    if (!asked.some((one) => lower.startsWith(one) || (lower.length >= LEAST && one.startsWith(lower)))) continue;
+    parts.push(text.slice(at, index), html`<mark>${word}</mark>`);
+    at = index + word.length;
+  }
+  return [...parts, text.slice(at)];
+}
+
+/**
+ * The text from its first passage that matches, for a line of the list.
+ * @param {import("../../types.js").Memory} memory
+ * @param {import("../../types.js").Hit | null} hit
+ */
+export function beginning({ content }, hit) {
+  const first = hit?.highlights[0];
+  return first && first.start > 80 ? `… ${first.text}` : content.slice(0, 600);
+}

@@ -1,0 +1,186 @@
+"""Every registered page: themes, the width of a phone, rules of accessibility; and the tasks of the first pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from support.console import PAGES, PHONE, QUESTIONS
+from support.server_process import Process
+
+from .conftest import Seen
+
+pytestmark = pytest.mark.slow
+WIDE = """[...document.querySelectorAll("main *")].filter(e => getComputedStyle(e).overflowX === "visible"
+    && e.scrollWidth > e.clientWidth + 1 && e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.outerHTML.slice(0, 120))"""
+"""The elements that stand out of the window."""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_rules_of_accessibility(
+    see: Callable[..., Seen], server: Process, axe: Callable[[Any], list[str]], name: str, theme: str
+) -> None:
+    page = see(server.url, color_scheme=theme, reduced_motion="reduce")
+    assert axe(page.open(f"/{name}")) == []
+    assert axe(page.open(f"/{name}{QUESTIONS.get(name, '')}")) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_rules_of_accessibility_of_parts(
+    see: Callable[..., Seen], server: Process, guarded: Process, axe: Callable[[Any], list[str]], theme: str
+) -> None:
+    page = see(server.url, color_scheme=theme, reduced_motion="reduce")
+    shown = page.open("/memories?q=Mara&kind=fact")
+    shown.locator("[data-main]").first.click()
+    shown.locator(".detail .content-text").wait_for()
+    assert axe(shown) == []
+    shown.get_by_role("button", name="Edit").click()
+    assert axe(shown) == []
+    shown = page.open("/memories")
+    shown.locator(".vrow .checkbox").first.click()
+    shown.get_by_role("button", name="Delete").click()
+    shown.locator("dialog[open]").wait_for()
+    assert axe(shown) == []
+    shown = page.open("/context?q=Mara&budget=80&tab=left")
+    assert axe(shown) == []
+    phone = see(server.url, color_scheme=theme, viewport=PHONE, reduced_motion="reduce")
+    shown = phone.open("/memories")
+    shown.get_by_role("button", name="Menu").click()
+    assert axe(shown) == []
+    login = see(guarded.url, color_scheme=theme)
+    login.page.goto(f"{guarded.url}/console")
+    login.page.get_by_label("Key").wait_for()
+    assert axe(login.page) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_needs_no_sideways_scrolling(see: Callable[..., Seen], server: Process, name: str) -> None:
+    page = see(server.url, viewport=PHONE)
+    for address in (f"/{name}", f"/{name}{QUESTIONS.get(name, '')}"):
+        shown = page.open(address)
+        assert shown.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        assert shown.evaluate(WIDE) == []
+
+
+def test_the_navigation_of_a_phone(see: Callable[..., Seen], server: Process) -> None:
+    page = see(server.url, viewport=PHONE)
+    shown = page.open("/memories")
+    shown.get_by_role("button", name="Menu").click()
+    shown.get_by_role("link", name="Context preview").click()
+    shown.wait_for_url("**/console/context")
+    assert shown.locator(".sidebar.open").count() == 0
+
+
+def test_a_page_loads_little(page: Seen) -> None:
+    for name in PAGES:
+        context = page.page.context.browser.new_context()
+        fresh = context.new_page()
+        sizes: list[int] = []
+        fresh.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))  # noqa: B023
+        fresh.goto(f"{page.url}/console/{name}", wait_until="networkidle")
+        assert sum(sizes) < 150_000, name
+        context.close()
+
+
+def test_filters_are_in_the_address(page: Seen) -> None:
+    shown = page.open("/memories?scope=channel:garden")
+    assert shown.locator(".vrow").count() == 3
+    shown = page.open("/memories?kind=fact&tag=garden")
+    assert shown.locator(".vrow").count() == 1
+    shown.get_by_role("button", name="Clear filters").click()
+    shown.locator(".vrow").nth(8).wait_for()
+    assert shown.url.endswith("/console/memories")
+
+
+def test_edit(page: Seen, server: Process) -> None:
+    made = page.api.post("/v1/memories", json={"content": "before", "tags": ["one"]}).json()
+    shown = page.open(f"/memories?id={made['id']}")
+    shown.get_by_role("button", name="Edit").click()
+    shown.get_by_label("Content").fill("after")
+    shown.get_by_label("Metadata").fill("no json")
+    shown.get_by_role("button", name="Save").click()
+    shown.get_by_text("The metadata must be a JSON object.").wait_for()
+    shown.get_by_label("Metadata").fill('{"a": 1}')
+    shown.get_by_role("button", name="Save").click()
+    shown.locator(".content-text", has_text="after").wait_for()
+    stored = page.api.get(f"/v1/memories/{made['id']}").json()
+    assert (stored["content"], stored["metadata"], stored["tags"]) == ("after", {"a": 1}, ["one"])
+    page.api.delete(f"/v1/memories/{made['id']}").raise_for_status()
+
+
+def test_delete_many(page: Seen, server: Process) -> None:
+    ids = [
+        page.api.post("/v1/memories", json={"content": f"short-lived {n}", "tags": ["short-lived"]}).json()[
+            "id"
+        ]
+        for n in range(6)
+    ]
+    shown = page.open("/memories?tag=short-lived")
+    shown.locator(".vrow .checkbox").first.click()
+    shown.get_by_role("button", name="Select all shown").click()
+    shown.get_by_text("6 selected").wait_for()
+    shown.locator(".bulk").get_by_role("button", name="Delete").click()
+    shown.locator("dialog").get_by_role("button", name="Delete").click()
+    shown.get_by_text("No memory matches").wait_for()
+    assert {page.api.get(f"/v1/memories/{id_}").status_code for id_ in ids} == {404}
+
+
+def test_a_long_list_keeps_few_rows_in_the_document(see: Callable[..., Seen], tmp_path: Any) -> None:
+    process = Process(tmp_path / "data", {})
+    try:
+        rows = [{"content": f"row {n}"} for n in range(1_000)]
+        httpx.post(f"{process.url}/v1/memories/batch", json={"memories": rows}, timeout=60).raise_for_status()
+        page = see(process.url)
+        shown = page.open("/memories")
+        shown.get_by_text("1,000 memories").wait_for()
+        for _ in range(12):  # each page of the list is fetched when its end comes in sight
+            shown.locator(".vlist").evaluate("e => e.scrollTop = e.scrollHeight")
+            shown.wait_for_timeout(50)
+        shown.locator(".vrow", has_text="row 0").last.wait_for()
+        assert shown.locator(".vrow").count() < 60
+    finally:
+        process.end()
+
+
+def test_an_ended_session_asks_again(see: Callable[..., Seen], guarded: Process) -> None:
+    page = see(guarded.url)
+    page.expects(401)
+    page.sign_in("key-of-ada")
+    page.page.context.add_cookies([{"name": "memoranda_session", "value": "1.x.y", "url": guarded.url}])
+    page.page.get_by_role("link", name="Context preview").click()
+    page.page.get_by_text("The session has ended. Sign in again.").wait_for()
+
+
+def test_a_reader_is_told_what_it_may_not(see: Callable[..., Seen], guarded: Process) -> None:
+    page = see(guarded.url)
+    page.expects(403)
+    page.sign_in("key-of-viewer")
+    page.page.locator("[data-main]").first.click()
+    page.page.get_by_role("button", name="Archive").click()
+    page.page.locator(".toast.bad").wait_for()
+
+
+def test_the_prompt_and_what_is_left_out(page: Seen) -> None:
+    shown = page.open("/context?q=What+must+be+kept+away+from+Mara%3F&budget=80")
+    shown.locator(".piece", has_text="Keep the lavender away").wait_for()
+    shown.get_by_role("tab", name="Prompt").click()
+    assert "What must be kept away from Mara?" in shown.locator("pre.prompt").inner_text()
+    shown.get_by_role("tab", name="Left out").click()
+    shown.get_by_text("Its part of the budget was full").first.wait_for()
+    assert "tab=left" in shown.url
+
+
+def test_an_error_is_shown_and_can_be_tried_again(page: Seen) -> None:
+    page.expects(503)
+    refusal = '{"error": {"message": "rows are away", "type": "server_error", "param": null, "code": "x"}}'
+    page.page.route("**/v1/memories?*", lambda route: route.fulfill(status=503, body=refusal))
+    shown = page.open("/memories")
+    shown.get_by_text("rows are away").wait_for()
+    page.page.unroute("**/v1/memories?*")
+    shown.get_by_role("button", name="Try again").click()
+    shown.locator(".vrow").first.wait_for()

@@ -1,0 +1,315 @@
+"""The test suites that agent frameworks publish, run against the adapters, and the table of their results.
+
+    PYTHONPATH=tests .venv/bin/python -m support.framework_suites                runs them all and prints the table
+    PYTHONPATH=tests .venv/bin/python -m support.framework_suites --write NAME   runs one and writes its row in the docs
+
+Each suite runs in a virtual environment of its own that also sees the packages of the tests, so that a framework need
+not be a development dependency. Packages come from wherever pip takes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+TESTS = Path(__file__).parent.parent
+ROOT = TESTS.parent
+PAGE = ROOT / "docs" / "integrations.md"
+HEAD = "| adapter | client | suite | passed / total |\n|---|---|---|---|\n"
+RAN = ("passed", "failed", "errors", "error", "deselected", "xfailed", "xpassed")
+"""The outcomes that count as a test of the suite. What a suite skips by itself is not for this kind of adapter."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A published test suite, and what it takes to run it against one adapter."""
+
+    adapter: str
+    """What is tested; the name of the row."""
+    client: str
+    """The package whose version the table shows."""
+    name: str
+    """What the suite is called in the table."""
+    files: tuple[str, ...]
+    """What pytest runs, relative to the source package if there is one, otherwise to the repository."""
+    packages: tuple[str, ...] = ()
+    """What is installed beside the development dependencies, as pip takes it."""
+    source: str | None = None
+    """The package, `name==version`, whose source archive contains the tests."""
+    plugin: str | None = None
+    """A module in `tests` that is imported before the tests of a source package: it puts the adapter in the place of
+    what they test."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Tests that do not run, as pytest names them, and why; they count in the total."""
+    own: tuple[str, ...] = ()
+    """Tests of this repository that need the same packages; they must pass and are not counted."""
+
+
+SUITES = (
+    Suite(
+        adapter="LangGraph store",
+        client="langgraph",
+        name="tests of `langgraph-checkpoint-sqlite` 3.1.2",
+        files=("tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py"),
+        source="langgraph-checkpoint-sqlite==3.1.2",
+        plugin="support.langgraph_sqlite",
+        left_out={
+            "tests/test_store.py::test_vector_store_initialization": "reads the tables of SQLite",
+            "tests/test_store.py::test_nonnull_migrations": "reads the migrations of SqliteStore",
+            "tests/test_store.py::test_escape_glob_literal": "tests a private function",
+            "tests/test_store.py::test_namespace_match_pattern": "tests a private function",
+            "tests/test_store.py::test_list_namespaces_prefix_uses_indexable_condition": "reads SQL",
+            "tests/test_store.py::test_sql_injection_vulnerability": "refuses filter keys that would be SQL",
+        },
+    ),
+    Suite(
+        adapter="LangGraph checkpointer",
+        client="langgraph-checkpoint",
+        name="`langgraph-checkpoint-conformance` 0.0.2",
+        files=("tests/integrations/suites/langgraph_checkpointer.py",),
+        packages=("langgraph-checkpoint-conformance==0.0.2",),
+    ),
+    Suite(
+        adapter="LangChain vector store, retriever, embeddings",
+        client="langchain-core",
+        name="`langchain-tests`",
+        files=tuple(
+            f"tests/integrations/test_langchain.py::{name}"
+            for name in ("TestVectorStore", "TestRetriever", "TestEmbeddings")
+        ),
+    ),
+    Suite(
+        adapter="OpenAI Agents SDK session",
+        client="openai-agents",
+        name="tests of `SQLiteSession`, openai-agents 0.24.0",
+        files=("tests/memory/test_session.py", "tests/memory/test_session_limit.py"),
+        source="openai-agents==0.24.0",
+        plugin="support.agents_sqlite",
+        left_out={
+            f"tests/memory/test_session.py::test_sqlite_session_{name}": why
+            for why, names in (
+                (
+                    "uses the connections of SQLite",
+                    (
+                        "close_closes_worker_thread_connections",
+                        "reaps_connections_from_exited_worker_threads",
+                        "closes_retired_connections_before_the_next_allocation",
+                        "keeps_connections_of_live_worker_threads",
+                        "file_lock_is_shared_across_instances",
+                        "failed_add_items_releases_write_lock",
+                        "failed_clear_session_rolls_back",
+                        "failed_pop_item_releases_write_lock",
+                        "rollback_failure_evicts_connection",
+                        "close_retries_quarantined_connection",
+                        "post_commit_cancellation_propagates_after_known_outcome",
+                    ),
+                ),
+                (
+                    "writes broken rows into the tables of SQLite",
+                    (
+                        "pop_item_skips_corrupt_most_recent",
+                        "pop_item_returns_none_after_dropping_only_corrupt_rows",
+                        "get_items_limit_skips_corrupt_newest_rows",
+                        "get_items_session_settings_limit_skips_corrupt_rows",
+                    ),
+                ),
+                ("closes the session; here the product is closed", ("closed_rejects_empty_add_items",)),
+            )
+            for name in names
+        },
+    ),
+    Suite(
+        adapter="Haystack document store",
+        client="haystack-ai",
+        name="`haystack.testing`",
+        files=("tests/integrations/suites/haystack_document_store.py",),
+        packages=("haystack-ai==3.4.1",),
+        own=("tests/integrations/test_haystack.py",),
+    ),
+    Suite(
+        adapter="Anthropic memory tool",
+        client="anthropic",
+        name="differential tests against `BetaLocalFilesystemMemoryTool`",
+        files=(
+            "tests/integrations/test_anthropic_memory_tool.py::"
+            "test_commands_are_answered_as_by_the_tool_of_the_sdk",
+            "tests/integrations/test_anthropic_memory_tool.py::"
+            "test_commands_of_one_story_are_answered_alike_on_folder_and_server",
+        ),
+        packages=("anthropic==2.14.0",),
+        own=("tests/integrations/test_anthropic_memory_tool.py",),
+    ),
+    Suite(
+        adapter="Claude Agent SDK session store",
+        client="claude-agent-sdk",
+        name="`run_session_store_conformance`, on a folder and a server",
+        files=("tests/integrations/test_claude_agent_sdk.py::test_the_store_conforms",),
+        packages=("claude-agent-sdk==0.2.189",),
+        own=("tests/integrations/test_claude_agent_sdk.py",),
+    ),
+    Suite(
+        adapter="Microsoft Agent Framework providers",
+        client="agent-framework-core",
+        name="tests of the adapter (the framework publishes none)",
+        files=("tests/integrations/test_agent_framework.py",),
+        packages=("agent-framework-core==1.23.0", "agent-framework-openai==1.17.0"),
+    ),
+    Suite(
+        adapter="Google ADK memory service",
+        client="google-adk",
+        name="tests of the adapter (ADK publishes none)",
+        files=("tests/integrations/test_google_adk.py",),
+        packages=("google-adk==2.13.0",),
+    ),
+    Suite(
+        adapter="Pydantic AI conversation store",
+        client="pydantic-ai-slim",
+        name="differential test against `InMemoryConversationStore`, on a folder and a server",
+        files=(
+            "tests/integrations/test_pydantic_ai.py::"
+            "test_conversations_are_kept_as_by_the_store_of_the_framework",
+        ),
+        packages=("pydantic-ai-slim[openai]==2.68.0",),
+        own=("tests/integrations/test_pydantic_ai.py",),
+    ),
+)
+"""Every suite: one entry adds one."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The result of a suite: tests by outcome, the version of the client, and what pytest printed."""
+
+    suite: Suite
+    counts: Mapping[str, int]
+    version: str
+    printed: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether a test failed, or none ran."""
+        return not self.counts.get("passed") or any(
+            self.counts.get(outcome) for outcome in ("failed", "errors", "error")
+        )
+
+    def row(self) -> str:
+        """The line of the table."""
+        suite, passed = self.suite, self.counts.get("passed", 0)
+        total = sum(self.counts.get(outcome, 0) for outcome in RAN)
+        return f"| {suite.adapter} | {suite.client} {self.version} | {suite.name} | {passed} / {total} |\n"
+
+
+def run(suite: Suite, folder: Path) -> Ran:
+    """Runs a suite, and the tests of this repository that need the same packages, in a new folder.
+
+    Raises:
+        AssertionError: a test of this repository failed, or was skipped, with the framework installed.
+    """
+    python = environment(suite.packages, folder / "venv")
+    version = f"import importlib.metadata as m; print(m.version({suite.client!r}))"
+    told = subprocess.run([python, "-c", version], check=True, capture_output=True, text=True).stdout.strip()
+    if suite.own:
+        counts, printed = _pytest(python, ROOT, suite.own, [])
+        assert set(counts) <= {"passed", "warnings", "warning"}, printed
+    place = ROOT if suite.source is None else source_of(suite.source, folder / "source")
+    options = [word for name in suite.left_out for word in ("--deselect", name)]
+    if suite.plugin:
+        options += ["-p", suite.plugin]
+    counts, printed = _pytest(python, place, suite.files, options)
+    return Ran(suite, counts, told, printed)
+
+
+def environment(packages: Sequence[str], folder: Path) -> str:
+    """The Python of a new virtual environment with these packages, which also sees those of this Python."""
+    if not packages:
+        return sys.executable
+    venv.create(folder, symlinks=True)
+    paths = {"base": str(folder), "platbase": str(folder)}
+    (Path(sysconfig.get_path("purelib", vars=paths)) / "tests.pth").write_text(
+        sysconfig.get_path("purelib") + "\n", "utf-8"
+    )
+    python = str(folder / "bin" / "python")
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return python
+
+
+def source_of(package: str, folder: Path) -> Path:
+    """The unpacked source archive of `name==version`, downloaded to `folder`."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder), package]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    unpacked = folder / archive.name.removesuffix(".tar.gz")
+    (unpacked / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nmarkers =\n    flaky: may be run again\n"
+    )
+    return unpacked
+
+
+def _pytest(
+    python: str, place: Path, files: Sequence[str], options: Sequence[str]
+) -> tuple[dict[str, int], str]:
+    """Tests by outcome, and what pytest printed."""
+    command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "--rootdir", str(place)]
+    paths = os.pathsep.join([str(ROOT / "src"), str(TESTS)])
+    ended = subprocess.run(
+        [*command, *options, *files],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": paths, "HAYSTACK_TELEMETRY_ENABLED": "False"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = ended.stdout.strip().rsplit("\n", 1)[-1]
+    counts = {name: int(number) for number, name in re.findall(r"(\d+) ([a-z]+)", last)}
+    return counts, ended.stdout + ended.stderr
+
+
+def written(page: str, row: str) -> str:
+    """The page with this row in its table, in the place of the row of the same adapter or after the last."""
+    before, table = page.split(HEAD)
+    rows = re.match(r"(\|.*\n)*", table).group()  # type: ignore[union-attr]
+    adapter = row.split(" | ")[0]
+    new = [row if old.split(" | ")[0] == adapter else old for old in rows.splitlines(keepends=True)]
+    if row not in new:
+        new.append(row)
+    return before + HEAD + "".join(new) + table.removeprefix(rows)
+
+
+def main() -> int:
+    """Runs the suites whose names contain one of the words, or all; returns 1 if a test failed."""
+    parser = argparse.ArgumentParser(prog="framework_suites", description="Run the suites of frameworks.")
+    parser.add_argument("names", nargs="*", help="words of the names of adapters; all without them")
+    parser.add_argument("--write", action="store_true", help="write the rows to docs/integrations.md")
+    given = parser.parse_args()
+    failed = False
+    print(HEAD, end="", flush=True)
+    for suite in SUITES:
+        if given.names and not any(name.lower() in suite.adapter.lower() for name in given.names):
+            continue
+        with TemporaryDirectory() as folder:
+            ran = run(suite, Path(folder))
+        print(ran.row(), end="", flush=True)
+        if ran.failed:
+            failed = True
+            print(ran.printed, file=sys.stderr)
+        elif given.write:
+            PAGE.write_text(written(PAGE.read_text("utf-8"), ran.row()), "utf-8")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
