@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
@@ -29,7 +30,7 @@ from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED
 from memoranda.text.json import compact_json
 
-FACT = "fact"
+FACT, MESSAGE = "fact", "message"
 LATEST = 1 << 62
 """A revision that none is beyond."""
 RELEASE_AFTER = 1.0
@@ -49,28 +50,29 @@ class Provenance:
     def gone(self, w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
         """Memories went, or messages that were in none: what was made of them goes; (rows, vectors)."""
         ids = [one.id for one in told]
-        lost = _released(w, ids)
-        self._leave(w, ids, lost)
-        return lost.rows, lost.vectors
+        part = _part(w, ids)
+        if part.more:
+            self._leave(w, ids)
+        return _let_go(w, ids, part)
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
         """The text of a memory, or of a message, became another."""
         if before.content == after.content and before.kind == after.kind:
             return
-        if before.kind == FACT:
-            self._leave(w, [after.id], lose(w, [after.id]))
-        elif before.kind == "message":
-            lost = lose(w, [after.id])
-            self._leave(w, [after.id], lost, edited=True)
-            if not lost.more:
-                self._again(w, after.id)
+        if before.kind not in (FACT, MESSAGE):
+            return
+        part = _part(w, [after.id], edited=True)
+        if part.more:
+            self._leave(w, [after.id], edited=True)
+        _let_go(w, [after.id], part)
+        if not part.more:
+            self._again(w, after.id)
 
-    def _leave(self, w: Writing, ids: Sequence[str], lost: Lost, *, edited: bool = False) -> None:
-        """Leaves what one transaction was too short for to a job. Facts that are written from here on are none of
-        its: they rest on what a message says now."""
-        if lost.more:
-            payload = {"sources": sorted(ids), "until": w.draw(1), "edited": edited}
-            self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)), delay=RELEASE_AFTER)
+    def _leave(self, w: Writing, ids: Sequence[str], *, edited: bool = False) -> None:
+        """Leaves what one transaction is too short for to a job, before anything changes: what is to go does not hold
+        again meanwhile. Facts that are written from here on are none of its: they rest on what a message says now."""
+        payload = {"sources": sorted(ids), "until": w.draw(1), "edited": edited}
+        self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)), delay=RELEASE_AFTER)
 
     async def release(self, run: Run) -> dict[str, Any]:
         """Handler of that job: goes on until nothing rests on the sources; the memories and vectors that went. Only
@@ -78,18 +80,18 @@ class Provenance:
         ids, until, edited = list(run.payload["sources"]), int(run.payload["until"]), run.payload["edited"]
         found = Counter[str]()
 
-        def step(w: Writing) -> Lost:
+        def step(w: Writing) -> tuple[tuple[int, int], bool]:
             w.draw(1)  # whoever else takes sources away waits
-            lost = lose(w, ids, until) if edited else _released(w, ids, until)
-            if edited and not lost.more:
+            part = _part(w, ids, until, edited=edited)
+            removed = _let_go(w, ids, part)
+            if edited and not part.more:
                 self._again(w, ids[0])
-            return lost
+            return removed, part.more
 
         more = True
         while more:
-            lost = await self.core.threads.result(self.core.store.transact(run.tenant, step))
-            found.update(memories=lost.rows, vectors=lost.vectors)
-            more = lost.more
+            (rows, vectors), more = await self.core.threads.result(self.core.store.transact(run.tenant, step))
+            found.update(memories=rows, vectors=vectors)
             await run.report(found["memories"])
         return dict(found)
 
@@ -111,33 +113,65 @@ class Provenance:
                 self.loop.call_soon_threadsafe(self.loop.call_later, seconds, self.jobs.wake, kind)
 
 
-class Lost(NamedTuple):
-    """Rows and vectors that were removed, and whether more facts rest on the sources."""
+class _Part(NamedTuple):
+    """What one transaction changes when sources go: facts that rest on them, facts that they took the place of, and
+    whether there are more."""
 
-    rows: int
-    vectors: int
+    resting: list[Record]
+    superseded: list[Record]
     more: bool
 
 
-def _released(w: Writing, ids: Sequence[str], until: int = LATEST) -> Lost:
-    """What memories that went took the place of holds again, and facts lose them as sources; see `lose`."""
-    more = _restore(w, ids, until)
-    lost = lose(w, ids, until)
-    return lost._replace(more=more or lost.more)
+def _part(w: Writing, ids: Sequence[str], until: int = LATEST, *, edited: bool = False) -> _Part:
+    """At most `ROWS` facts of each kind, of those that were written up to a revision."""
+    resting, more = _some(w, "facts_made_of", ids, until)
+    superseded, others = ([], False) if edited else _some(w, "facts_to_restore", ids, until)
+    return _Part(resting, superseded, more or others)
 
 
-def lose(w: Writing, ids: Iterable[str], until: int = LATEST) -> Lost:
-    """Takes sources from facts that rest on them, at most `ROWS`, of those that were written up to a revision. Those
-    that rest on nothing then, and those that were put together of facts that are among these, go."""
+def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -> tuple[list[Record], bool]:
+    seqs = [int(seq) for (seq,) in w.c.all(statement, [w.tenant, compact_json(sorted(ids)), until, ROWS + 1])]
+    return list(fetch(w.c, w.tenant, seqs[:ROWS]).values()), len(seqs) > ROWS
+
+
+def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
+    """Takes sources from facts. Those that rest on nothing then, and those that were put together of facts that are
+    among the sources, go; what the sources took the place of holds again. (rows, vectors) removed."""
+    _restore(w, part.superseded)
     gone = set(ids)
-    rows, more = _made_of(w, gone, until)
-    left = {row.seq: [ref for ref in refs_of(row) if ref not in gone] for row in rows}
+    going = [row.seq for row in _ending(w, part.resting, gone)]
+    staying = {row.seq for row in part.resting} - set(going)
+    w.mark(staying, lambda row: _without(row, gone))
+    return w.remove(going) if going else (0, 0)
+
+
+def _restore(w: Writing, rows: Sequence[Record]) -> None:
+    """What took the place of these is gone: they hold again. One that a job is about to delete stays ended until then,
+    so that nobody sees it come back."""
+    leaving = set[int]()
+    for _, payload in w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ():
+        told = json.loads(payload)
+        before = [row for row in rows if row.seq <= told["until"]]
+        leaving |= {row.seq for row in _ending(w, before, set(told["sources"]))}
+    now = now_micros()
+
+    def change(row: Record) -> Record:
+        if row.seq in leaving:
+            return row._replace(superseded_by=None)
+        return versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone")
+
+    w.mark([row.seq for row in rows], change)
+
+
+def _ending(w: Writing, rows: Sequence[Record], gone: set[str]) -> list[Record]:
+    """Those of some facts that go with these sources."""
+    left = {row.seq: refs_of(_without(row, gone)) for row in rows}
     said = messages_by_id(w.c, w.tenant, {ref for refs in left.values() for ref in refs})
-    going = [row.seq for row in rows if _ends(row, gone, left[row.seq], said)]
-    staying = set(left) - set(going)
-    w.mark(staying, lambda row: row._replace(source_refs=compact_json(left[row.seq])))
-    removed = w.remove(going) if going else (0, 0)
-    return Lost(*removed, more)
+    return [row for row in rows if _ends(row, gone, left[row.seq], said)]
+
+
+def _without(row: Record, gone: set[str]) -> Record:
+    return row._replace(source_refs=compact_json([ref for ref in refs_of(row) if ref not in gone]))
 
 
 def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
@@ -154,28 +188,6 @@ def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) 
     """Takes messages and a response from the sources of facts, which stay without them: for a response that is deleted
     while what was learned from it is kept. At most `ROWS` facts change; whether there are more."""
     gone = {*message_ids, *([response_id] if response_id is not None else [])}
-    rows, more = _made_of(w, gone)
-    w.mark(
-        [row.seq for row in rows],
-        lambda row: row._replace(source_refs=compact_json([ref for ref in refs_of(row) if ref not in gone])),
-    )
+    rows, more = _some(w, "facts_made_of", [*gone])
+    w.mark([row.seq for row in rows], lambda row: _without(row, gone))
     return more
-
-
-def _made_of(w: Writing, ids: set[str], until: int = LATEST) -> tuple[list[Record], bool]:
-    """Some facts that rest on any of these, and whether there are more."""
-    values = [w.tenant, compact_json(sorted(ids)), until, ROWS + 1]
-    seqs = [int(seq) for (seq,) in w.c.all("facts_made_of", values)]
-    return list(fetch(w.c, w.tenant, seqs[:ROWS]).values()), len(seqs) > ROWS
-
-
-def _restore(w: Writing, ids: Sequence[str], until: int) -> bool:
-    """What was superseded by memories that went is not any more: at most `ROWS` of it; whether there is more."""
-    values = [w.tenant, compact_json(list(ids)), until, ROWS + 1]
-    seqs = [int(seq) for (seq,) in w.c.all("facts_to_restore", values)]
-    now = now_micros()
-    w.mark(
-        seqs[:ROWS],
-        lambda row: versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone"),
-    )
-    return len(seqs) > ROWS

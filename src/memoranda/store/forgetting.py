@@ -12,6 +12,7 @@ import msgspec
 
 from memoranda.clock import micros, moment, now_micros
 from memoranda.concurrency.threads import Threads
+from memoranda.errors import StorageError
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store import listing
@@ -175,11 +176,15 @@ class Forgetting:
             return found
 
         self.counts = await self.threads.result(self.store.transact(self.aim.tenant, whole))
-        released = await self.jobs.finish(self.aim.tenant, RELEASE_JOB)
-        if released:
-            self.counts += sum(map(Counter, released), Counter())
+        jobs = await self.jobs.finish(self.aim.tenant, RELEASE_JOB)
+        if jobs:
+            self.counts += sum((Counter(job.result) for job in jobs), Counter())
             note = self.store.transact(self.aim.tenant, lambda w: self._note(w.c, self.counts))
             await self.threads.result(note)
+        if any(job.state != "completed" for job in jobs):
+            raise StorageError(
+                "what was made of erased memories is not erased yet, a job goes on with it; call forget again"
+            )
 
     def _note(self, c: Connection, counts: Counter[str]) -> None:
         held = compact_json({kind: number for kind, number in sorted(counts.items()) if number})

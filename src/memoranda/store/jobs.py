@@ -38,7 +38,8 @@ COLUMNS = (
     "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
 )  # fmt: skip
 RELEASE_JOB = "memories.release"
-"""Goes on with what changes when sources of memories go, where one transaction was too short for it."""
+"""Goes on with what changes when sources of memories go, where one transaction was too short for it. It completes a
+deletion: it cannot be cancelled, and is tried until it succeeds."""
 HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
 
@@ -291,17 +292,17 @@ class Jobs:
                 async with asyncio.timeout(min(left, 0.5) if self.db.shared else left), self._ended:
                     await self._ended.wait_for(lambda ended=ended: self._endings_seen != ended)  # type: ignore[misc]
 
-    async def finish(self, tenant: str, kind: str) -> Sequence[dict[str, Any]]:
-        """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; the results of those
-        that were completed. One that fails stays with the workers, which try it again. Jobs without a key stay."""
+    async def finish(self, tenant: str, kind: str) -> list[Job]:
+        """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; those jobs. One that
+        fails stays with the workers, which try it again. Jobs without a key stay."""
         ended: dict[str, Job] = {}
         while True:  # a job may place others
             rows = await self.threads.run(
                 self.db.read, lambda c: c.all("jobs_under_way", [tenant, kind]), tenant
             )
-            fresh = [str(id_) for (id_,) in rows if id_ not in ended]
+            fresh = [str(id_) for id_, _ in rows if id_ not in ended]
             if not fresh:
-                return [job.result for job in ended.values() if job.state == "completed" and job.result]
+                return [*ended.values()]
             for id_ in fresh:
                 ended[id_] = await self._finished(tenant, id_)
 
@@ -425,7 +426,7 @@ class Jobs:
             beat.cancel()
 
     async def _handler(self, run: Run) -> dict[str, Any] | None:
-        if run.attempts > self.max_attempts:
+        if run.attempts > self.max_attempts and run.kind != RELEASE_JOB:
             raise MemorandaError("the last attempt died with its process")
         handler = self.handlers.get(run.kind)
         if handler is None:
@@ -456,7 +457,8 @@ class Jobs:
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
-        if run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict):
+        final = run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict)
+        if final and run.kind != RELEASE_JOB:
             log.error("job failed", extra=_about(run) | {"error": type(exc).__name__})
             await self._end(run, "failed", error, None)
             return
@@ -515,7 +517,7 @@ def _about(run: Run) -> dict[str, Any]:
 
 def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:
     """Seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of jitter."""
-    return float(min(most, base * 2 ** (attempt - 1)) * random.uniform(0.8, 1.2))
+    return float(min(most, base * 2 ** min(attempt - 1, 30)) * random.uniform(0.8, 1.2))
 
 
 def _job(row: Row) -> Job:

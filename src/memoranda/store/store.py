@@ -136,8 +136,12 @@ class Store:
             self.next_space, self.next_model = space, model
 
         space = self.db.write(work, note).result()
+
+        def owe(tenant: str, first: int, last: int, c: Connection) -> int:
+            return c.run("owe_missing", [space, tenant, first, last])
+
         for tenant in self.derived.tenants():
-            self._owe_by_pages("owe_missing", tenant, space)
+            self._by_pages(tenant, partial(owe, tenant), PAGE)
 
     def switch(
         self,
@@ -203,14 +207,6 @@ class Store:
     def _owe_all_missing(self, c: Connection) -> None:
         for (tenant,) in c.all("tenants"):
             c.run("owe_missing", [self.space, tenant, 0, LAST])
-
-    def _owe_by_pages(self, statement: str, tenant: str, space: int) -> None:
-        """Notes the debt of a tenant's rows to a vector space."""
-
-        def owe(first: int, last: int, c: Connection) -> int:
-            return c.run(statement, [space, tenant, first, last])
-
-        self._by_pages(tenant, owe, PAGE)
 
     def _drop_foreign(self, tenant: str) -> None:
         """Drops a tenant's vectors of other models. Which model answers, and whether another is to take over, changes
@@ -350,7 +346,12 @@ class Store:
 
     def owe(self, tenant: str, everything: bool) -> int:
         """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
-        self._owe_by_pages("owe_all" if everything else "owe_missing", tenant, self.space)
+        statement = "owe_all" if everything else "owe_missing"
+
+        def mark(first: int, last: int, c: Connection) -> int:
+            return c.run(statement, [self.space, tenant, first, last])
+
+        self._by_pages(tenant, mark, PAGE)
         self.count_owed()
         return self.owed.get(tenant, 0)
 

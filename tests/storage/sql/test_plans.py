@@ -31,7 +31,7 @@ WALKS = {
     # of switches
     "switched_on_anywhere",
     # of archives: the attachments that are being written, which have an index of their own
-    "settle_attachments", "unsettled_attachments",
+    "unsettled_attachments",
     # of agents
     "count_agents",
     # of the log of questions: what became no memory, row by row

@@ -51,6 +51,7 @@ from memoranda.memories.transfer import (
 )
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.steps import DRAFTS, parted, weight
 from memoranda.store.validation import Draft
 from memoranda.types import Subject
 from memoranda.validation import decode
@@ -106,7 +107,8 @@ class Restoring:
                 await self._chunks()
         if not self._dry_run:
             await self._each(CONVERSATIONS, self._summaries)
-            await self._write(lambda c: settle_attachments(c, self._core, self._tenant), INDEX_JOB)
+            while await self._write(lambda c: settle_attachments(c, self._core, self._tenant), INDEX_JOB):
+                pass
             self._core.expect(now_micros())
         return self.report
 
@@ -256,7 +258,8 @@ class Restoring:
         if fresh:
             await self._prove(fresh)
             await self._core.ingest.prepare(self._tenant, fresh)
-            self.report.count("memory", await self._put(fresh))
+            for some in parted(fresh, weight, DRAFTS):
+                self.report.count("memory", await self._put(some))
 
     def _new_memories(self, drafts: Sequence[Draft]) -> tuple[list[Draft], int]:
         """The drafts that are not here yet, and how many are."""
@@ -322,9 +325,11 @@ class Restoring:
             return
         drafts = await self._core.threads.run(chunk_drafts, self._core, self._tenant, self._header, ours)
         await self._core.ingest.prepare(self._tenant, drafts)
-        along = partial(place_chunks, self._tenant, ours)
-        outcomes = await self._core.threads.result(self._core.store.put(drafts, along))
-        self.report.count("chunk", [one.created for one in outcomes])
+        for some in parted([*zip(drafts, ours, strict=True)], lambda chunk: weight(chunk[0]), DRAFTS):
+            along = partial(place_chunks, self._tenant, [place for _, place in some])
+            put = self._core.store.put([draft for draft, _ in some], along)
+            outcomes = await self._core.threads.result(put)
+            self.report.count("chunk", [one.created for one in outcomes])
 
     # --- below -------------------------------------------------------------------------------------
 

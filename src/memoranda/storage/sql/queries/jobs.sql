@@ -43,7 +43,8 @@ WHERE tenant_id = ?4 AND id = ?5 AND (state = 'queued' OR (state = 'running' AND
 RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
 
 -- name: jobs_under_way (of one kind, those that have a key)
-SELECT id FROM jobs WHERE tenant_id = ? AND kind = ? AND dedup_key >= '' AND state IN ('queued', 'running') ORDER BY seq
+SELECT id, payload FROM jobs
+WHERE tenant_id = ? AND kind = ? AND dedup_key >= '' AND state IN ('queued', 'running') ORDER BY seq
 
 -- name: next_job_at
 SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs
