@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import permutations
+from operator import not_
 from typing import Any
 
 import pytest
 
 from memoranda.clock import now_micros
-from memoranda.errors import Conflict, Forbidden, NotFound
-from memoranda.facts import cut, provenance
+from memoranda.errors import Conflict, Forbidden, NotFound, StorageError
+from memoranda.facts import cut, provenance, versions
+from memoranda.store import jobs
 from memoranda.store.jobs import RELEASE_JOB
+from memoranda.store.rows import fetch_ids
+from memoranda.store.transaction import Writing
+from memoranda.text.json import compact_json
+from support.waiting import until
 
 
 def on(text: str) -> datetime:
@@ -166,6 +173,68 @@ def test_what_rests_on_one_message_goes_in_steps(
     assert talk.live() == []
     assert max(removed) == 3
     assert sum(removed) == 10 + (how != "edit")
+
+
+def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> list[int]:
+    """Lets so many attempts to release facts fail, those in the list that it returns."""
+    real, left = talk.core.jobs.handlers[RELEASE_JOB], list(range(times))
+
+    async def release(run: Any) -> Any:
+        if left:
+            left.pop()
+            raise RuntimeError("the disk is full")
+        return await real(run)
+
+    monkeypatch.setattr(jobs, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(provenance, "ROWS", 3)
+    monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
+    return left
+
+
+def test_facts_go_after_more_failures_than_a_job_is_allowed(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(talk, monkeypatch, talk.core.jobs.max_attempts + 3)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    talk.memories.delete(said)
+    until(talk.live, "the facts are gone", accept=not_)
+
+
+def test_forgetting_says_what_is_not_erased_yet(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = failing(talk, monkeypatch)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    with pytest.raises(StorageError, match="call forget again"):
+        talk.memories.forget([said])
+    left.clear()
+    assert talk.memories.forget([said]).memories == 7
+    assert talk.live() == []
+
+
+def test_what_is_about_to_go_does_not_hold_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts of one message that supersede one another, or were put together: the first step takes what superseded or
+    contained facts of the next ones. A fact that stays, since it rests on another message too, holds again."""
+    left = failing(talk, monkeypatch)
+    add = partial(talk.memories.add, kind="message", user_id="mara")
+    said, other = add("I own many books.").memory.id, add("I own book 9.").memory.id
+    resting(talk, said, 10)
+    ids = {row.content: row.id for row in talk.memories.list(kinds=["fact"], limit=100).data}
+
+    def arrange(w: Writing) -> None:
+        held = fetch_ids(w.c, w.tenant, list(ids.values()))
+        for number, by in ((7, 0), (8, 1), (9, 2)):
+            row, place = held[ids[f"Mara owns book {number}"]], ids[f"Mara owns book {by}"]
+            w.mark([row.seq], lambda row, by=place: versions.ended(row, by, 1, 1, "superseded"))  # type: ignore[misc]
+        both = compact_json([said, other])
+        w.mark([held[ids["Mara owns book 9"]].seq], lambda row: row._replace(source_refs=both))
+
+    talk.core.store.transact(talk.tenant, arrange).result()
+    talk.memories.delete(said)
+    assert talk.live() == [f"Mara owns book {number}" for number in (3, 4, 5, 6, 9)]
+    left.clear()
+    talk.memories.delete(other)
+    assert talk.live() == []
 
 
 def test_a_deletion_is_not_cancelled_half_way(talk: Any) -> None:

@@ -316,8 +316,7 @@ class Jobs:
                     await self._attempt(run)
                 finally:  # given back when the caller is cancelled
                     self.wake(run.kind)
-                async with self._ended:
-                    self._ended.notify_all()
+                await self._note_ending()
             elif attempted and job.state == "queued":
                 break
             else:
@@ -376,6 +375,9 @@ class Jobs:
             await self._sleep(lane)
             return
         await self._attempt(run)
+        await self._note_ending()
+
+    async def _note_ending(self) -> None:
         async with self._ended:
             self._endings_seen += 1
             self._ended.notify_all()

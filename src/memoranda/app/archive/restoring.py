@@ -106,7 +106,7 @@ class Restoring:
             if table.name == "store_files":
                 await self._chunks()
         if not self._dry_run:
-            await self._each(CONVERSATIONS, self._summaries)
+            await self._each(CONVERSATIONS, self._summaries, quiet=True)
             while await self._write(lambda c: settle_attachments(c, self._core, self._tenant), INDEX_JOB):
                 pass
             self._core.expect(now_micros())
