@@ -23,9 +23,6 @@ from memoranda.store.transaction import Gone, Writing
 from memoranda.store.validation import Draft, draft
 from memoranda.types import NewMemory, Subject
 
-MADE_OF = ("qa_turn", "summary")
-"""The sources of memories that go with the messages that they were made of."""
-
 
 class Remembering:
     """The job that follows an answer."""

@@ -22,6 +22,7 @@ from memoranda.sessions.records import (
     set_session,
     texts_of,
 )
+from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import MODES
 from memoranda.storage.sql.base import Connection
 from memoranda.store.jobs import Run
@@ -115,8 +116,8 @@ class Joining:
         if len(first) <= ROWS:
             row, some = merged(w, row, other, now), len(first)
         else:
-            summarized = self.closing.settings.summarize and self.closing.settings.enabled
-            row, some = _moved(w, row, other, first, now, summarized), ROWS
+            pending = summarized(w.c, self.closing.core.config, w.tenant, other.channel_id)
+            row, some = _moved(w, row, other, first, now, pending), ROWS
         due = cutting.due_at(row.ended_at, now, self.closing.gap)
         row = row._replace(
             rev=w.draw(1), last_seen_at=now, due_at=due, status="open", failure=None, pending=0, attempts=0,
@@ -135,7 +136,7 @@ class Joining:
 
 
 def _moved(
-    w: Writing, row: SessionRow, other: SessionRow, first: Sequence[MessageRow], now: int, summarized: bool
+    w: Writing, row: SessionRow, other: SessionRow, first: Sequence[MessageRow], now: int, pending: bool
 ) -> SessionRow:
     """The session with the first `ROWS` messages of a long one, which keeps the others."""
     some, rest = first[:ROWS], first[ROWS]
@@ -143,11 +144,11 @@ def _moved(
     found = fetch_ids(w.c, w.tenant, [message.id for message in some if message.indexed])
     w.mark([memory.seq for memory in found.values()], lambda memory: memory._replace(session_id=row.id))
     withdraw(w, other, now)
-    set_session(w.c, _shrunk(other, rest, w.draw(1), now, summarized))
+    set_session(w.c, _shrunk(other, rest, w.draw(1), now, pending))
     return _grown(row, other, some[-1].occurred_at, len(some))
 
 
-def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int, summarized: bool) -> SessionRow:
+def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int, pending: bool) -> SessionRow:
     """A session without its first messages, beginning with `rest`. A summary of it is made only if it is still there
     after a while: because somebody stopped the job."""
     is_open = other.status == "open"
@@ -157,7 +158,7 @@ def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int, summarized:
         message_count=other.message_count - ROWS,
         status="open" if is_open else "closed",
         failure=None,
-        pending=int(summarized and not is_open),
+        pending=int(pending and not is_open),
         attempts=0,
         next_try_at=now + STOPPED_AFTER,
         updated_at=now,

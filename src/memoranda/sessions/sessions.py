@@ -343,9 +343,8 @@ class Sessions:
 
         def work(w: Writing) -> bool:
             w.draw(1)
-            w.c.run(
-                "stop_job_of", [now_micros(), self._tenant, JOIN_JOB, id]
-            )  # what is in others stays there
+            # A join that begins meanwhile stops: what has not moved stays in the other session.
+            w.c.run("stop_job_of", [now_micros(), self._tenant, JOIN_JOB, id])
             row = records.session_of(w.c, self._tenant, id)
             if row is None:
                 return False

@@ -292,7 +292,7 @@ class Jobs:
                 async with asyncio.timeout(min(left, 0.5) if self.db.shared else left), self._ended:
                     await self._ended.wait_for(lambda ended=ended: self._endings_seen != ended)  # type: ignore[misc]
 
-    async def finish(self, tenant: str, kind: str) -> list[Job]:
+    async def finish(self, tenant: str, kind: str) -> Sequence[Job]:
         """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; those jobs. One that
         fails stays with the workers, which try it again. Jobs without a key stay."""
         ended: dict[str, Job] = {}
