@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pysqlite3 import dbapi2 as sqlite
 
 import memoranda
 from memoranda.clock import now_micros
 from memoranda.facts import versions
+from memoranda.knowledge.values import NewStoreFile
 from memoranda.text.splitting import Chunking
 from memoranda.types import NewMemory, Subject
 from support.waiting import until
@@ -50,10 +51,10 @@ SqliteTransaction.commit = counted
 SETTLED = """
 core = rc.inner.core
 
-async def left():
+async def under_way():
     return core.store.db.read(lambda c: c.select("SELECT 1 FROM jobs WHERE state IN ('queued', 'running')"))
 
-rc.portal.call(core.jobs.until_ended(left, lambda rows: not rows, 60.0))
+rc.portal.call(core.jobs.until_ended(under_way, lambda rows: not rows, 60.0))
 os._exit(0)
 """
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -159,7 +160,7 @@ rc.sessions.delete_message(session.id, said.id)
     def done(self, rc: Any, rows: Rows, begun: bool) -> None:
         assert rc.memories.count(scopes=["all"]) == (0 if begun else 9)
         assert (not rows("SELECT seq FROM memory_sources")) == begun
-        assert (not rc.memories.search("many books", scopes=["all"]).data) == begun
+        assert (not rc.memories.search("many books", scopes=["all"]).results) == begun
 
 
 class Attributes(Change):
@@ -172,7 +173,7 @@ rc.knowledge.stores.set_attributes(store.id, file.id, {"year": 2025})
     def prepare(self, rc: Any) -> None:
         made = rc.knowledge.stores.create(chunking=Chunking(size=3, overlap=0))
         file = rc.knowledge.files.upload("".join(f"word{n}\n" for n in range(10)).encode(), "words.txt")
-        rc.knowledge.stores.attach(made.id, [{"file_id": file.id, "attributes": {"year": 2024}}])
+        rc.knowledge.stores.attach(made.id, [NewStoreFile(file_id=file.id, attributes={"year": 2024})])
         assert rc.knowledge.stores.wait_file(made.id, file.id).status == "completed"
 
     def between(self, rows: Rows) -> int:
@@ -216,7 +217,7 @@ def rows_of(folder: Path) -> Rows:
     """Reads the rows of a folder that no process of ours has open, as they are."""
 
     def select(sql: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(folder / "memoranda.db")) as connection:
+        with closing(sqlite.connect(folder / "memoranda.db")) as connection:
             return connection.execute(sql).fetchall()
 
     return select

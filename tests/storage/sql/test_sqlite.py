@@ -90,6 +90,24 @@ def test_close_waits_for_the_reads_under_way(tmp_path: Path) -> None:
         assert seen == [20_000]
 
 
+def test_a_connection_opens_while_a_transaction_is_written(db: SqliteDatabase) -> None:
+    begun, go, seen = threading.Event(), threading.Event(), []
+
+    def slow(c: Connection) -> None:
+        put("written")(c)
+        begun.set()
+        go.wait(60)
+
+    written = db.write(slow)
+    begun.wait()
+    thread = threading.Thread(target=lambda: seen.append(db.read(keys)))  # one of its own
+    thread.start()
+    thread.join()
+    go.set()
+    written.result()
+    assert seen == [[]]
+
+
 def pages(db: SqliteDatabase, pragma: str) -> int:
     return int(db.read(lambda c: c.select(f"PRAGMA {pragma}"))[0][0])
 
