@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import permutations
 from operator import not_
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,6 +211,18 @@ def test_forgetting_says_what_is_not_erased_yet(talk: Any, monkeypatch: pytest.M
     left.clear()
     assert talk.memories.forget([said]).memories == 7
     assert talk.live() == []
+
+
+def test_an_archive_has_no_facts_that_are_about_to_go(
+    talk: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left = failing(talk, monkeypatch)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    talk.memories.delete(said)
+    assert len(talk.live()) == 7
+    left.clear()
+    assert talk.rc.archives_as(talk.admin).export_to(tmp_path / "all.zip").rows["memories"] == 0
 
 
 def test_what_is_about_to_go_does_not_hold_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,14 +146,14 @@ def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
 
 
 def _restore(w: Writing, rows: Sequence[Record]) -> None:
-    """What took the place of these is gone: they hold again. One that a job is about to delete stays ended until then,
+    """What took the place of these is gone: they hold again. One that jobs are about to delete stays ended until then,
     so that nobody sees it come back."""
+    found = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
+    jobs, now = [json.loads(payload) for _, payload in found], now_micros()
     leaving = set[int]()
-    for _, payload in w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ():
-        told = json.loads(payload)
-        before = [row for row in rows if row.seq <= told["until"]]
-        leaving |= {row.seq for row in _ending(w, before, set(told["sources"]))}
-    now = now_micros()
+    for row in rows if jobs else ():
+        gone = {source for job in jobs if row.seq <= job["until"] for source in job["sources"]}
+        leaving |= {one.seq for one in _ending(w, [row], gone)}
 
     def change(row: Record) -> Record:
         if row.seq in leaving:
