@@ -17,14 +17,16 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from growth import LANGUAGE
 from memoranda import Memoranda
+from memoranda.knowledge import Knowledge
 from memoranda.storage.sql import group
 from memoranda.storage.sql.holds import SLOW_SECONDS, Histogram
 from memoranda.text.splitting import Chunking
-from memoranda.types import NewMemory
+from memoranda.types import NewMemory, Subject
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 USER = "mara"
@@ -94,10 +96,11 @@ async def indexing(house: House) -> AsyncIterator[None]:
     await _attached(house, "indexing.md")
 
 
-async def _attached(house: House, name: str) -> tuple[str, str]:
+async def _attached(house: House, name: str, knowledge: Knowledge | None = None) -> tuple[str, str]:
+    knowledge = knowledge or house.rc.knowledge
     text = "\n".join(f"{LANGUAGE.text(200_000 + i)}." for i in range(house.many(9_000)))
-    file = await house.rc.knowledge.files.upload(text.encode(), name)
-    store = await house.rc.knowledge.stores.create(
+    file = await knowledge.files.upload(text.encode(), name)
+    store = await knowledge.stores.create(
         name=name, file_ids=[file.id], chunking=Chunking(size=100, overlap=0)
     )
     await house.settled()
@@ -188,6 +191,22 @@ async def conversation(house: House) -> AsyncIterator[None]:
     await house.settled()
 
 
+async def restoring(house: House) -> AsyncIterator[None]:
+    kept, copy = Subject(tenant_id="kept"), Subject(tenant_id="copy")
+    number = house.many(5_000)
+    refs = [f"doc_{i}" for i in range(20)]
+    await house.rc.acting_as(kept).add_many(
+        [{"content": f"{LANGUAGE.text(700_000 + i)} {i}", "source_refs": refs} for i in range(number)]
+    )
+    await house.rc.sessions_as(kept).observe(said(number, first=710_000), channel_id="kept")
+    await _attached(house, "kept.md", house.rc.knowing_as(kept))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kept.zip"
+        await house.rc.archives_as(kept).export_to(path, vectors=True)
+        yield
+        await house.rc.archives_as(copy).import_from(path)
+
+
 async def reembedding(house: House) -> AsyncIterator[None]:
     yield
     job = await house.rc.memories.reembed(everything=True)
@@ -213,6 +232,7 @@ CASES: dict[str, tuple[str, Case]] = {
     "edit": ("a message with 3 000 facts changed", editing),
     "forget": ("a user with 10 000 memories forgotten", forgetting),
     "conversation": ("a conversation of 20 000 items deleted", conversation),
+    "restore": ("an archive restored: 5 000 memories, 5 000 messages, 4 300 chunks", restoring),
     "reembed": ("everything embedded anew", reembedding),
     "compact": ("compacted", compacting),
 }

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import permutations
+from operator import not_
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoranda.clock import now_micros
-from memoranda.errors import Forbidden, NotFound
-from memoranda.facts import cut
+from memoranda.errors import Conflict, Forbidden, NotFound, StorageError
+from memoranda.facts import cut, provenance, versions
+from memoranda.store import jobs
+from memoranda.store.jobs import RELEASE_JOB
+from memoranda.store.rows import fetch_ids
+from memoranda.store.transaction import Writing
+from memoranda.text.json import compact_json
+from support.waiting import until
 
 
 def on(text: str) -> datetime:
@@ -125,6 +134,137 @@ def test_a_fact_goes_with_its_last_message(talk: Any) -> None:
     assert talk.count() == 0
 
 
+def resting(talk: Any, said: str, count: int) -> None:
+    """Facts that rest on one message."""
+    talk.uncompared(
+        *(
+            {
+                "content": f"Mara owns book {i}",
+                "user_id": "mara",
+                "source_refs": [said],
+                "occurred_at": on("2024-01-01"),
+            }
+            for i in range(count)
+        )
+    )
+
+
+@pytest.mark.parametrize("how", ["delete", "edit", "forget"])
+def test_what_rests_on_one_message_goes_in_steps(
+    talk: Any, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is gone once the call returns, and no transaction changed more than its share."""
+    monkeypatch.setattr(provenance, "ROWS", 3)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    assert len(talk.live()) == 10
+    removed: list[int] = []
+
+    def note(w: object, told: Sequence[object]) -> tuple[int, int]:
+        removed.append(len(told))
+        return 0, 0
+
+    monkeypatch.setattr(talk.core.store, "cascades", [*talk.core.store.cascades, note])
+    if how == "delete":
+        talk.memories.delete(said)
+    elif how == "edit":
+        talk.memories.update(said, content="I own no book at all.")
+    else:
+        assert talk.memories.forget([said]).memories == 11
+    assert talk.live() == []
+    assert max(removed) == 3
+    assert sum(removed) == 10 + (how != "edit")
+
+
+def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> list[int]:
+    """Lets so many attempts to release facts fail, those in the list that it returns."""
+    real, left = talk.core.jobs.handlers[RELEASE_JOB], list(range(times))
+
+    async def release(run: Any) -> Any:
+        if left:
+            left.pop()
+            raise RuntimeError("the disk is full")
+        return await real(run)
+
+    monkeypatch.setattr(jobs, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(provenance, "ROWS", 3)
+    monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
+    return left
+
+
+def test_facts_go_after_more_failures_than_a_job_is_allowed(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(talk, monkeypatch, talk.core.jobs.max_attempts + 3)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    talk.memories.delete(said)
+    until(talk.live, "the facts are gone", accept=not_)
+
+
+def test_forgetting_says_what_is_not_erased_yet(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = failing(talk, monkeypatch)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    with pytest.raises(StorageError, match="call forget again"):
+        talk.memories.forget([said])
+    left.clear()
+    assert talk.memories.forget([said]).memories == 7
+    assert talk.live() == []
+
+
+def test_an_archive_has_no_facts_that_are_about_to_go(
+    talk: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left = failing(talk, monkeypatch)
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 10)
+    talk.memories.delete(said)
+    assert len(talk.live()) == 7
+    left.clear()
+    assert talk.rc.archives_as(talk.admin).export_to(tmp_path / "all.zip").rows["memories"] == 0
+
+
+def test_what_is_about_to_go_does_not_hold_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts of one message that supersede one another, or were put together: the first step takes what superseded or
+    contained facts of the next ones. A fact that stays, since it rests on another message too, holds again."""
+    left = failing(talk, monkeypatch)
+    add = partial(talk.memories.add, kind="message", user_id="mara")
+    said, other = add("I own many books.").memory.id, add("I own book 9.").memory.id
+    resting(talk, said, 10)
+    ids = {row.content: row.id for row in talk.memories.list(kinds=["fact"], limit=100).data}
+
+    def arrange(w: Writing) -> None:
+        held = fetch_ids(w.c, w.tenant, list(ids.values()))
+        for number, by in ((7, 0), (8, 1), (9, 2)):
+            row, place = held[ids[f"Mara owns book {number}"]], ids[f"Mara owns book {by}"]
+            w.mark([row.seq], lambda row, by=place: versions.ended(row, by, 1, 1, "superseded"))  # type: ignore[misc]
+        both = compact_json([said, other])
+        w.mark([held[ids["Mara owns book 9"]].seq], lambda row: row._replace(source_refs=both))
+
+    talk.core.store.transact(talk.tenant, arrange).result()
+    talk.memories.delete(said)
+    assert {"Mara owns book 7", "Mara owns book 8"}.isdisjoint(talk.live())
+    assert len(talk.live()) < 8
+    left.clear()
+    until(talk.live, "one fact is left", accept=lambda found: found == ["Mara owns book 9"])
+    talk.memories.delete(other)
+    assert talk.live() == []
+
+
+def test_a_deletion_is_not_cancelled_half_way(talk: Any) -> None:
+    said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
+    resting(talk, said, 2)
+    jobs, told = talk.core.jobs, {"sources": [said], "until": provenance.LATEST, "edited": False}
+    place = jobs.enqueue(talk.tenant, RELEASE_JOB, told, dedup_key="said", delay=60.0)
+    id_ = talk.rc.portal.call(place)
+    with pytest.raises(Conflict, match="half way"):
+        talk.memories.cancel(id_)
+    talk.memories.forget(scopes=["all"], text="many books")
+    assert talk.memories.job(id_).state == "completed"
+    assert talk.live() == []
+
+
 def test_undo_never_brings_back_what_lost_its_source(talk: Any) -> None:
     munich = talk.say("I live in Munich.", "2024-01-01")
     talk.say("I moved to Berlin.", "2024-05-01")
@@ -155,7 +295,7 @@ def test_an_edited_message_is_read_again(talk: Any) -> None:
 def test_links_can_be_cut_and_the_fact_stays(talk: Any) -> None:
     said = talk.say("I like tea.", "2024-01-02")
     store = talk.core.store
-    assert store.transact(talk.tenant, lambda w: cut(w, [said], "resp_1")).result() == 1
+    assert store.transact(talk.tenant, lambda w: cut(w, [said], "resp_1")).result() is False
     talk.memories.delete(said)
     assert talk.live() == ["Mara likes tea"]
     assert talk.known("Mara likes tea").source_refs == []

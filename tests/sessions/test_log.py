@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memoranda.sessions import joining, log
+from memoranda.store.jobs import Postponed
+from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")
 
@@ -27,6 +30,103 @@ def test_half_an_hour_of_silence_ends_a_session_and_a_minute_less_does_not(chat:
     assert [len(some) for some in chat.cuts()] == [4]
     assert chat.sessions.list().data[0].status == "open"
     assert chat.memories.count(scopes=[f"session:{earlier.id}"], kinds=["message"]) == 4
+
+
+def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the last message has moved they are two sessions that together hold everything once."""
+    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(log, "ROWS", 3)
+    early, late = ([f"{name} message number {i}" for i in range(8)] for name in ("early", "late"))
+    chat.say(*early, speaker="Ana")
+    chat.say(*late, at=50, speaker="Bo")
+    first, second = chat.sessions.list(order="asc").data
+    chat.say("what was said between them", at=29, speaker="Ana")
+    whole = [*early, "what was said between them", *late]
+
+    counts = (
+        "SELECT m.content, m.session_id, s.message_count,"
+        " (SELECT count(*) FROM messages o WHERE o.tenant_id = m.tenant_id AND o.session_id = m.session_id)"
+        " FROM messages m JOIN sessions s ON s.tenant_id = m.tenant_id AND s.id = m.session_id"
+        " WHERE m.tenant_id = ? ORDER BY m.occurred_at, m.seq"
+    )
+
+    def sessions() -> set[str]:
+        rows = chat.core.store.db.read(lambda c: c.select(counts, [chat.tenant]), chat.tenant)
+        assert [row[0] for row in rows] == whole
+        assert all(counted == there for _, _, counted, there in rows)
+        return {row[1] for row in rows}
+
+    until(sessions, "one session", accept=lambda found: len(found) == 1)
+    [held] = chat.sessions.list().data
+    assert (held.id, held.message_count, held.participants) == (first.id, 17, ["Ana", "Bo"])
+    assert (held.started_at, held.ended_at) == (first.started_at, second.ended_at)
+    assert chat.memories.count(scopes=[f"session:{first.id}"], kinds=["message"]) == 17
+    with pytest.raises(NotFound):
+        chat.sessions.get(second.id)
+    jobs = chat.rc.portal.call(chat.core.jobs.list(chat.tenant))
+    assert [job.kind for job in jobs if job.kind == joining.JOIN_JOB] == [joining.JOIN_JOB]
+
+
+def apart(chat: Any) -> list[str]:
+    """Says something early and much that is late, with a message between them; the late texts."""
+    late = [f"late message number {i}" for i in range(8)]
+    chat.say("something early")
+    chat.say(*late, at=50)
+    chat.say("what was said between them", at=29)
+    return late
+
+
+def test_a_session_is_deleted_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(log, "ROWS", 3)
+    chat.say("something early")
+    first = chat.sessions.list().data[0].id
+    apart(chat)
+    chat.sessions.delete(first)
+    assert chat.cuts() == []
+
+
+def test_a_session_is_forgotten_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(log, "ROWS", 3)
+    chat.say("something early")
+    first = chat.sessions.list().data[0].id
+    apart(chat)
+    chat.memories.forget(scopes=[f"session:{first}"])
+    assert chat.cuts() == []
+
+
+def test_deleting_a_session_leaves_what_cannot_join_it(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(run: object) -> None:
+        raise RuntimeError("the job fails")
+
+    monkeypatch.setattr(log, "ROWS", 3)
+    monkeypatch.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, fails)
+    late = apart(chat)
+    [first, _] = chat.sessions.list(order="asc").data
+    chat.sessions.delete(first.id)
+    assert chat.cuts() == [late]
+
+
+def test_what_a_session_was_to_take_in_follows_it(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that goes into an earlier one while a long one is still to join it leaves that to the earlier one."""
+
+    async def waits(run: object) -> None:
+        raise Postponed("later", 300.0)
+
+    monkeypatch.setattr(log, "ROWS", 3)
+    sql = "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND error = 'later'"
+    with monkeypatch.context() as held:
+        held.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, waits)
+        late = apart(chat)
+        until(lambda: chat.rows(sql, chat.tenant, joining.JOIN_JOB)[0][0], "a job that waits")
+    chat.say("something earlier", at=-50)
+    chat.say("what was said before", at=-25)
+    whole = [
+        "something earlier", "what was said before", "something early", "what was said between them", *late,
+    ]  # fmt: skip
+    until(lambda: len(chat.sessions.list().data) == 1, "one session")
+    assert chat.cuts() == [whole]
 
 
 def test_words_are_found_on_return_and_vectors_follow(chat: Any) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from memoranda.concurrency.threads import Threads
-from memoranda.errors import NotFound
+from memoranda.errors import Conflict, NotFound
 from memoranda.store import jobs as module
-from memoranda.store.jobs import Jobs, Run, backoff
+from memoranda.store.jobs import RELEASE_JOB, Jobs, Run, backoff
 from support.waiting import until_async
 
 
@@ -99,6 +99,30 @@ def test_a_failing_job_is_tried_again_and_then_failed_with_its_reason(home: Any)
             job = await jobs.wait("t", id_)
         assert (job.state, job.attempts) == ("failed", 3)
         assert job.error == "ValueError: the disk is haunted"
+
+    run(story())
+
+
+def test_a_job_that_completes_a_deletion_never_gives_up(home: Any) -> None:
+    """Neither after failures, whatever they are, nor after attempts that died with their process."""
+
+    async def story() -> None:
+        failures = [ValueError("once"), Conflict("twice"), ValueError("again"), Conflict("and again")]
+
+        async def handler(job: Run) -> dict[str, int]:
+            if failures:
+                raise failures.pop()
+            return {"memories": 3}
+
+        async with house(home, max_attempts=2, lease_seconds=0.01) as jobs:
+            jobs.handlers[RELEASE_JOB] = handler
+            id_ = await jobs.enqueue("t", RELEASE_JOB, {})
+            for _ in range(3):
+                await until_async(jobs._claim, "a claim", accept=lambda run: run is not None)
+            jobs.lease = 60_000_000
+            await jobs.start(1)
+            job = await jobs.wait("t", id_)
+        assert (job.state, job.attempts, job.result) == ("completed", 8, {"memories": 3})
 
     run(story())
 

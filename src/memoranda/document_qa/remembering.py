@@ -17,15 +17,11 @@ from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Run
-from memoranda.store.rows import Record, fetch
+from memoranda.store.rows import Record
+from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Gone, Writing
 from memoranda.store.validation import Draft, draft
 from memoranda.types import NewMemory, Subject
-
-STEP = 1_000
-"""Memories that are pruned in one transaction."""
-MADE_OF = ("qa_turn", "summary")
-"""The sources of memories that go with the messages that they were made of."""
 
 
 class Remembering:
@@ -158,7 +154,7 @@ async def prune(core: Core, tenant: str, user_id: str | None) -> int:
     limit = core.config.upload_ask.prune_limit
 
     def work(w: Writing) -> int:
-        rows = w.c.all("asked_beyond", [tenant, user_id or "", STEP, limit])
+        rows = w.c.all("asked_beyond", [tenant, user_id or "", ROWS, limit])
         return w.remove([int(seq) for (seq,) in rows])[0] if rows else 0
 
     pruned = 0
@@ -171,11 +167,15 @@ async def prune(core: Core, tenant: str, user_id: str | None) -> int:
 async def remove_session(core: Core, tenant: str, session_id: str) -> None:
     """Takes away what is left of a session whose messages were deleted."""
 
-    def work(w: Writing) -> None:
-        w.remove([int(seq) for (seq,) in w.c.all("asked_in_session", [tenant, session_id])])
-        w.c.run("drop_ask_session", [tenant, session_id])
+    def work(w: Writing) -> int:
+        seqs = [int(seq) for (seq,) in w.c.all("asked_in_session", [tenant, session_id, ROWS])]
+        w.remove(seqs)
+        if len(seqs) < ROWS:
+            w.c.run("drop_ask_session", [tenant, session_id])
+        return len(seqs)
 
-    await core.threads.result(core.store.transact(tenant, work))
+    while await core.transact(tenant, work) == ROWS:
+        pass
 
 
 # --- what goes with messages -----------------------------------------------------------------------------
@@ -195,7 +195,5 @@ def edited(w: Writing, before: Record, after: Record) -> None:
 def _remove_made_of(w: Writing, messages: Sequence[str]) -> tuple[int, int]:
     if not messages:
         return 0, 0
-    seqs = [int(seq) for (seq,) in w.c.all("made_of", [w.tenant, json.dumps(list(messages))])]
-    held = fetch(w.c, w.tenant, seqs)
-    mine = [seq for seq, row in held.items() if row.source in MADE_OF and row.kind in MADE_OF]
-    return w.remove(mine) if mine else (0, 0)
+    seqs = [int(seq) for (seq,) in w.c.all("asked_made_of", [w.tenant, json.dumps(list(messages))])]
+    return w.remove(seqs) if seqs else (0, 0)

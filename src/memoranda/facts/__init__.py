@@ -19,7 +19,7 @@ from memoranda.filters import all_of
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
-from memoranda.store.jobs import MEMORY_LANE, Postponed, Run
+from memoranda.store.jobs import MEMORY_LANE, RELEASE_JOB, Postponed, Run
 from memoranda.types import Selection, Subject
 
 __all__ = [
@@ -41,7 +41,7 @@ RETRY_SECONDS = 300.0
 
 def begin(core: Core) -> Clock:
     """Has the jobs of facts done and the store told of what happens to their sources; the clock, not yet begun."""
-    provenance = Provenance(core.jobs, asyncio.get_running_loop())
+    provenance = Provenance(core, asyncio.get_running_loop())
     core.store.cascades.append(provenance.gone)
     core.store.edits.append(provenance.edited)
 
@@ -61,6 +61,7 @@ def begin(core: Core) -> Clock:
         EXTRACT_JOB: Extraction(core, background=True).job,
         SWEEP_JOB: sweeping,
         CONSOLIDATE_JOB: consolidating,
+        RELEASE_JOB: provenance.release,
     }
     core.jobs.lanes |= dict.fromkeys((EXTRACT_JOB, SWEEP_JOB, CONSOLIDATE_JOB), MEMORY_LANE)
     return Clock(core)

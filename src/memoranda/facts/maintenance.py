@@ -7,6 +7,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -18,6 +19,7 @@ from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Run
+from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 
 log = logging.getLogger("memoranda.facts")
@@ -27,7 +29,7 @@ LOOK_SECONDS = 60.0
 SWEEP_SECONDS = 3_600
 HOUR = 3_600_000_000
 STEP = 500
-"""Facts archived in one transaction, unread sessions taken up in one."""
+"""Unread sessions that are taken up in one transaction."""
 
 
 class Swept(msgspec.Struct, kw_only=True):
@@ -108,34 +110,37 @@ async def sweep(core: Core, tenant: str) -> Swept:
     """Archives a tenant's facts that nobody used for too long, and of too many the least valuable."""
     settings, now = core.config.facts, now_micros()
 
-    def idle(w: Writing) -> list[int]:
+    def idle(w: Writing) -> Sequence[int]:
         days = quotas_of(w.c, tenant, core.quotas).auto_archive_days
         if not settings.decay or not days:
             return []
-        rows = w.c.all("idle_facts", [tenant, now - days * decay.DAY, STEP])
+        rows = w.c.all("idle_facts", [tenant, now - days * decay.DAY, ROWS])
         return archive(w, [int(seq) for (seq,) in rows])
 
-    def over(w: Writing) -> list[int]:
-        most = quotas_of(w.c, tenant, core.quotas).max_entries
-        count = w.c.one("count_live_facts", [tenant, now])
+    def over(c: Connection) -> list[int]:
+        most = quotas_of(c, tenant, core.quotas).max_entries
+        count = c.one("count_live_facts", [tenant, now])
         if not most or count is None or count[0] <= most:
             return []
         half_life = settings.half_life_days if settings.decay else None
         worth = []
-        for seq, confidence, uses, used_at, created_at in w.c.all("live_facts", [tenant, now]):
+        for seq, confidence, uses, used_at, created_at in c.all("live_facts", [tenant, now]):
             days = decay.days_unused(created_at, used_at, now)
             worth.append((decay.value(confidence, uses, days, half_life), seq))
-        return archive(w, [seq for _, seq in sorted(worth)[: min(STEP, count[0] - most)]])
+        return [seq for _, seq in sorted(worth)[: count[0] - most]]
 
-    def archive(w: Writing, seqs: list[int]) -> list[int]:
-        w.mark(seqs, lambda row: row._replace(archived_at=now))
+    def archive(w: Writing, seqs: Sequence[int]) -> Sequence[int]:
+        w.mark(seqs, lambda row: row._replace(archived_at=row.archived_at or now))
         return seqs
 
     done = Swept()
     while found := len(await core.threads.result(core.store.transact(tenant, idle))):
         done.unused += found
-    while found := len(await core.threads.result(core.store.transact(tenant, over))):
-        done.over += found
+    beyond = await core.threads.run(core.store.db.read, over, tenant)
+    for at in range(0, len(beyond), ROWS):
+        some = beyond[at : at + ROWS]
+        await core.threads.result(core.store.transact(tenant, partial(archive, seqs=some)))
+    done.over = len(beyond)
     core.tally["facts.archived"] += done.unused + done.over
     if done.unused or done.over:
         log.info("facts archived", extra={"tenant": tenant, "unused": done.unused, "over": done.over})

@@ -4,51 +4,96 @@
   the last that a person said. A message whose text became another counts as gone, and facts are taken out of it anew.
 - A fact that was put together of others goes with the first of them; the rest hold again by themselves.
 - What a fact took the place of holds again when it goes, or until what took its own place.
+- On one source thousands of facts may rest. A transaction changes a bounded number of them and leaves the others to a
+  job, which whoever asked for the change does before it answers (`Jobs.finish`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.sessions.records import MessageRow, messages_by_id, session_of
 from memoranda.sessions.values import EXTRACT_JOB
-from memoranda.store.jobs import Jobs
+from memoranda.store.core import Core
+from memoranda.store.jobs import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, refs_of
+from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Gone, Writing
+from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED
 from memoranda.text.json import compact_json
 
-FACT = "fact"
+FACT, MESSAGE = "fact", "message"
+LATEST = 1 << 62
+"""A revision that none is beyond."""
+RELEASE_AFTER = 1.0
+"""Seconds after which a worker goes on, where whoever asked for the change has not done so."""
 WAKE_AFTER = (0.1, 2.0)
 """Seconds after which workers look for a job that was placed in a transaction whose end this cannot see."""
 
 
 class Provenance:
-    """Hooks of the store, see `Writing`."""
+    """Hooks of the store, see `Writing`, and the handler of the job that goes on with them."""
 
-    def __init__(self, jobs: Jobs, loop: asyncio.AbstractEventLoop) -> None:
-        self.jobs = jobs
+    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self.core = core
+        self.jobs = core.jobs
         self.loop = loop
 
     def gone(self, w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
         """Memories went, or messages that were in none: what was made of them goes; (rows, vectors)."""
         ids = [one.id for one in told]
-        _restore(w, ids)
-        return lose(w, ids)
+        part = _part(w, ids)
+        if part.more:
+            self._leave(w, ids)
+        return _let_go(w, ids, part)
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
         """The text of a memory, or of a message, became another."""
         if before.content == after.content and before.kind == after.kind:
             return
-        if before.kind == FACT:
-            lose(w, [after.id])
-        elif before.kind == "message":
-            lose(w, [after.id])
+        if before.kind not in (FACT, MESSAGE):
+            return
+        part = _part(w, [after.id], edited=True)
+        if part.more:
+            self._leave(w, [after.id], edited=True)
+        _let_go(w, [after.id], part)
+        if not part.more:
             self._again(w, after.id)
+
+    def _leave(self, w: Writing, ids: Sequence[str], *, edited: bool = False) -> None:
+        """Leaves what one transaction is too short for to a job, before anything changes: what is to go does not hold
+        again meanwhile. Facts that are written from here on are none of its: they rest on what a message says now."""
+        payload = {"sources": sorted(ids), "until": w.draw(1), "edited": edited}
+        self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)), delay=RELEASE_AFTER)
+
+    async def release(self, run: Run) -> dict[str, Any]:
+        """Handler of that job: goes on until nothing rests on the sources; the memories and vectors that went. Only
+        then are facts taken out of a message anew that became another."""
+        ids, until, edited = list(run.payload["sources"]), int(run.payload["until"]), run.payload["edited"]
+        found = Counter[str]()
+
+        def step(w: Writing) -> tuple[tuple[int, int], bool]:
+            w.draw(1)  # whoever else takes sources away waits
+            part = _part(w, ids, until, edited=edited)
+            removed = _let_go(w, ids, part)
+            if edited and not part.more:
+                self._again(w, ids[0])
+            return removed, part.more
+
+        more = True
+        while more:
+            (rows, vectors), more = await self.core.threads.result(self.core.store.transact(run.tenant, step))
+            found.update(memories=rows, vectors=vectors)
+            await run.report(found["memories"])
+        return dict(found)
 
     def _again(self, w: Writing, id_: str) -> None:
         """Has facts taken out of a message anew, if they were before."""
@@ -59,23 +104,74 @@ class Provenance:
         if session.extraction == "off" or EXTRACT_JOB not in self.jobs.handlers:
             return
         payload = {"session_id": session.id, "messages": [id_]}
-        self.jobs.place(w.c, w.tenant, EXTRACT_JOB, payload, dedup_key=f"{session.id} {id_}")
+        self._place(w, EXTRACT_JOB, payload, f"{session.id} {id_}")
+
+    def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str, *, delay: float = 0.0) -> None:
+        self.jobs.place(w.c, w.tenant, kind, payload, dedup_key=key, delay=delay)
         for seconds in WAKE_AFTER:
             with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
-                self.loop.call_soon_threadsafe(self.loop.call_later, seconds, self.jobs.wake, EXTRACT_JOB)
+                self.loop.call_soon_threadsafe(self.loop.call_later, seconds, self.jobs.wake, kind)
 
 
-def lose(w: Writing, ids: Iterable[str]) -> tuple[int, int]:
-    """Takes sources from the facts that rest on them; those that rest on nothing then, and those that were put
-    together of facts that are among these, go; (rows, vectors) removed."""
+class _Part(NamedTuple):
+    """What one transaction changes when sources go: facts that rest on them, facts that they took the place of, and
+    whether there are more."""
+
+    resting: list[Record]
+    superseded: list[Record]
+    more: bool
+
+
+def _part(w: Writing, ids: Sequence[str], until: int = LATEST, *, edited: bool = False) -> _Part:
+    """At most `ROWS` facts of each kind, of those that were written up to a revision."""
+    resting, more = _some(w, "facts_made_of", ids, until)
+    superseded, others = ([], False) if edited else _some(w, "facts_to_restore", ids, until)
+    return _Part(resting, superseded, more or others)
+
+
+def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -> tuple[list[Record], bool]:
+    seqs = [int(seq) for (seq,) in w.c.all(statement, [w.tenant, compact_json(sorted(ids)), until, ROWS + 1])]
+    return list(fetch(w.c, w.tenant, seqs[:ROWS]).values()), len(seqs) > ROWS
+
+
+def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
+    """Takes sources from facts. Those that rest on nothing then, and those that were put together of facts that are
+    among the sources, go; what the sources took the place of holds again. (rows, vectors) removed."""
+    _restore(w, part.superseded)
     gone = set(ids)
-    rows = _made_of(w, gone)
-    left = {row.seq: [ref for ref in refs_of(row) if ref not in gone] for row in rows}
-    said = messages_by_id(w.c, w.tenant, {ref for refs in left.values() for ref in refs})
-    going = [row.seq for row in rows if _ends(row, gone, left[row.seq], said)]
-    staying = set(left) - set(going)
-    w.mark(staying, lambda row: row._replace(source_refs=compact_json(left[row.seq])))
+    going = [row.seq for row in _ending(w, part.resting, gone)]
+    staying = {row.seq for row in part.resting} - set(going)
+    w.mark(staying, lambda row: _without(row, gone))
     return w.remove(going) if going else (0, 0)
+
+
+def _restore(w: Writing, rows: Sequence[Record]) -> None:
+    """What took the place of these is gone: they hold again. One that jobs are about to delete stays ended until then,
+    so that nobody sees it come back."""
+    found = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
+    jobs, now = [json.loads(payload) for _, payload in found], now_micros()
+    leaving = set[int]()
+    for row in rows if jobs else ():
+        gone = {source for job in jobs if row.seq <= job["until"] for source in job["sources"]}
+        leaving |= {one.seq for one in _ending(w, [row], gone)}
+
+    def change(row: Record) -> Record:
+        if row.seq in leaving:
+            return row._replace(superseded_by=None)
+        return versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone")
+
+    w.mark([row.seq for row in rows], change)
+
+
+def _ending(w: Writing, rows: Sequence[Record], gone: set[str]) -> list[Record]:
+    """Those of some facts that go with these sources."""
+    left = {row.seq: refs_of(_without(row, gone)) for row in rows}
+    said = messages_by_id(w.c, w.tenant, {ref for refs in left.values() for ref in refs})
+    return [row for row in rows if _ends(row, gone, left[row.seq], said)]
+
+
+def _without(row: Record, gone: set[str]) -> Record:
+    return row._replace(source_refs=compact_json([ref for ref in refs_of(row) if ref not in gone]))
 
 
 def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
@@ -88,31 +184,10 @@ def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, M
     return extracted and not any(message.personal for message in messages)
 
 
-def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) -> int:
+def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) -> bool:
     """Takes messages and a response from the sources of facts, which stay without them: for a response that is deleted
-    while what was learned from it is kept. Facts that changed."""
+    while what was learned from it is kept. At most `ROWS` facts change; whether there are more."""
     gone = {*message_ids, *([response_id] if response_id is not None else [])}
-    rows = _made_of(w, gone)
-    w.mark(
-        [row.seq for row in rows],
-        lambda row: row._replace(source_refs=compact_json([ref for ref in refs_of(row) if ref not in gone])),
-    )
-    return len(rows)
-
-
-def _made_of(w: Writing, ids: set[str]) -> list[Record]:
-    """The facts that rest on any of these."""
-    listed = compact_json(sorted(ids))
-    seqs = [int(seq) for (seq,) in w.c.all("made_of", [w.tenant, listed])]
-    return [row for row in fetch(w.c, w.tenant, seqs).values() if row.kind == FACT]
-
-
-def _restore(w: Writing, ids: Sequence[str]) -> None:
-    """What was superseded by memories that went is not any more."""
-    seqs = [int(seq) for (seq,) in w.c.all("facts_ended_by", [w.tenant, compact_json(list(ids))])]
-    if seqs:
-        now = now_micros()
-        w.mark(
-            seqs,
-            lambda row: versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone"),
-        )
+    rows, more = _some(w, "facts_made_of", [*gone])
+    w.mark([row.seq for row in rows], lambda row: _without(row, gone))
+    return more

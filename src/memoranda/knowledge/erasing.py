@@ -9,12 +9,12 @@ from typing import Any
 from memoranda.errors import NotFound
 from memoranda.filters import Compare
 from memoranda.knowledge.files import remove_file
-from memoranda.knowledge.removal import STEP
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Forgetting, removed, told_by
 from memoranda.store.rows import CHUNK
+from memoranda.store.steps import ROWS
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
 
@@ -80,7 +80,7 @@ class Erasing:
         )
         await run.change(lambda w: {"files": int(remove_file(w.c, core, tenant, id_))})
         for store_id, attached in places:
-            key = [tenant, attached, STEP]
+            key = [tenant, attached, ROWS]
             while rows := await run.threads.run(
                 run.store.db.read,
                 lambda c, key=key: c.all("chunks_of_attachment", key),

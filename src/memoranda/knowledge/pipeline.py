@@ -1,8 +1,8 @@
 """From a file to its chunks: read and split in a worker process, embed with others' chunks, store. One job a file.
 
-A file of up to a thousand chunks becomes searchable in the transaction that completes it. A larger one is stored
-thousand by thousand under a mark that keeps it out of every search until its last chunk is there. A job that dies with
-its process begins again and finds what it had stored.
+A file of few chunks becomes searchable in the transaction that completes it. A larger one is stored in steps under a
+mark that keeps it out of every search until its last chunk is there. A job that dies with its process begins again and
+finds what it had stored.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.jobs import FILES_LANE, Postponed, Run
 from memoranda.store.rows import CHUNK, Record
+from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted
 from memoranda.store.validation import Draft
 from memoranda.text import semantic
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_header
 
-BATCH = 1_000
-"""Chunks of one file that share a transaction."""
-STEP = 1_000
+BATCH = DRAFTS
+"""Chunks of one file that share a transaction; of long ones fewer do."""
+READ = 1_000
+"""Chunks that are read together."""
 RETRY_AFTER = 5.0
 """Seconds until a file whose embedding model is away is tried again, and no other is read meanwhile."""
 AWAY = "waits for the embedding model, which does not answer"
@@ -121,12 +123,14 @@ class Pipeline:
             self._others, run.tenant, row.seq, document.text, places
         ):
             await self.removal.clear(run.tenant, row.store_id, row.seq)
-        for at in range(0, len(places), BATCH):
-            drafts = self._drafts(run.tenant, row, document, places[at : at + BATCH], at, chunking)
-            along = partial(self._along, run, row, document, places, at)
+        at = 0
+        for some in parted(places, _weight, BATCH):
+            drafts = self._drafts(run.tenant, row, document, some, at, chunking)
+            along = partial(self._along, run, row, document, places, range(at, at + len(some)))
             await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
-            if len(places) > BATCH:
-                await run.report(min(len(places), at + BATCH), len(places))
+            at += len(some)
+            if len(some) < len(places):
+                await run.report(at, len(places))
         return len(places)
 
     def _others(self, tenant: str, attached: int, text: str, places: Sequence[ChunkPlace]) -> bool:
@@ -134,9 +138,9 @@ class Pipeline:
 
         def read(c: Connection) -> bool:
             count = c.one("count_attached", [tenant, attached])
-            for at in range(0, int(count[0]) if count else 0, STEP):
+            for at in range(0, int(count[0]) if count else 0, READ):
                 for index, start, stop, _, _, held in c.all(
-                    "chunks_between", [tenant, attached, at, at + STEP - 1]
+                    "chunks_between", [tenant, attached, at, at + READ - 1]
                 ):
                     if index >= len(places) or (start, stop) != (places[index].start, places[index].end):
                         return True
@@ -238,7 +242,7 @@ class Pipeline:
         row: AttachedRow,
         document: Document,
         places: Sequence[ChunkPlace],
-        at: int,
+        some: range,
         c: Connection,
         outcomes: list[Outcome],
     ) -> None:
@@ -257,11 +261,11 @@ class Pipeline:
                     run.tenant, one.row.seq, row.seq, index, place.start, place.end, place.tokens, place.page,
                     place.heading,
                 )
-                for index, (one, place) in enumerate(zip(outcomes, places[at : at + BATCH], strict=True), at)
+                for index, one, place in zip(some, outcomes, places[some.start : some.stop], strict=True)
                 if one.created
             ],
         )  # fmt: skip
-        if at + BATCH < len(places):
+        if some.stop < len(places):
             c.run("begin_writing", key)
             return
         count = c.one("count_attached", [run.tenant, row.seq])
@@ -329,9 +333,14 @@ class Pipeline:
 
     def _seqs(self, tenant: str, attached: int, first: int) -> list[int]:
         rows = self.core.store.db.read(
-            lambda c: c.all("chunks_from", [tenant, attached, first, STEP]), tenant
+            lambda c: c.all("chunks_from", [tenant, attached, first, ROWS]), tenant
         )
         return [int(seq) for (seq,) in rows]
+
+
+def _weight(place: ChunkPlace) -> float:
+    """How many rows of ordinary size a chunk is worth, see `store.steps`."""
+    return max(1, (place.end - place.start) / CHARS)
 
 
 def _with_metadata(metadata: str, row: Record) -> Record:

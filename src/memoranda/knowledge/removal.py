@@ -8,12 +8,12 @@ from typing import Any
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Run
+from memoranda.store.steps import ROWS
 
 log = logging.getLogger("memoranda.knowledge")
 REMOVE_JOB = "knowledge.remove"
 WHOLE = 0
 """In `removing`, the attachment that stands for all of a store."""
-STEP = 1_000
 
 
 def detach(c: Connection, core: Core, tenant: str, store_id: str, file_id: str, attached: int) -> None:
@@ -41,7 +41,7 @@ def empty(c: Connection, core: Core, tenant: str, store_id: str) -> None:
 
 
 class Removal:
-    """The job that deletes chunks, thousand by thousand."""
+    """The job that deletes chunks, step by step."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -74,7 +74,7 @@ class Removal:
         return done
 
     def _next(self, tenant: str, store_id: str, attached: int) -> list[int]:
-        return self.core.store.db.read(lambda c: _chunks(c, tenant, store_id, attached, STEP), tenant)
+        return self.core.store.db.read(lambda c: _chunks(c, tenant, store_id, attached, ROWS), tenant)
 
 
 def _chunks(c: Connection, tenant: str, store_id: str, attached: int, limit: int) -> list[int]:

@@ -23,6 +23,7 @@ from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODEL_JOB, Core
 from memoranda.store.forgetting import Forgetting, aim_of
+from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
 from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
 from memoranda.store.retrieval.search import ModelChanged, check
@@ -134,7 +135,9 @@ class Memories:
         change = convert(fields, Change)
         if change.metadata is not msgspec.UNSET and to_memory(row).metadata.get("extracted_by") != RULES:
             _no_claim_of_rules(change.metadata, "metadata")
-        return to_memory(await self._core.ingest.update(self.subject, row, change))
+        updated = await self._core.ingest.update(self.subject, row, change)
+        await self._core.jobs.finish(self.subject.tenant_id, RELEASE_JOB)
+        return to_memory(updated)
 
     async def delete(self, id: str) -> None:
         """Deletes one memory with its vectors.
@@ -144,7 +147,7 @@ class Memories:
         """
         self._must_write()
         row = await self._row(id)
-        gone, _ = await self._core.threads.result(self._core.store.remove(self.subject.tenant_id, [row.seq]))
+        gone, _ = await self._core.transact(self.subject.tenant_id, lambda w: w.remove([row.seq]))
         if not gone:
             raise NotFound(f"no memory {id!r}")
 
@@ -426,7 +429,7 @@ class Memories:
         self._must_be_admin("reembed")
         if self._core.next is not None:
             return await self._remodel(rows_per_second)
-        owed = await self._core.threads.result(self._core.store.owe(self.subject.tenant_id, everything))
+        owed = await self._core.threads.run(self._core.store.owe, self.subject.tenant_id, everything)
         payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": owed}
         id_ = await self._core.jobs.enqueue(self.subject.tenant_id, EMBED_JOB, payload, dedup_key="owed")
         return await self._core.jobs.get(self.subject.tenant_id, id_)

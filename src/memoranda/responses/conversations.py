@@ -21,6 +21,7 @@ from memoranda.store.access import must_write, owns
 from memoranda.store.core import Core
 from memoranda.store.ids import listed, nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
@@ -118,19 +119,24 @@ class Conversations:
         return await self._write(work)
 
     async def delete(self, id: str) -> None:
-        """Deletes a conversation and the items in it.
+        """Deletes a conversation and the items in it: of a long one the items first, in steps. When a process dies in
+        between the rest stays; deleting it again goes on.
 
         Raises:
             NotFound: no such conversation for this subject.
             Forbidden: the subject writes nothing.
         """
         must_write(self.subject)
+        await self._read(lambda c: conversation_seen(c, self.subject, id))
 
-        def work(c: Connection) -> None:
-            conversation_seen(c, self.subject, id)
+        def work(c: Connection) -> bool:
+            if shortened(c, self._tenant, id):
+                return True
             c.run("drop_conversation", [self._tenant, id])
+            return False
 
-        await self._write(work)
+        while await self._write(work):
+            pass
 
     async def items(
         self,
@@ -235,6 +241,17 @@ class Conversations:
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         return await self._core.threads.result(self._core.store.db.write(work, tenant=self._tenant))
+
+
+def shortened(c: Connection, tenant: str, id_: str) -> int:
+    """Deletes the first items of a conversation that has more than one transaction should delete, with the summary that
+    tells of them; the items deleted, 0 where the conversation can be deleted as a whole."""
+    sizes = c.all("item_sizes", [tenant, id_, ROWS + 1])
+    first = next(parted(sizes[:ROWS], lambda row: int(row[1]), TEXTS), ())
+    if len(first) == len(sizes):
+        return 0
+    c.run("summarize_conversation", [None, tenant, id_])
+    return c.run("drop_items", [tenant, id_, compact_json([seq for seq, _ in first])])
 
 
 def taken_in(items: Sequence[Item], where: str = "items") -> list[Item]:

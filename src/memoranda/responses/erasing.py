@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.responses.compaction import packed_in
+from memoranda.responses.conversations import shortened
 from memoranda.responses.engine import Engine
 from memoranda.responses.records import ResponseRow
 from memoranda.responses.values import LIVE
 from memoranda.storage.sql.base import Connection
 from memoranda.store.forgetting import Forgetting
+from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.store.transaction import Writing
+from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
+
+
+class _Going(NamedTuple):
+    """A response that is erased, and how long the texts in it are."""
+
+    seq: int
+    id: str
+    session: str
+    characters: int
 
 
 class Erasing:
@@ -37,14 +49,16 @@ class Erasing:
             going, cleared = [], []
             for seq, id_, session, status, *texts, summary in page:
                 if aim.text is None or _told(aim.text, *texts):
-                    going.append((seq, id_, session))
+                    going.append(_Going(seq, id_, session, sum(map(len, filter(None, [*texts, summary])))))
                     if status in LIVE:
                         await self._cancel(run, id_)
                 elif aim.text.within_json(summary):
                     cleared.append(id_)
-            if going or cleared:
-                await run.change(lambda w, g=going, s=cleared: _erased(w, g, s))  # type: ignore[misc]
-                run.ids |= {id_ for _, id_, _ in going}
+            for some in parted(going, lambda one: one.characters, TEXTS):
+                await run.change(lambda w, some=some: _erased(w, some))  # type: ignore[misc]
+            if cleared:
+                await run.change(lambda w, ids=cleared: _cleared(w, ids))  # type: ignore[misc]
+            run.ids |= {one.id for one in going}
 
     async def _cancel(self, run: Forgetting, id_: str) -> None:
         key = [run.aim.tenant, id_]
@@ -62,9 +76,7 @@ class Erasing:
         where = replace(aim, since=None, until=None).condition(user="user_id", session="id")
         async for page in run.pages("conversations", "seq, id, metadata, summary", where):
             if aim.whole:
-                ids = [row[1] for row in page]
-                await run.change(lambda w, ids=ids: _dropped(w.c, w.tenant, ids))  # type: ignore[misc]
-                run.ids |= set(ids)
+                await self._whole(run, [row[1] for row in page])
                 continue
             for _, id_, metadata, summary in page:
                 await self._items(run, id_)
@@ -72,6 +84,25 @@ class Erasing:
                 if text is not None and (text.within_json(metadata) or text.within_json(summary)):
                     blank = text.within_json(metadata)
                     await run.change(lambda w, i=id_, b=blank: _blanked(w.c, w.tenant, i, b))  # type: ignore[misc]
+
+    async def _whole(self, run: Forgetting, ids: Sequence[str]) -> None:
+        """Deletes conversations, with the items in them: of long ones the items first, in steps."""
+        tenant = run.aim.tenant
+        rows = await run.threads.run(
+            run.store.db.read, lambda c: c.all("sizes_of_conversations", [tenant, compact_json(ids)]), tenant
+        )
+        weights = {id_: max(items, ROWS * characters / TEXTS) for id_, items, characters in rows}
+        for some in parted(ids, lambda id_: 1 + weights.get(id_, 0.0), ROWS):
+            for id_ in some if weights.get(some[0], 0.0) >= ROWS else ():
+                while await self._shortened(run, id_):
+                    pass
+            await run.change(lambda w, some=some: _dropped(w.c, w.tenant, some))  # type: ignore[misc]
+        run.ids |= set(ids)
+
+    async def _shortened(self, run: Forgetting, id_: str) -> int:
+        before = run.counts["items"]
+        await run.change(lambda w: {"items": shortened(w.c, w.tenant, id_)})
+        return run.counts["items"] - before
 
     async def _items(self, run: Forgetting, conversation: str) -> None:
         aim = run.aim
@@ -107,13 +138,16 @@ def _in(phrase: Phrase, name: str, body: str) -> bool:
     return phrase.within(name) or phrase.within_json(body)
 
 
-def _erased(w: Writing, going: Sequence[tuple[int, str, str]], cleared: Sequence[str]) -> dict[str, int]:
+def _erased(w: Writing, going: Sequence[_Going]) -> dict[str, int]:
     gone = 0
-    for seq, id_, session in going:
-        w.c.run("drop_later_summaries", [w.tenant, session, seq])
-        gone += w.c.run("drop_response", [w.tenant, id_])
-    summaries = sum(w.c.run("summarize_response", [None, None, w.tenant, id_]) for id_ in cleared)
-    return {"responses": gone, "summaries": summaries}
+    for one in going:
+        w.c.run("drop_later_summaries", [w.tenant, one.session, one.seq])
+        gone += w.c.run("drop_response", [w.tenant, one.id])
+    return {"responses": gone}
+
+
+def _cleared(w: Writing, ids: Sequence[str]) -> dict[str, int]:
+    return {"summaries": sum(w.c.run("summarize_response", [None, None, w.tenant, id_]) for id_ in ids)}
 
 
 def _dropped(c: Connection, tenant: str, ids: Sequence[str]) -> dict[str, int]:

@@ -125,21 +125,32 @@ class Responses:
             await self._engine.background.cancel(row)
         tenant = self.subject.tenant_id
 
+        def shorten(w: Writing) -> bool:
+            w.draw(1)
+            return self._cut(w, id)[1]
+
+        while await self._engine.core.transact(tenant, shorten):
+            pass
+
         def work(w: Writing) -> int:
             w.c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
             self._forget(w, id)
             return w.c.run("drop_response", [tenant, id])
 
-        write = self._engine.core.store.transact(tenant, work)
-        if not await self._engine.core.threads.result(write):
+        if not await self._engine.core.transact(tenant, work):
             raise NotFound(f"no response {id!r}")
 
     def _forget(self, w: Writing, id: str) -> None:
         """Takes what was said in a response out of the log; what was learned from it stays without it."""
         w.draw(1)
-        said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
-        cut(w, [row.id for row in said], id)
+        said, _ = self._cut(w, id)
         remove_messages(w, said)
+
+    def _cut(self, w: Writing, id: str) -> tuple[list[MessageRow], bool]:
+        """What was said in a response, of which facts no longer rest on it, or as many as one transaction changes;
+        whether more do."""
+        said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
+        return said, cut(w, [row.id for row in said], id)
 
     async def cancel(self, id: str) -> Response:
         """Ends a background response; one that has ended stays as it is.

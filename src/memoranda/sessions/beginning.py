@@ -5,6 +5,7 @@ from __future__ import annotations
 from memoranda.sessions.closing import SUMMARIZE_JOB, Clock, Closing
 from memoranda.sessions.erasing import erase_messages, erase_summaries
 from memoranda.sessions.following import Following
+from memoranda.sessions.joining import JOIN_JOB, Joining
 from memoranda.sessions.summarizing import Summarizing
 from memoranda.store.core import Core
 from memoranda.store.jobs import MEMORY_LANE
@@ -20,6 +21,7 @@ class Rooms:
         core.store.edits.append(following.edited)
         core.jobs.handlers[SUMMARIZE_JOB] = Summarizing(core).work
         core.jobs.lanes[SUMMARIZE_JOB] = MEMORY_LANE
+        core.jobs.handlers[JOIN_JOB] = Joining(closing).join
         core.erasers += [erase_messages, erase_summaries]
         self.clock = Clock(closing)
 

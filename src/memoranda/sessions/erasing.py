@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memoranda.sessions.editing import remove_messages
+from memoranda.sessions.joining import JOIN_JOB
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.forgetting import PAGE, Aim, Forgetting
@@ -26,6 +27,7 @@ async def erase_messages(run: Forgetting) -> None:
         return
     if not aim.messages:
         return
+    await run.jobs.finish(aim.tenant, JOIN_JOB)  # what belongs to a session is in it
     tenant, users = aim.tenant, aim.places.get("user", frozenset())
     alone = [compact_json([user]) for user in sorted(users)]
     rows = await run.threads.run(

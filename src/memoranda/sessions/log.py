@@ -10,12 +10,12 @@ from memoranda.errors import Conflict, NotFound
 from memoranda.sessions import cutting
 from memoranda.sessions.closing import Closing
 from memoranda.sessions.cutting import Cluster
-from memoranda.sessions.keeping import withdraw
-from memoranda.sessions.records import MessageRow, SessionRow, sees, session_of, set_session, texts_of
+from memoranda.sessions.joining import JOIN_JOB, merged, near, united
+from memoranda.sessions.records import MessageRow, SessionRow, sees, session_of, set_session
 from memoranda.sessions.values import EXTRACT_JOB, MODES, Mode
+from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
-from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
 
@@ -144,8 +144,7 @@ class Log:
         held = self._held(cluster)
         row = self._begun(cluster) if not held else held[0]
         joined = [saying.row for saying in sayings]
-        for other in held[1:]:
-            row = self._merged(row, other)
+        row = self._with_others(row, held[1:])
         row = self._with(row, cluster, joined)
         if held:
             set_session(self.w.c, row)
@@ -179,15 +178,7 @@ class Log:
         if not self.settings.enabled:
             last = self._before(cutting.FOREVER)
             return [last] if last is not None and last.status == "open" else []
-        found: list[SessionRow] = []
-        since = cluster.started_at - self.closing.gap
-        while True:
-            values = [self.tenant, heard.channel_id, since, self._private, heard.owner]
-            rows = [SessionRow._make(row) for row in c.all("sessions_near", values)]
-            found += rows
-            if len(rows) < 4 or rows[-1].started_at > cluster.ended_at + self.closing.gap:
-                return cutting.near(cluster, found, self.closing.gap)
-            since = rows[-1].ended_at + 1
+        return near(c, self.tenant, heard.channel_id, heard.owner, cluster, self.closing.gap)
 
     @property
     def _private(self) -> int:
@@ -269,8 +260,8 @@ class Log:
             last_seen_at=heard.now,
             due_at=cutting.due_at(ended, heard.now, self.closing.gap),
             message_count=row.message_count + len(joined),
-            participants=_joined(row.participants, [one.name for one in joined]),
-            users=_joined(row.users, [one.user_id for one in joined if one.user_id is not None]),
+            participants=united(row.participants, [one.name for one in joined]),
+            users=united(row.users, [one.user_id for one in joined if one.user_id is not None]),
             status="open",
             failure=None,
             pending=0,
@@ -280,30 +271,20 @@ class Log:
             updated_at=heard.now,
         )
 
-    def _merged(self, row: SessionRow, other: SessionRow) -> SessionRow:
-        """One session of two, which a message between them has brought together; `other` goes."""
-        w = self.w
-        seqs = [int(seq) for (seq,) in w.c.all("seqs_of_messages", [self.tenant, other.id])]
-        w.c.run("move_messages", [row.id, self.tenant, other.id])
-        w.mark(seqs, lambda memory: memory._replace(session_id=row.id))
-        withdraw(w, other, self.heard.now)
-        self._became[other.id] = row.id
-        w.c.run("drop_session", [self.tenant, other.id])
-        return row._replace(
-            user_id=row.user_id or other.user_id,
-            agent_id=row.agent_id or other.agent_id,
-            started_at=min(row.started_at, other.started_at),
-            ended_at=max(row.ended_at, other.ended_at),
-            message_count=row.message_count + other.message_count,
-            participants=_joined(row.participants, texts_of(other.participants)),
-            users=_joined(row.users, texts_of(other.users)),
-            extraction=max(row.extraction, other.extraction, key=MODES.index),
-            facts_seq=min(row.facts_seq, other.facts_seq),
-        )
-
-
-def _joined(held: str, more: Sequence[str]) -> str:
-    """A list of strings with more of them, each once."""
-    there = texts_of(held)
-    fresh = [name for name in dict.fromkeys(more) if name not in there]
-    return compact_json([*there, *fresh]) if fresh else held
+    def _with_others(self, row: SessionRow, others: Sequence[SessionRow]) -> SessionRow:
+        """One session of several, which messages between them have brought together. What is too much for one
+        transaction is left to a job, and so is what another session was about to take in."""
+        most, left = ROWS, False
+        for other in others:
+            if other.message_count > most:
+                left = True
+                continue
+            most -= other.message_count
+            left = left or self.w.c.one("twin_job", [self.tenant, JOIN_JOB, other.id]) is not None
+            row = merged(self.w, row, other, self.heard.now)
+            self._became[other.id] = row.id
+        if left:
+            payload = {"session_id": row.id}
+            self.closing.jobs.place(self.w.c, self.tenant, JOIN_JOB, payload, dedup_key=row.id)
+            self.kept.woken.add(JOIN_JOB)
+        return row

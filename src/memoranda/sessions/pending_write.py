@@ -17,6 +17,7 @@ from memoranda.sessions.switches import switches_of
 from memoranda.sessions.values import NEVER, SWITCHED, Mode, Observed, extraction_mode
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.steps import CHARS, parted
 from memoranda.store.transaction import Writing
 
 T = TypeVar("T")
@@ -35,9 +36,9 @@ class Ready:
         self._now = now
 
     def steps(self, size: int) -> Iterator[Ready]:
-        """The same in parts of so many messages."""
-        for at in range(0, len(self._held), size):
-            yield Ready(self._core, self._place, self._held[at : at + size], self._now)
+        """The same in parts of so many messages, of long ones fewer."""
+        for some in parted(self._held, _weight, size):
+            yield Ready(self._core, self._place, some, self._now)
 
     def write(self, w: Writing) -> Written:
         """Keeps them; a member's own and what it says for everybody are cut into sessions apart.
@@ -94,6 +95,11 @@ class Ready:
     def woken(written: Written) -> set[str]:
         """The kinds of jobs that were placed."""
         return {kind for _, kept in written for kind in kept.woken}
+
+
+def _weight(saying: Saying) -> float:
+    """How many messages of ordinary size one is worth."""
+    return max(1, len(saying.row.content) / CHARS)
 
 
 async def changed(

@@ -16,6 +16,7 @@ from memoranda.sessions import records
 from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
 from memoranda.sessions.editing import remove_messages, rewritten
 from memoranda.sessions.external import digest_given
+from memoranda.sessions.joining import JOIN_JOB
 from memoranda.sessions.message_drafts import Place, sayings
 from memoranda.sessions.pending_write import Ready, changed
 from memoranda.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
@@ -35,7 +36,9 @@ from memoranda.sessions.values import (
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, sees_all
 from memoranda.store.core import Core
+from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_page
+from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_text, time_of
 from memoranda.types import Subject
@@ -46,8 +49,6 @@ Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str,
 MAX_PAGE = 1_000
 SHORT = 4_000
 """Characters whose tokens are counted where requests are answered; more go to a thread."""
-STEP = 500
-"""Messages that are deleted in one transaction."""
 
 
 class Sessions:
@@ -315,7 +316,9 @@ class Sessions:
             row = records.message_seen(w.c, subject, session_id, id)
             return rewritten(w, row, content, subject, settings, bounds, embedder)
 
-        return to_message(await self._change(work, _summaries))
+        row = await self._change(work, _summaries)
+        await self._core.jobs.finish(self._tenant, RELEASE_JOB)
+        return to_message(row)
 
     async def delete_message(self, session_id: str, id: str) -> None:
         """Deletes a message: from the log, from what is found, and with what was made of it.
@@ -331,6 +334,7 @@ class Sessions:
             remove_messages(w, [row])
 
         await self._change(work, _summaries)
+        await self._core.jobs.finish(self._tenant, RELEASE_JOB)
 
     async def delete(self, id: str) -> None:
         """Deletes a session: its messages, the memories they are found in, its summary, and what was made of them.
@@ -342,15 +346,19 @@ class Sessions:
 
         def work(w: Writing) -> bool:
             w.draw(1)
+            # A join that begins meanwhile stops: what has not moved stays in the other session.
+            w.c.run("stop_job_of", [now_micros(), self._tenant, JOIN_JOB, id])
             row = records.session_of(w.c, self._tenant, id)
             if row is None:
                 return False
-            remove_messages(w, records.messages_of(w.c, self._tenant, id, STEP))
+            remove_messages(w, records.messages_of(w.c, self._tenant, id, ROWS))
             return True
 
         await self._read(lambda c: records.session_seen(c, self.subject, id))
+        await self._core.jobs.finish(self._tenant, JOIN_JOB)
+        await self._read(lambda c: records.session_seen(c, self.subject, id))
         while await self._change(work, _summaries):
-            pass
+            await self._core.jobs.finish(self._tenant, RELEASE_JOB)
 
     # --- on the way --------------------------------------------------------------------------------
 

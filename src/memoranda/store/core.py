@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Quotas
@@ -17,14 +17,16 @@ from memoranda.storage.blobs.base import Blobs
 from memoranda.store.changes import Outcome
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
-from memoranda.store.jobs import Jobs
+from memoranda.store.jobs import RELEASE_JOB, Jobs
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.store import Store
+from memoranda.store.transaction import Writing
 from memoranda.store.usage import Ledger
 from memoranda.store.validation import Draft, check_name
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
 
+T = TypeVar("T")
 EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
@@ -95,6 +97,12 @@ class Core:
     """What indexing did in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     expect: Callable[[int], None] = lambda at: None
     """Called when something becomes due at a moment (microseconds): whoever looks at the clock listens."""
+
+    async def transact(self, tenant: str, work: Callable[[Writing], T]) -> T:
+        """Return the result of a transaction, once what it left to a job is done as well."""
+        result = await self.threads.result(self.store.transact(tenant, work))
+        await self.jobs.finish(tenant, RELEASE_JOB)
+        return result
 
     async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
         """Store drafts: in order those for which a row is enough, then in order those that a writer of their kind is

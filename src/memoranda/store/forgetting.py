@@ -12,6 +12,7 @@ import msgspec
 
 from memoranda.clock import micros, moment, now_micros
 from memoranda.concurrency.threads import Threads
+from memoranda.errors import StorageError
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store import listing
@@ -23,8 +24,9 @@ from memoranda.store.access import (
     selection_filter,
     visible_to,
 )
-from memoranda.store.jobs import Jobs
+from memoranda.store.jobs import RELEASE_JOB, Jobs
 from memoranda.store.rows import Record, attributes
+from memoranda.store.steps import ROWS
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
@@ -32,7 +34,7 @@ from memoranda.text.phrase import Phrase
 from memoranda.types import Forget, Receipt, Subject
 
 log = logging.getLogger("memoranda.forgetting")
-PAGE = 500
+PAGE = ROWS
 """Rows that are looked at together, and at most erased in one transaction."""
 PASSES = 5
 """How often the rooms are gone through: what was on its way in meanwhile is found by the next pass."""
@@ -174,6 +176,15 @@ class Forgetting:
             return found
 
         self.counts = await self.threads.result(self.store.transact(self.aim.tenant, whole))
+        jobs = await self.jobs.finish(self.aim.tenant, RELEASE_JOB)
+        if jobs:
+            self.counts += sum((Counter(job.result) for job in jobs), Counter())
+            note = self.store.transact(self.aim.tenant, lambda w: self._note(w.c, self.counts))
+            await self.threads.result(note)
+        if any(job.state != "completed" for job in jobs):
+            raise StorageError(
+                "what was made of erased memories is not erased yet, a job goes on with it; call forget again"
+            )
 
     def _note(self, c: Connection, counts: Counter[str]) -> None:
         held = compact_json({kind: number for kind, number in sorted(counts.items()) if number})
@@ -287,7 +298,7 @@ def _named(run: Forgetting) -> Iterator[list[int]]:
 
 def _selected(run: Forgetting) -> Iterator[list[int]]:
     aim = run.aim
-    for rows in listing.scan(run.store.db, aim.tenant, aim.where):
+    for rows in listing.scan(run.store.db, aim.tenant, aim.where, size=PAGE):
         yield [row.seq for row in rows if aim.text is None or told_by(row, aim.text)]
 
 
@@ -311,8 +322,8 @@ async def erase_jobs(run: Forgetting) -> None:
     async for rows in run.pages("jobs", "seq, id, kind, payload, error, result, cursor", ("1 = 1", [])):
         ids = []
         for _, id_, kind, payload, *rest in rows:
-            if payload == "{}" and not any(rest):
-                continue
+            if kind == RELEASE_JOB or (payload == "{}" and not any(rest)):
+                continue  # the one completes what is erased, and holds ids alone
             held = text is not None and (text.within_json(payload) or text.within(*rest))
             if held or (everything and kind not in HOUSES) or _about(run, msgspec.json.decode(payload)):
                 ids.append(id_)

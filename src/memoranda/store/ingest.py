@@ -18,6 +18,7 @@ from memoranda.providers.embeddings.base import Embedder, Span
 from memoranda.store.changes import Outcome, Settled, text_key
 from memoranda.store.retrieval.pending import Vectors
 from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Record, header, searched_text
+from memoranda.store.steps import DRAFTS, parted, weight
 from memoranda.store.store import Along, Store
 from memoranda.store.usage import Cost, Ledger
 from memoranda.store.validation import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
@@ -29,7 +30,7 @@ T = TypeVar("T")
 WRITE, FILES, EMBED = "write", "files", "embed"
 """What the ledger calls a write, the indexing of a file, and vectors made later."""
 BATCH = 1_000
-"""Rows that share one transaction: past this, group commit gains nothing more."""
+"""Drafts that are embedded together."""
 FEW = 4
 """Drafts whose windows are cut right away; more go to a thread."""
 
@@ -68,13 +69,14 @@ class Ingest:
             await self._vectors(tenant, bare, purpose, reuse=True)
 
     async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
-        """Embeds what has no vectors yet and stores the drafts, a thousand to a transaction."""
+        """Embeds what has no vectors yet, a thousand at a time, and stores the drafts in steps."""
         outcomes: list[Outcome] = []
         for at in range(0, len(drafts), BATCH):
-            some = drafts[at : at + BATCH]
-            await self.prepare(tenant, some)
-            done: list[Outcome] = await self.threads.result(self.store.put(some))
-            outcomes.extend(done)
+            batch = drafts[at : at + BATCH]
+            await self.prepare(tenant, batch)
+            for some in parted(batch, weight, DRAFTS):
+                done: list[Outcome] = await self.threads.result(self.store.put(some))
+                outcomes.extend(done)
         return outcomes
 
     async def prepare(self, tenant: str, drafts: Sequence[Draft]) -> None:

@@ -32,9 +32,14 @@ LONGEST_WAIT = 300.0
 OTHERS_WAIT = 1.0
 """Seconds after which jobs that another process queued are looked for."""
 KEPT = 7 * 24 * 3600
+DROPPED = 100
+"""Old jobs that go when one ends, at most."""
 COLUMNS = (
     "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
 )  # fmt: skip
+RELEASE_JOB = "memories.release"
+"""Goes on with what changes when sources of memories go, where one transaction was too short for it. It completes a
+deletion: it cannot be cancelled, and is tried until it succeeds."""
 HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
 
@@ -236,8 +241,13 @@ class Jobs:
 
         Raises:
             NotFound: no such job in this tenant.
+            Conflict: the job completes a deletion.
         """
-        await self.get(tenant, id_)
+        job = await self.get(tenant, id_)
+        if job.kind == RELEASE_JOB:
+            raise Conflict(
+                f"job {id_!r} deletes what was made of deleted memories; it is not cancelled half way"
+            )
         now = now_micros()
 
         def work(c: Connection) -> None:
@@ -282,6 +292,46 @@ class Jobs:
                 async with asyncio.timeout(min(left, 0.5) if self.db.shared else left), self._ended:
                     await self._ended.wait_for(lambda ended=ended: self._endings_seen != ended)  # type: ignore[misc]
 
+    async def finish(self, tenant: str, kind: str) -> Sequence[Job]:
+        """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; those jobs. One that
+        fails stays with the workers, which try it again. Jobs without a key stay."""
+        ended: dict[str, Job] = {}
+        while True:  # a job may place others
+            rows = await self.threads.run(
+                self.db.read, lambda c: c.all("jobs_under_way", [tenant, kind]), tenant
+            )
+            fresh = [str(id_) for id_, _ in rows if id_ not in ended]
+            if not fresh:
+                return [*ended.values()]
+            for id_ in fresh:
+                ended[id_] = await self._finished(tenant, id_)
+
+    async def _finished(self, tenant: str, id_: str) -> Job:
+        attempted = False
+        while (job := await self.get(tenant, id_)).state in ("queued", "running"):
+            run = None if attempted else await self._claim_this(tenant, id_)
+            if run is not None:
+                attempted = True
+                try:
+                    await self._attempt(run)
+                finally:  # given back when the caller is cancelled
+                    self.wake(run.kind)
+                await self._note_ending()
+            elif attempted and job.state == "queued":
+                break
+            else:
+                async with self._ended:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._ended.wait(), OTHERS_WAIT / 10)
+        return job
+
+    async def _claim_this(self, tenant: str, id_: str) -> Run | None:
+        now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
+        values = [lease, now + self.lease, now, tenant, id_]
+        claim = self.db.write(lambda c: c.one("claim_this_job", values), tenant=tenant)
+        row = await self.threads.result(claim)
+        return None if row is None else self._run_of(lease, row)
+
     # --- working -----------------------------------------------------------------------------------
 
     async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
@@ -325,6 +375,9 @@ class Jobs:
             await self._sleep(lane)
             return
         await self._attempt(run)
+        await self._note_ending()
+
+    async def _note_ending(self) -> None:
         async with self._ended:
             self._endings_seen += 1
             self._ended.notify_all()
@@ -342,8 +395,9 @@ class Jobs:
         row = await self.threads.result(
             self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now, lane]))
         )
-        if row is None:
-            return None
+        return None if row is None else self._run_of(lease, row)
+
+    def _run_of(self, lease: str, row: Row) -> Run:
         tenant, id_, kind, payload, cursor, done, total, attempts = row
         return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
 
@@ -374,7 +428,7 @@ class Jobs:
             beat.cancel()
 
     async def _handler(self, run: Run) -> dict[str, Any] | None:
-        if run.attempts > self.max_attempts:
+        if run.attempts > self.max_attempts and run.kind != RELEASE_JOB:
             raise MemorandaError("the last attempt died with its process")
         handler = self.handlers.get(run.kind)
         if handler is None:
@@ -405,7 +459,8 @@ class Jobs:
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
-        if run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict):
+        final = run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict)
+        if final and run.kind != RELEASE_JOB:
             log.error("job failed", extra=_about(run) | {"error": type(exc).__name__})
             await self._end(run, "failed", error, None)
             return
@@ -426,7 +481,7 @@ class Jobs:
             ended = c.run("end_job", values)
             if ended and state == "failed" and run.kind in self.endings:
                 self.endings[run.kind](c, run, error or "")
-            c.run("drop_ended_jobs", [now - KEPT * SECOND])
+            c.run("drop_ended_jobs", [now - KEPT * SECOND, DROPPED])
             return ended
 
         if not await self._insist(work, now + self.lease):
@@ -464,7 +519,7 @@ def _about(run: Run) -> dict[str, Any]:
 
 def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:
     """Seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of jitter."""
-    return float(min(most, base * 2 ** (attempt - 1)) * random.uniform(0.8, 1.2))
+    return float(min(most, base * 2 ** min(attempt - 1, 30)) * random.uniform(0.8, 1.2))
 
 
 def _job(row: Row) -> Job:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +28,12 @@ from memoranda.text.memo import let_go
 T = TypeVar("T")
 
 
+PAGE = 5_000
+"""Rows whose debt of vectors is noted in one transaction."""
+VECTORS = 1_000
+"""Rows whose vectors of another model are dropped in one transaction."""
+LAST = (1 << 63) - 1
+"""A place that no row is beyond."""
 Along = Callable[[Connection, list[Outcome]], None]
 """What is written together with drafts, in their transaction, given what became of them; it may refuse them all."""
 
@@ -124,15 +130,18 @@ class Store:
         """
 
         def work(c: Connection) -> int:
-            space = self._space_of(c, model, dim)
-            for (tenant,) in c.all("tenants"):
-                c.run("owe_missing", [space, tenant])
-            return space
+            return self._space_of(c, model, dim)
 
-        def note(space: int) -> None:
+        def note(space: int) -> None:  # what is written from here on owes it by itself
             self.next_space, self.next_model = space, model
 
-        self.db.write(work, note).result()
+        space = self.db.write(work, note).result()
+
+        def owe(tenant: str, first: int, last: int, c: Connection) -> int:
+            return c.run("owe_missing", [space, tenant, first, last])
+
+        for tenant in self.derived.tenants():
+            self._by_pages(tenant, partial(owe, tenant), PAGE)
 
     def switch(
         self,
@@ -197,7 +206,29 @@ class Store:
 
     def _owe_all_missing(self, c: Connection) -> None:
         for (tenant,) in c.all("tenants"):
-            c.run("owe_missing", [self.space, tenant])
+            c.run("owe_missing", [self.space, tenant, 0, LAST])
+
+    def _drop_foreign(self, tenant: str) -> None:
+        """Drops a tenant's vectors of other models. Which model answers, and whether another is to take over, changes
+        on the writing thread, so it is asked there."""
+
+        def drop(first: int, last: int, c: Connection) -> int:
+            if self.owed.get(tenant) or self.next_space is not None:
+                return 0
+            return c.run("drop_foreign_spaces", [self.space, tenant, first, last])
+
+        self._by_pages(tenant, drop, VECTORS)
+
+    def _by_pages(self, tenant: str, work: Callable[[int, int, Connection], int], size: int) -> None:
+        """Changes a tenant's rows, a page of them in a transaction: those after one place, up to another."""
+        after = 0
+        while True:
+            where = [tenant, after, size]
+            end = self.db.read(lambda c, where=where: c.one("page_end", where), tenant)  # type: ignore[misc]
+            if end is None or end[0] is None:
+                return
+            self.db.write(partial(work, after, int(end[0])), tenant=tenant).result()
+            after = end[0]
 
     def refresh(self) -> None:
         """Keeps in step with other processes of the same database, see `Derived.refresh`."""
@@ -313,17 +344,16 @@ class Store:
 
         return self._write(tenant, work)
 
-    def owe(self, tenant: str, everything: bool) -> Future[int]:
+    def owe(self, tenant: str, everything: bool) -> int:
         """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
+        statement = "owe_all" if everything else "owe_missing"
 
-        def work(c: Connection) -> int:
-            c.run("owe_all" if everything else "owe_missing", [self.space, tenant])
-            return sum(n for t, n in c.all("count_owed", [self.space]) if t == tenant)
+        def mark(first: int, last: int, c: Connection) -> int:
+            return c.run(statement, [self.space, tenant, first, last])
 
-        def note(owed: int) -> None:
-            self.owed[tenant] = owed
-
-        return self.db.write(work, note, tenant)
+        self._by_pages(tenant, mark, PAGE)
+        self.count_owed()
+        return self.owed.get(tenant, 0)
 
     # --- after the commit --------------------------------------------------------------------------
 
@@ -384,13 +414,8 @@ class Store:
     def compact(self) -> None:
         """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where
         nothing waits for its own."""
-
-        def drop(c: Connection) -> None:
-            for (tenant,) in c.all("tenants"):
-                if not self.owed.get(tenant) and self.next_space is None:
-                    c.run("drop_foreign_spaces", [tenant, self.space])
-
-        self.db.write(drop).result()
+        for tenant in self.derived.tenants():
+            self._drop_foreign(tenant)
         self.purge()
         for door in (self.index, self.words):
             if door.inside:

@@ -286,9 +286,9 @@ class Writing:
             return 0, vectors
         told = [Gone._make(one) for one in self.c.all("memories_going", [self.tenant, listed])]
         rev = self.draw(1)
-        before = self._count_owed()
+        waiting = self.waiting(gone)
         self.c.run("remove_memories", [self.tenant, listed])
-        self._applied.owed[self.tenant] += self._count_owed() - before
+        self._applied.owed[self.tenant] -= len(waiting)
         self.c.many("note_removal", [(self.tenant, rev, seq) for seq in gone])
         self._applied.removed[self.tenant] += gone
         left = set(gone)
@@ -310,9 +310,6 @@ class Writing:
         """Tells `edits` of a text that became another, which may be in no memory."""
         for edit in self._edits:
             edit(self, before, after)
-
-    def _count_owed(self) -> int:
-        return sum(n for tenant, n in self.c.all("count_owed", [self._spaces.space]) if tenant == self.tenant)
 
 
 Cascade = Callable[[Writing, Sequence[Gone]], tuple[int, int]]

@@ -9,7 +9,8 @@ import pytest
 from pysqlite3 import dbapi2 as sqlite
 
 from memoranda.errors import StorageError
-from memoranda.storage.sql import Connection
+from memoranda.storage.sql import Connection, group
+from memoranda.storage.sql import sqlite as storage
 from memoranda.storage.sql.sqlite import SqliteDatabase
 
 
@@ -28,7 +29,10 @@ def db(tmp_path: Path):
     database.close()
 
 
-def test_writes_that_wait_together_are_committed_together(db: SqliteDatabase) -> None:
+def test_writes_that_wait_together_are_committed_together(
+    db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group, "GROUP_SECONDS", 60.0)
     gate = threading.Event()
     db.write(lambda c: gate.wait(5))
     order: list[str] = []
@@ -84,3 +88,66 @@ def test_close_waits_for_the_reads_under_way(tmp_path: Path) -> None:
         db.close()
         thread.join()
         assert seen == [20_000]
+
+
+def test_a_connection_opens_while_a_transaction_is_written(db: SqliteDatabase) -> None:
+    begun, go, seen = threading.Event(), threading.Event(), []
+
+    def slow(c: Connection) -> None:
+        put("written")(c)
+        begun.set()
+        go.wait(60)
+
+    written = db.write(slow)
+    begun.wait()
+    thread = threading.Thread(target=lambda: seen.append(db.read(keys)))  # one of its own
+    thread.start()
+    thread.join()
+    go.set()
+    written.result()
+    assert seen == [[]]
+
+
+def pages(db: SqliteDatabase, pragma: str) -> int:
+    return int(db.read(lambda c: c.select(f"PRAGMA {pragma}"))[0][0])
+
+
+def test_free_pages_are_given_back_in_steps(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write in between, no step gives back more than it may, and nothing of what was there is left."""
+    monkeypatch.setattr(storage, "FREED_PAGES", 10)
+    db.write(put("large", "forgotten" * 100_000)).result()
+    db.write(put("kept")).result()
+    before = pages(db, "page_count")
+    db.write(put("large", "")).result()
+    db.erase().result()
+    free = pages(db, "freelist_count")
+    steps = []
+    db._writer.raw.set_trace_callback(lambda sql: steps.append(sql) if "incremental" in sql else None)
+    done, meanwhile = db.compact(), db.write(put("meanwhile"))
+    done.add_done_callback(lambda _: steps.append("written" if meanwhile.done() else "waits"))
+    done.result()
+    db._writer.raw.set_trace_callback(None)
+    assert free > 90
+    assert steps.count("PRAGMA incremental_vacuum(10)") >= free // 10
+    assert steps[-1] == "written"
+    assert pages(db, "freelist_count") < 10
+    assert pages(db, "page_count") <= before - free + 10
+    assert b"forgotten" not in db.path.read_bytes()
+    assert db.faults() == []
+    assert db.read(keys) == ["kept", "large", "meanwhile"]
+
+
+def test_a_file_of_an_earlier_version_is_rebuilt_once(tmp_path: Path) -> None:
+    SqliteDatabase(tmp_path).close()
+    raw = sqlite.connect(str(tmp_path / "memoranda.db"), isolation_level=None)
+    raw.execute("PRAGMA auto_vacuum=NONE")
+    raw.execute("VACUUM")
+    assert raw.execute("PRAGMA auto_vacuum").fetchone()[0] == 0
+    raw.close()
+    db = SqliteDatabase(tmp_path)
+    assert pages(db, "auto_vacuum") == 0
+    db.compact().result()
+    db.close()
+    db = SqliteDatabase(tmp_path)
+    assert pages(db, "auto_vacuum") == 2
+    db.close()

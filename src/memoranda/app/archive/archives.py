@@ -12,8 +12,10 @@ from memoranda.app.archive.writing import Exported, write_archive
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.transfer import place_of
+from memoranda.sessions.joining import JOIN_JOB
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.core import Core
+from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.validation import check_name
 from memoranda.types import Subject
 
@@ -34,6 +36,8 @@ class Archives:
             StorageError: the file cannot be written; an older one is still there.
         """
         self._must_be_admin("an archive")
+        for kind in (JOIN_JOB, RELEASE_JOB):  # an archive has no jobs that would complete a change
+            await self._core.jobs.finish(self.subject.tenant_id, kind)
         return await self._core.threads.run(
             write_archive, self._core, self.subject.tenant_id, Path(path), vectors=vectors
         )

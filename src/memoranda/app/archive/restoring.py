@@ -52,6 +52,8 @@ from memoranda.memories.transfer import (
 )
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.ids import listed
+from memoranda.store.steps import DRAFTS, parted, weight
 from memoranda.store.validation import Draft
 from memoranda.types import Subject
 from memoranda.validation import decode
@@ -174,7 +176,9 @@ class Restoring:
             await self._write(lambda c: restore_summaries(c, self._tenant, told))
 
     async def _settle(self, rows: list[Fields]) -> None:
-        await self._write(lambda c: settle_attachments(c, self._core, self._tenant, rows), INDEX_JOB)
+        stores = listed(sorted({row["store_id"] for row in rows}))
+        while await self._write(lambda c: settle_attachments(c, self._core, self._tenant, stores), INDEX_JOB):
+            pass
 
     # --- files -------------------------------------------------------------------------------------
 
@@ -260,7 +264,8 @@ class Restoring:
         if fresh:
             await self._prove(fresh)
             await self._core.ingest.prepare(self._tenant, fresh)
-            self.report.count("memory", await self._put(fresh))
+            for some in parted(fresh, weight, DRAFTS):
+                self.report.count("memory", await self._put(some))
 
     def _new_memories(self, drafts: Sequence[Draft]) -> tuple[list[Draft], int]:
         """The drafts that are not here yet, and how many are."""
@@ -326,9 +331,11 @@ class Restoring:
             return
         drafts = await self._core.threads.run(chunk_drafts, self._core, self._tenant, self._header, ours)
         await self._core.ingest.prepare(self._tenant, drafts)
-        along = partial(place_chunks, self._tenant, ours)
-        outcomes = await self._core.threads.result(self._core.store.put(drafts, along))
-        self.report.count("chunk", [one.created for one in outcomes])
+        for some in parted([*zip(drafts, ours, strict=True)], lambda chunk: weight(chunk[0]), DRAFTS):
+            along = partial(place_chunks, self._tenant, [place for _, place in some])
+            put = self._core.store.put([draft for draft, _ in some], along)
+            outcomes = await self._core.threads.result(put)
+            self.report.count("chunk", [one.created for one in outcomes])
 
     # --- below -------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from memoranda.responses.conversations import ConversationRow
 from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.ids import listed
+from memoranda.store.steps import ROWS
 from memoranda.text.json import compact_json
 
 Fields = dict[str, Any]
@@ -234,18 +234,17 @@ def _read_again(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) 
         core.jobs.place_many(c, tenant, INDEX_JOB, payloads)
 
 
-def settle_attachments(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) -> int:
-    """Makes the restored files of these stores visible to searches; those of which chunks are missing are read again.
-    How many those are."""
-    stores = listed(sorted({row["store_id"] for row in rows}))
-    c.run("settle_attachments", [tenant, stores])
-    left = c.all("unsettled_attachments", [tenant, stores])
-    for row in left:
-        c.run("read_attachment_again", [tenant, *row])
-    if left:
-        payloads = [{"store": store, "file": file, "attached": seq} for store, file, seq in left]
-        core.jobs.place_many(c, tenant, INDEX_JOB, payloads)
-    return len(left)
+def settle_attachments(c: Connection, core: Core, tenant: str, stores: str) -> bool:
+    """Makes restored files of these stores visible to searches, at most `ROWS`; those of which chunks are missing are
+    read again. Whether there may be more."""
+    rows, missing = c.all("unsettled_attachments", [tenant, stores, ROWS]), []
+    for store, file, seq, complete in rows:
+        c.run("settle_attachment" if complete else "read_attachment_again", [tenant, store, file, seq])
+        if not complete:
+            missing.append({"store": store, "file": file, "attached": seq})
+    if missing:
+        core.jobs.place_many(c, tenant, INDEX_JOB, missing)
+    return len(rows) == ROWS
 
 
 def restore_summaries(c: Connection, tenant: str, rows: Sequence[Fields]) -> None:

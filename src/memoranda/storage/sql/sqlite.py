@@ -22,6 +22,10 @@ from memoranda.storage.sql.statements import migrations, render, statements
 T = TypeVar("T")
 LOG_PAGES = 8192
 """Pages of log (64 MB) before it is copied into the file: a bulk load rewrites the same index pages many times."""
+FREED_PAGES = 500
+"""Pages that are given back in one step."""
+INCREMENTAL = 2
+"""What `PRAGMA auto_vacuum` says of a file whose free pages can be given back in steps."""
 PAGE_BYTES = 8192
 """Two and more 384-dimensional blobs share a page of this size; with 4 096 bytes a quarter is lost."""
 
@@ -171,6 +175,9 @@ class SqliteDatabase(Database):
         try:
             raw = sqlite.connect(str(self.path), isolation_level=None, check_same_thread=False, timeout=30.0)
             raw.execute(f"PRAGMA page_size={PAGE_BYTES}")
+            (pages,) = raw.execute("PRAGMA page_count").fetchone()
+            if not pages:  # where there are some, it would wait for whoever writes
+                raw.execute("PRAGMA auto_vacuum=INCREMENTAL")
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'OFF'}")
             raw.execute("PRAGMA foreign_keys=ON")
@@ -232,13 +239,35 @@ class SqliteDatabase(Database):
         return self._group.queue(Task(truncate_log, alone=True))
 
     def compact(self) -> Future[None]:
-        """Rebuilds the file without free pages (VACUUM), then empties the log."""
+        """Gives free pages back, some at a time so that other writes go on between, then empties the log. A file of an
+        earlier version is rebuilt once, as a whole (VACUUM): its pages cannot be given back otherwise."""
+        done: Future[None] = Future()
 
-        def vacuum(_: object) -> None:
-            self._writer.raw.execute("VACUUM")
-            self._writer.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        def follow(step: Future[bool]) -> None:
+            try:
+                if step.result():
+                    self._group.queue(Task(self._give_back, alone=True)).add_done_callback(follow)
+                else:
+                    done.set_result(None)
+            except BaseException as exc:
+                done.set_exception(exc)
 
-        return self._group.queue(Task(vacuum, alone=True))
+        self._group.queue(Task(self._give_back, alone=True)).add_done_callback(follow)
+        return done
+
+    def _give_back(self, _: object) -> bool:
+        """One step of `compact`; whether there are more."""
+        raw = self._writer.raw
+        if raw.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
+            raw.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            raw.execute("VACUUM")
+        before = raw.execute("PRAGMA freelist_count").fetchone()[0]
+        if before:
+            raw.execute(f"PRAGMA incremental_vacuum({FREED_PAGES})").fetchall()
+            if 0 < raw.execute("PRAGMA freelist_count").fetchone()[0] < before:
+                return True
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return False
 
     def health(self) -> dict[str, object]:
         """Version, integrity of the header page, bytes of the file and of its log."""

@@ -28,6 +28,17 @@ SELECT seq, id, item FROM conversation_items WHERE tenant_id = ? AND conversatio
 -- name: drop_item
 DELETE FROM conversation_items WHERE tenant_id = ? AND conversation_id = ? AND id = ?
 
+-- name: item_sizes (the first items of a conversation, and their characters)
+SELECT seq, length(item) FROM conversation_items WHERE tenant_id = ? AND conversation_id = ? ORDER BY seq LIMIT ?
+
+-- name: drop_items
+DELETE FROM conversation_items
+WHERE tenant_id = ? AND conversation_id = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
+
+-- name: sizes_of_conversations (how many items there are, and their characters)
+SELECT i.conversation_id, count(*), CAST(sum(length(i.item)) AS BIGINT) FROM {texts ?2} wanted
+{join} conversation_items i ON i.tenant_id = ?1 AND i.conversation_id = wanted.value GROUP BY i.conversation_id
+
 -- name: responses_there (which of these ids are responses)
 SELECT r.id FROM {texts ?2} wanted {join} responses r ON r.tenant_id = ?1 AND r.id = wanted.value
 

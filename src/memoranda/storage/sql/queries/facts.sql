@@ -7,6 +7,17 @@ SELECT seq FROM memories WHERE tenant_id = ? AND kind = 'fact' AND seq > ? ORDER
 SELECT m.seq FROM {texts ?2} wanted
 {join} memories m ON m.tenant_id = ?1 AND m.superseded_by = wanted.value AND m.superseded_by IS NOT NULL
 
+-- name: facts_to_restore (some of them, of those written up to a revision)
+SELECT m.seq FROM {texts ?2} wanted
+{join} memories m ON m.tenant_id = ?1 AND m.superseded_by = wanted.value AND m.superseded_by IS NOT NULL AND m.seq <= ?3
+LIMIT ?4
+
+-- name: facts_made_of (facts that rest on any of these sources)
+SELECT DISTINCT s.seq FROM {texts ?2} wanted
+{join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
+{join} memories m ON m.tenant_id = s.tenant_id AND m.seq = s.seq AND m.kind = 'fact' AND m.seq <= ?3
+LIMIT ?4
+
 -- name: messages_before (what was said in a session before a message, the nearest first)
 SELECT m.speaker, m.user_id, m.role, m.content, m.occurred_at FROM messages m
 WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq < ? AND m.extract > 0 AND m.extract <= ?

@@ -37,6 +37,15 @@ WHERE (tenant_id, id) = (
 )
 RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
 
+-- name: claim_this_job (unless a worker has it)
+UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, attempts = attempts + 1, updated_at = ?3
+WHERE tenant_id = ?4 AND id = ?5 AND (state = 'queued' OR (state = 'running' AND lease_until < ?3))
+RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
+
+-- name: jobs_under_way (of one kind, those that have a key)
+SELECT id, payload FROM jobs
+WHERE tenant_id = ? AND kind = ? AND dedup_key >= '' AND state IN ('queued', 'running') ORDER BY seq
+
 -- name: next_job_at
 SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs
 WHERE lane = ? AND state IN ('queued', 'running')
@@ -72,6 +81,13 @@ WHERE tenant_id = ? AND id = ? AND state = 'queued'
 -- name: cancel_running_job
 UPDATE jobs SET cancelling = 1, updated_at = ? WHERE tenant_id = ? AND id = ? AND state = 'running'
 
+-- name: is_cancelling
+SELECT cancelling FROM jobs WHERE tenant_id = ? AND id = ?
+
+-- name: stop_job_of (the one of a kind and key, if there is one)
+UPDATE jobs SET cancelling = 1, state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END, updated_at = ?
+WHERE tenant_id = ? AND kind = ? AND dedup_key = ? AND state IN ('queued', 'running')
+
 -- name: stop_jobs (what they were about is gone)
 UPDATE jobs SET cancelling = 1, state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END, updated_at = ?
 WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted) AND state IN ('queued', 'running')
@@ -81,4 +97,7 @@ UPDATE jobs SET payload = '{}', error = NULL, result = NULL, cursor = NULL
 WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
 
 -- name: drop_ended_jobs
-DELETE FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND updated_at < ?
+DELETE FROM jobs WHERE (tenant_id, id) IN (
+    SELECT tenant_id, id FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND updated_at < ?
+    ORDER BY updated_at LIMIT ?
+)

@@ -129,8 +129,11 @@ INSERT INTO unembedded (tenant_id, space, seq)
 SELECT m.tenant_id, ?1, m.seq FROM memories m
 WHERE m.tenant_id = ?2 AND NOT EXISTS (
     SELECT 1 FROM embeddings e WHERE e.tenant_id = m.tenant_id AND e.space = ?1 AND e.seq = m.seq
-)
+) AND m.seq > ?3 AND m.seq <= ?4
 ON CONFLICT DO NOTHING
+
+-- name: page_end (the last of the next so many rows)
+SELECT max(seq) FROM (SELECT seq FROM memories WHERE tenant_id = ? AND seq > ? ORDER BY seq LIMIT ?) held
 
 -- name: misses_model (vectors of a space are there, and some memory has none of the model)
 SELECT 1 FROM memories m WHERE EXISTS (SELECT 1 FROM embeddings WHERE space = ?1) AND NOT EXISTS (
@@ -140,11 +143,11 @@ SELECT 1 FROM memories m WHERE EXISTS (SELECT 1 FROM embeddings WHERE space = ?1
 
 -- name: owe_all
 INSERT INTO unembedded (tenant_id, space, seq)
-SELECT tenant_id, ?1, seq FROM memories WHERE tenant_id = ?2
+SELECT tenant_id, ?1, seq FROM memories WHERE tenant_id = ?2 AND seq > ?3 AND seq <= ?4
 ON CONFLICT DO NOTHING
 
 -- name: drop_foreign_spaces
-DELETE FROM embeddings WHERE tenant_id = ? AND space <> ?
+DELETE FROM embeddings WHERE tenant_id = ?2 AND space <> ?1 AND seq > ?3 AND seq <= ?4
 
 -- name: count_embeddings
 SELECT count(*) FROM embeddings WHERE tenant_id = ? AND space = ?

@@ -32,6 +32,9 @@ WHERE tenant_id = ? AND id = ?
 -- name: move_messages
 UPDATE messages SET session_id = ? WHERE tenant_id = ? AND session_id = ?
 
+-- name: move_these_messages
+UPDATE messages SET session_id = ?1 WHERE tenant_id = ?2 AND id IN (SELECT value FROM {texts ?3} wanted)
+
 -- name: drop_messages
 DELETE FROM messages WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
 

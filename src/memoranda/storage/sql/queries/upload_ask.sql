@@ -72,7 +72,13 @@ WHERE tenant_id = ? AND coalesce(user_id, '') = ? AND source IN ('qa_turn', 'sum
 ORDER BY importance DESC, occurred_at DESC, seq DESC LIMIT ? OFFSET ?
 
 -- name: asked_in_session (memories that asking made in a session)
-SELECT seq FROM memories WHERE tenant_id = ? AND session_id = ? AND source IN ('qa_turn', 'summary')
+SELECT seq FROM memories WHERE tenant_id = ? AND session_id = ? AND source IN ('qa_turn', 'summary') LIMIT ?
+
+-- name: asked_made_of (memories that asking made of any of these messages)
+SELECT DISTINCT s.seq FROM {texts ?2} wanted
+{join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
+{join} memories m ON m.tenant_id = s.tenant_id AND m.seq = s.seq
+    AND m.source IN ('qa_turn', 'summary') AND m.kind IN ('qa_turn', 'summary')
 
 -- name: erase_queries (takes the texts of these rows of the log away; their shells stay)
 UPDATE query_log SET question = '', answer = '', sources = '[]', memories = '[]', erased_at = ?1

@@ -1,0 +1,38 @@
+"""How much one transaction changes. Whoever else writes waits for its end, so large changes go in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from memoranda.store.validation import Draft
+
+T = TypeVar("T")
+ROWS = 150
+"""Rows that one transaction marks or deletes, with what follows in the indexes; each takes up to a millisecond."""
+DRAFTS = 250
+"""What one transaction inserts at most, by `weight`."""
+TEXTS = 4_000_000
+"""Characters that one transaction deletes, where rows hold long texts: each is written over."""
+CHARS = 2_000
+REFS = 20
+"""Characters of text, and sources, that weigh as much as a row."""
+
+
+def weight(draft: Draft) -> float:
+    """Return how many rows of ordinary size the writing of a draft is worth."""
+    row = draft.row
+    return max(1, len(row.content) / CHARS + row.source_refs.count(",") / REFS)
+
+
+def parted(items: Sequence[T], weigh: Callable[[T], float], most: float) -> Iterator[Sequence[T]]:
+    """The items in order, in parts that weigh at most `most`; an item that weighs more is a part of its own."""
+    start, held = 0, 0.0
+    for place, item in enumerate(items):
+        heavy = weigh(item)
+        if place > start and held + heavy > most:
+            yield items[start:place]
+            start, held = place, 0.0
+        held += heavy
+    if start < len(items):
+        yield items[start:]
