@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,24 @@ MADE = ("wanted", "chain", "held")
 WALK = re.compile(r"SEARCH .*\(tenant_id=\?( AND seq[<>]\?)?\)$")
 
 
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabase]:
+    """The tables, without rows."""
+    with closing(SqliteDatabase(tmp_path_factory.mktemp("plans"))) as db:
+        yield db
+
+
+def plan_of(db: SqliteDatabase, sql: str, params: Sequence[Any]) -> list[str]:
+    """The steps of a statement."""
+    return [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", params)]
+
+
 @pytest.mark.parametrize("name", sorted(set(statements("sqlite")) - WALKS))
-def test_plan(name: str, tmp_path: Path) -> None:
-    db = SqliteDatabase(tmp_path)
+def test_plan(name: str, database: SqliteDatabase) -> None:
     sql = statements("sqlite")[name]
     numbered = re.findall(r"\?(\d+)", sql)
     count = max(map(int, numbered)) if numbered else sql.count("?")
-    plan = [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", ["1"] * count)]
-    db.close()
+    plan = plan_of(database, sql, ["1"] * count)
     walks = [
         step
         for step in plan
@@ -66,16 +77,14 @@ def test_plan(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", ["session", "user", "agent", "channel"])
-def test_a_scope_is_listed_by_its_own_index(scope: str, tmp_path: Path) -> None:
+def test_a_scope_is_listed_by_its_own_index(scope: str, database: SqliteDatabase) -> None:
     where = all_of(
         scopes_filter([f"{scope}:x"], Subject()), selection_filter(Selection(), Subject(), now_micros())
     )
     compiled = compile_where(where)
     assert compiled.exact
     sql = f"SELECT id FROM memories WHERE tenant_id = ? AND ({compiled.sql}) ORDER BY seq DESC LIMIT 20"
-    db = SqliteDatabase(tmp_path)
-    plan = [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", ["t", *compiled.params])]
-    db.close()
+    plan = plan_of(database, sql, ["t", *compiled.params])
     assert plan == [f"SEARCH memories USING INDEX memories_{scope} (tenant_id=? AND {scope}_id=?)"]
 
 
