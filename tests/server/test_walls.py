@@ -156,6 +156,9 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/responses": lambda ids: [
         {"json": {"input": "what?", **some}} for some in told(ids)
     ] + [{"json": {"input": [{"type": "item_reference", "id": ids["said_id"]}]}}],
+    "GET /v1/responses": lambda ids: [
+        {}, {"params": {"after": ids["response_id"]}}, {"params": {"before": ids["response_id"]}},
+    ],
     "POST /v1/responses/input_tokens": lambda ids: [{"json": {"input": "what?", **some}} for some in told(ids)],
     "POST /v1/chat/completions": lambda ids: [
         {"json": {"messages": [{"role": "user", "content": "what?"}], **some}}
