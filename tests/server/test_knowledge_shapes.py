@@ -345,6 +345,11 @@ def test_quotas_and_usage_are_the_tenants(opened: Any) -> None:
     assert house.request("GET", "/v1/admin/usage", **of_a).json() == usage
     assert house.request("GET", "/v1/admin/usage", **{**of_a, "key": "key-b"}).status_code == 403
     post(house, "admin/quotas", {"max_stores": 9}, 403, key="key-a")
+    tenants = house.request("GET", "/v1/admin/tenants", key="key-default").json()
+    assert [(one["object"], one["name"]) for one in tenants["data"]] == [("tenant", "a")]
+    beyond = house.request("GET", "/v1/admin/tenants", key="key-default", params={"after": "a"}).json()
+    assert (beyond["data"], beyond["has_more"]) == ([], False)
+    assert house.request("GET", "/v1/admin/tenants", key="key-a").status_code == 403
     assert post(house, "admin/quotas", {"max_stores": None}, **of_a) == own
     named = {"max_stores": 2, "tenant": own["tenant"]}
     assert post(house, "admin/quotas", named, **{**of_a, "params": {}}) == {**own, "max_stores": 2}

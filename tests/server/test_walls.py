@@ -260,6 +260,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     ],
     "GET /v1/archive": lambda ids: [],
     "POST /v1/archive": lambda ids: [],
+    "GET /v1/admin/tenants": lambda ids: [{}, {"params": {"after": ids["tenant"][:1]}}],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [
         {"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}},

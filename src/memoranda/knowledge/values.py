@@ -222,6 +222,13 @@ class Passages(msgspec.Struct, kw_only=True):
     degraded: list[str] = []
 
 
+class Tenant(msgspec.Struct, kw_only=True):
+    """A tenant, and when it first stored or was given something."""
+
+    name: str
+    created_at: datetime
+
+
 class Usage(msgspec.Struct, kw_only=True):
     """What a tenant holds."""
 

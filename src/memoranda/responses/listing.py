@@ -94,7 +94,8 @@ def listed(
     Raises:
         InvalidInput: a cursor names none of them.
     """
-    where, params = "r.tenant_id = ?", [subject.tenant_id]
+    where = "r.tenant_id = ?"
+    params: list[Any] = [subject.tenant_id]
     if not sees_all(subject):
         where, params = f"{where} AND (r.user_id IS NULL OR r.user_id = ?)", [*params, subject.user_id]
 

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
+from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Tenant, Usage
 from memoranda.types import EvidenceLevel, Explanation
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
+TenantsLimit = Annotated[int, Meta(ge=1, le=1_000)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -497,6 +498,26 @@ class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Another tenant, for the operator."""
 
     tenant: str | None = None
+
+
+class TenantsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of tenants."""
+
+    limit: TenantsLimit = 100
+    after: str | None = None
+
+
+class TenantObject(Tenant, kw_only=True, tag_field="object", tag="tenant"):
+    """A tenant, and when it first stored or was given something."""
+
+
+class TenantPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of tenants, by name; `after=last_id` asks for the next one."""
+
+    data: list[TenantObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
 
 
 class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

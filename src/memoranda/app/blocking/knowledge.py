@@ -83,6 +83,7 @@ class BlockingAdmin:
         self.inner = inner
         self.portal = portal
 
+    tenants = blocking(Admin.tenants)
     quotas = blocking(Admin.quotas)
     set_quotas = blocking(Admin.set_quotas)
     usage = blocking(Admin.usage)
