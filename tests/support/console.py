@@ -85,8 +85,9 @@ def converse(http: httpx.Client) -> None:
     http.post("/v1/memories", json=week).raise_for_status()
 
 
-def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
-    """Store the sample, `beside` more notes, conversations, and a vector store."""
+def fill(url: str, *, key: str | None = None, beside: int = 24, conversations: bool = True) -> None:
+    """Store the sample, `beside` more notes, conversations, and a vector store. Conversations are read by the language
+    model, if there is one."""
     with httpx.Client(
         base_url=url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=60
     ) as http:
@@ -98,7 +99,8 @@ def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
         ]  # fmt: skip
         for body in ({"memories": [*rows, *plain]},):
             http.post("/v1/memories/batch", json=body).raise_for_status()
-        converse(http)
+        if conversations:
+            converse(http)
         http.post("/v1/vector_stores", json={"name": "Garden books"}).raise_for_status()
 
 

@@ -12,10 +12,13 @@
 export const COUNTS = ["tokens", "operations", "model_calls", "texts_embedded", "tokens_embedded"];
 const BACKGROUND = ["facts", "sessions"]; // purposes that `background_tokens_per_day` bounds
 /** @type {Record<string, string>} */
-const TONES = { write: "documents", embed: "documents", files: "sessions", search: "recent", responses: "memories", upload_ask: "question", sessions: "summary", facts: "summary", summaries: "system" };
+const TONES = {
+  write: "documents", embed: "strong", files: "sessions", search: "recent", embeddings: "good", responses: "memories", summaries: "system", sessions: "summary",
+  facts: "warn", upload_ask: "question", "upload_ask.summary": "bad",
+};
 
 /** The colour of a purpose. @param {string} purpose */
-export const TONES_OF = (purpose) => TONES[purpose] ?? TONES[purpose.split(".")[0] ?? ""] ?? "system";
+export const toneOf = (purpose) => TONES[purpose] ?? "system";
 
 /** @param {Sum} sum @param {Measure} measure */
 export const valueOf = (sum, measure) => (measure === "tokens" ? sum.tokens_in + sum.tokens_out : sum[measure]);

@@ -8,7 +8,7 @@ import { Table } from "../../ui/table.js";
 import { TenantInput } from "../../ui/tenant.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
-import { byDay, byPurpose, COUNTS, TONES_OF, used, valueOf } from "./ledger.js";
+import { byDay, byPurpose, COUNTS, toneOf, used, valueOf } from "./ledger.js";
 
 /**
  * @typedef {import("../../types.js").UsageReport} UsageReport
@@ -46,7 +46,7 @@ function Report({ report, measure }) {
         says=${most === null ? t.activity.noLimit : t.activity.ofLimit(most)} />`)}</div>
     </section>
     <section class="card panel-card"><h2>${t.activity.byDay(t.activity.measures[measure] ?? measure)}</h2>
-      ${report.data.length === 0 ? html`<p class="quiet">${t.activity.nothingSpent}</p>` : html`<${Chart} days=${days} measure=${measure} purposes=${purposes.map(({ id }) => id)} />`}</section>
+      ${report.data.length === 0 ? html`<p class="quiet">${t.activity.nothingSpent}</p>` : html`<${Chart} days=${days} measure=${measure} purposes=${purposes.filter(({ sum }) => valueOf(sum, measure) > 0).map(({ id }) => id)} />`}</section>
     ${report.data.length > 0 && html`
       <h2 class="table-title">${t.activity.byPurpose}</h2><${Spendings} label=${t.activity.byPurpose} first=${t.activity.purpose} rows=${purposes} name=${/** @param {string} id */ (id) => t.activity.purposes[id] ?? id} />
       <h2 class="table-title">${t.activity.dayByDay}</h2><${Spendings} label=${t.activity.dayByDay} first=${t.activity.day} rows=${[...days].filter((day) => day.parts.length > 0).reverse()} name=${/** @param {string} id */ (id) => id} />`}`;
@@ -58,11 +58,11 @@ function Chart({ days, measure, purposes }) {
   return html`<div class="chart" role="img" aria-label=${t.activity.chart(days.length, most)}>
       <span class="chart-most">${number(most)}</span>
       <div class="chart-bars">${days.map((day) => html`<div class="chart-day" key=${day.id} title=${`${day.id}: ${number(valueOf(day.sum, measure))}`}>
-        ${purposes.map((purpose) => day.parts.find((one) => one.purpose === purpose)).map((one) => one && html`<span key=${one.purpose} class=${`share part-${TONES_OF(one.purpose)}`} style=${{ height: `${(100 * valueOf(one, measure)) / most}%` }} />`)}
+        ${purposes.map((purpose) => day.parts.find((one) => one.purpose === purpose)).map((one) => one && html`<span key=${one.purpose} class=${`share part-${toneOf(one.purpose)}`} style=${{ height: `${(100 * valueOf(one, measure)) / most}%` }} />`)}
       </div>`)}</div>
       <div class="chart-ends"><span>${days[0]?.id}</span><span>${days.at(-1)?.id}</span></div>
     </div>
-    <ul class="shares-legend">${purposes.map((purpose) => html`<li key=${purpose}><span class=${`dot part-${TONES_OF(purpose)}`} aria-hidden="true" />${t.activity.purposes[purpose] ?? purpose}</li>`)}</ul>`;
+    <ul class="shares-legend">${purposes.map((purpose) => html`<li key=${purpose}><span class=${`dot part-${toneOf(purpose)}`} aria-hidden="true" />${t.activity.purposes[purpose] ?? purpose}</li>`)}</ul>`;
 }
 
 /** @param {{ label: string, first: string, rows: Group[], name: (id: string) => string }} props */

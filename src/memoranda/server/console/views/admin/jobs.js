@@ -44,7 +44,7 @@ export function Jobs({ query, children }) {
     ${loaded.error ? html`<div class="fill"><${Failed} error=${loaded.error} retry=${loaded.reload} /></div>`
       : loaded.data === null ? html`<div class="fill pad"><${Loading} lines=${8} /></div>`
       : rows.length === 0 ? html`<div class="fill"><${Empty} title=${state ? t.admin.noJobOfState : t.admin.noJobsTitle} body=${state ? undefined : t.admin.noJobsBody} /></div>`
-      : html`<${VirtualList} label=${t.admin.jobs} rows=${rows} height=${narrow ? 92 : 68} keyOf=${/** @param {Job} job */ (job) => job.id} row=${/** @param {Job} job */ (job) => html`<${Row} job=${job} onCancel=${() => setCancelling(job)} />`} />`}
+      : html`<${VirtualList} label=${t.admin.jobs} rows=${rows} height=${narrow ? 76 : 64} keyOf=${/** @param {Job} job */ (job) => job.id} row=${/** @param {Job} job */ (job) => html`<${Row} job=${job} onCancel=${() => setCancelling(job)} />`} />`}
     ${cancelling && html`<${Confirm} title=${t.admin.cancelTitle} body=${t.admin.cancelBody(kindOf(cancelling))} action=${t.admin.cancelJob} onConfirm=${() => void cancel(cancelling)} onClose=${() => setCancelling(null)} />`}
   </div>`;
 }

@@ -52,7 +52,8 @@ export function Limits({ query, children }) {
 function Both({ held: { quotas, holdings, report }, onChanged }) {
   const operator = useOperator();
   const [editing, setEditing] = useState(/** @type {"" | "quotas" | "spending"} */ (""));
-  const { tenant, ...bounds } = quotas;
+  const { tenant } = quotas;
+  const bounds = Object.fromEntries(Object.keys(t.admin.limits).map((name) => [name, Number(quotas[/** @type {keyof Quotas} */ (name)])]));
   const number = /** @param {number} n */ (n) => n.toLocaleString();
   /** @param {string} name @param {number} n */
   const sized = (name, n) => (BYTES.includes(name) ? bytesOf(n) : number(n));
@@ -65,8 +66,8 @@ function Both({ held: { quotas, holdings, report }, onChanged }) {
   const edit = (/** @type {"quotas" | "spending"} */ what) => (operator ? html`<${Button} small icon="edit" onClick=${() => setEditing(what)}>${t.admin.change}<//>` : html`<span class="quiet">${t.admin.operatorOnly}</span>`);
   return html`
     <section class="card panel-card"><header class="panel-head"><h2>${t.admin.quotas(tenant)}</h2>${edit("quotas")}</header>
-      <div class="meters">${Object.entries(values).map(([name, value]) => html`<${Meter} key=${name} label=${t.admin.limits[name] ?? name} value=${value} most=${bounds[/** @type {keyof typeof bounds} */ (name)]}
-        format=${/** @param {number} n */ (n) => sized(name, n)} says=${t.admin.of(sized(name, bounds[/** @type {keyof typeof bounds} */ (name)]))} />`)}</div>
+      <div class="meters">${Object.entries(values).map(([name, value]) => html`<${Meter} key=${name} label=${t.admin.limits[name] ?? name} value=${value} most=${bounds[name] ?? null}
+        format=${/** @param {number} n */ (n) => sized(name, n)} says=${t.admin.of(sized(name, bounds[name] ?? 0))} />`)}</div>
       <dl class="facts-list">
         ${Object.entries(bounds).filter(([name]) => !(name in values)).map(([name, value]) => html`<div key=${name}><dt>${t.admin.limits[name] ?? name}</dt><dd>${sized(name, value)}</dd></div>`)}
         ${/** @type {const} */ (["files", "chunks", "memories"]).map((name) => html`<div key=${name}><dt>${t.admin.holds[name]}</dt><dd>${number(holdings[name])}</dd></div>`)}
