@@ -81,6 +81,13 @@ def test_the_text_of_a_file(lasting: Any, ids: dict[str, str]) -> None:
         "has_more": False,
         "next_page": None,
     }
+    page = get(lasting, f"vector_stores/{ids['store_id']}/files/{ids['file_id']}/chunks")
+    (chunk,) = page.pop("data")
+    assert page == {"object": "list", "first_id": chunk["id"], "last_id": chunk["id"], "has_more": False}
+    assert chunk == {
+        "object": "vector_store.file.chunk", "id": chunk["id"], "index": 0, "start": 0, "end": 19, "page": None,
+        "heading": None, "tokens": 4, "content": "the kettle is green",
+    }  # fmt: skip
 
 
 def test_a_batch(lasting: Any, ids: dict[str, str]) -> None:

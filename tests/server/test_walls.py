@@ -146,6 +146,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {STORE}/files/{{file_id}}": lambda ids: [{}],
     f"POST {STORE}/files/{{file_id}}": lambda ids: [{"json": {"attributes": {"mine": True}}}],
     f"GET {STORE}/files/{{file_id}}/content": lambda ids: [{}],
+    f"GET {STORE}/files/{{file_id}}/chunks": lambda ids: [{}, {"params": {"after": ids["memory_id"]}}],
     f"DELETE {STORE}/files/{{file_id}}": lambda ids: [{}],
     f"POST {STORE}/file_batches": lambda ids: [
         {"json": {"file_ids": [ids["file_id"]]}}, {"json": {"files": [{"file_id": ids["file_id"]}]}},

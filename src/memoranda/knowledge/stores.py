@@ -44,6 +44,7 @@ from memoranda.knowledge.text import joined
 from memoranda.knowledge.values import (
     Attributes,
     Batch,
+    Chunk,
     FileState,
     NewStoreFile,
     PassageFields,
@@ -59,7 +60,7 @@ from memoranda.knowledge.waiting import check_wait, is_settled, none_in_progress
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
-from memoranda.store.ids import new_id
+from memoranda.store.ids import nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking
@@ -459,6 +460,33 @@ class Stores:
                 return ""
             rows = c.all("chunks_between", [row.tenant_id, one.seq, 0, one.chunk_count])
             return joined([(0, ""), *((start, content) for _, start, _, _, _, content in rows)])
+
+        return await self._read(read)
+
+    async def chunks(
+        self, store_id: str, file_id: str, *, limit: int = 20, after: str | None = None
+    ) -> Listed[Chunk]:
+        """One page of the chunks of a file in a store, in the order of its text; none before it is completed.
+
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject.
+            InvalidInput: a field is wrong, or the cursor names no chunk of the file.
+        """
+        check_page(limit, "asc", MAX_PAGE)
+
+        def read(c: Connection) -> Listed[Chunk]:
+            tenant = store_seen(c, self.subject, store_id).tenant_id
+            file = attached_row(c, tenant, store_id, file_id)
+
+            def place_of(id_: str) -> int | None:
+                row = c.one("place_of_chunk", [tenant, id_, file.seq]) if nameable(id_) else None
+                return None if row is None else int(row[0])
+
+            at, _ = cursors(after, None, place_of)
+            wanted = limit + 1 if file.status == "completed" else 0
+            rows = c.all("chunks_after", [tenant, file.seq, -1 if at is None else at, wanted])
+            chunks = [Chunk(**dict(zip(Chunk.__struct_fields__, row, strict=True))) for row in rows[:limit]]
+            return as_page(chunks, [one.id for one in chunks], len(rows) > limit)
 
         return await self._read(read)
 

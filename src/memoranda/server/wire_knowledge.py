@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Tenant, Usage
+from memoranda.knowledge.values import Chunk, FileError, FileState, Purpose, Sharing, Tenant, Usage
 from memoranda.types import EvidenceLevel, Explanation
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
@@ -361,6 +361,26 @@ class ContentPage(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_
     data: list[TextContent]
     has_more: bool = False
     next_page: str | None = None
+
+
+class ChunksQuery(msgspec.Struct, kw_only=True):
+    """A page of chunks."""
+
+    limit: Limit = 20
+    after: str | None = None
+
+
+class ChunkObject(Chunk, kw_only=True, tag_field="object", tag="vector_store.file.chunk"):
+    """One chunk of a file, without its embedding."""
+
+
+class ChunkPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of chunks, in the order of the file's text; `after=last_id` asks for the next one."""
+
+    data: list[ChunkObject]
+    first_id: str
+    last_id: str
+    has_more: bool
 
 
 class FileBatchBody(msgspec.Struct, kw_only=True):

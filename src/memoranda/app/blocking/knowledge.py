@@ -67,6 +67,7 @@ class BlockingStores:
     file = blocking(Stores.file)
     set_attributes = blocking(Stores.set_attributes)
     text = blocking(Stores.text)
+    chunks = blocking(Stores.chunks)
     detach = blocking(Stores.detach)
     wait = blocking(Stores.wait)
     wait_file = blocking(Stores.wait_file)

@@ -65,6 +65,9 @@ export interface StoreFile {
   last_error: { code: string; message: string } | null; attributes: Record<string, string | number | boolean>;
   filename: string; bytes: number; chunk_count: number; title: string | null; notes: string[];
 }
+export interface Chunk {
+  id: string; index: number; start: number; end: number; page: number | null; heading: string | null; tokens: number; content: string;
+}
 export interface FileContent { data: { type: string; text: string }[] }
 export interface Passage {
   file_id: string; filename: string; score: number; attributes: Record<string, unknown>; content: { type: string; text: string }[];

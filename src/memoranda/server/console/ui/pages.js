@@ -89,9 +89,9 @@ export function usePages(path, query = {}) {
       const { data } = result.data;
       const seen = new Set(data.map((row) => row.id));
       setState((old) => {
-        const older = old.rows.filter((row) => !seen.has(row.id));
-        const joined = older.length < old.rows.length; // else rows between the page and what is loaded may be missing
-        return joined ? { ...old, rows: [...data, ...older] } : { ...old, rows: data, ended: !more(result.data), error: null };
+        const last = Math.max(...old.rows.map((row, i) => (seen.has(row.id) ? i : -1)), -1);
+        if (!more(result.data) || last < 0) return { ...old, rows: data, ended: !more(result.data), error: null }; // all, or rows between may be missing
+        return { ...old, rows: [...data, ...old.rows.slice(last + 1)] };
       });
       return null;
     },

@@ -57,7 +57,7 @@ function Restore() {
   return html`<section class="card panel-card"><h2>${t.admin.restore}</h2>
     <p class="quiet">${t.admin.restoreBody}</p>
     <div class="actions">
-      <input class="hidden" type="file" accept=".zip" ref=${field} tabIndex=${-1} aria-label=${t.admin.archiveFile} onChange=${choose} />
+      <input type="file" accept=".zip" hidden ref=${field} aria-label=${t.admin.archiveFile} onChange=${choose} />
       <${Button} icon="upload" busy=${busy} onClick=${() => field.current?.click()}>${t.admin.choose}<//>
       ${file && html`<span class="id">${file.name}</span>`}
       ${busy && html`<span class="quiet" role="status">${t.admin.sending(sent)}</span>`}

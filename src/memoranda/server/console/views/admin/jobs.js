@@ -34,7 +34,7 @@ export function Jobs({ query, children }) {
     toast(result.ok ? t.admin.cancelledToast : result.error.message, { bad: !result.ok });
     loaded.reload();
   };
-  return html`<div class="page list-pane" aria-label=${t.admin.jobs}>
+  return html`<section class="page list-pane" aria-label=${t.admin.jobs}>
     <header class="page-head">${children}</header>
     <div class="toolbar request-bar">
       <${Select} label=${t.admin.state} bare value=${state} options=${[{ value: "", label: t.admin.anyState }, ...Object.entries(t.admin.states).map(([value, label]) => ({ value, label }))]}
@@ -46,7 +46,7 @@ export function Jobs({ query, children }) {
       : rows.length === 0 ? html`<div class="fill"><${Empty} title=${state ? t.admin.noJobOfState : t.admin.noJobsTitle} body=${state ? undefined : t.admin.noJobsBody} /></div>`
       : html`<${VirtualList} label=${t.admin.jobs} rows=${rows} height=${narrow ? 76 : 64} keyOf=${/** @param {Job} job */ (job) => job.id} row=${/** @param {Job} job */ (job) => html`<${Row} job=${job} onCancel=${() => setCancelling(job)} />`} />`}
     ${cancelling && html`<${Confirm} title=${t.admin.cancelTitle} body=${t.admin.cancelBody(kindOf(cancelling))} action=${t.admin.cancelJob} onConfirm=${() => void cancel(cancelling)} onClose=${() => setCancelling(null)} />`}
-  </div>`;
+  </section>`;
 }
 
 /** @param {Job} job */

@@ -26,7 +26,7 @@ export function Maintenance({ onStarted }) {
     onStarted();
   };
   const job = JOBS[chosen];
-  return html`<${Select} key=${chosen} label=${t.admin.maintenance} bare value="" onChange=${setChosen}
+  return html`<${Select} label=${t.admin.maintenance} bare value="" onChange=${setChosen}
       options=${[{ value: "", label: t.admin.maintenance }, ...names.map((value) => ({ value, label: t.admin.work[value] ?? value }))]} />
     ${job && html`<${Confirm} kind="primary" title=${t.admin.work[chosen] ?? chosen} body=${t.admin.workBody[chosen] ?? ""} action=${t.admin.start} onConfirm=${() => void start(...job)} onClose=${() => setChosen("")} />`}
     ${chosen === "move_index" && html`<${MoveIndex} onMove=${/** @param {string} to */ (to) => void start("/v1/memories/move_index", { to })} onClose=${() => setChosen("")} />`}`;
@@ -44,6 +44,6 @@ function MoveIndex({ onMove, onClose }) {
   };
   return html`<${Dialog} title=${t.admin.work.move_index ?? ""} onClose=${onClose} actions=${html`<${Button} onClick=${onClose}>${t.cancel}<//>
     <${Button} kind="primary" disabled=${to.trim() === ""} onClick=${move}>${t.admin.start}<//>`}>
-    <form class="editor" onSubmit=${move}><p>${t.admin.workBody.move_index}</p><${Input} label=${t.admin.indexUrl} mono value=${to} onInput=${setTo} placeholder="sqlitevec:" autofocus /></form>
+    <form class="editor" onSubmit=${move}><p>${t.admin.workBody.move_index}</p><${Input} label=${t.admin.indexUrl} mono value=${to} onInput=${setTo} placeholder=${t.admin.indexUrlHint} autofocus /></form>
   <//>`;
 }

@@ -1,7 +1,7 @@
 // Whether the server answers in full, and what it holds.
 import { html, useLoaded } from "../../ui/core.js";
 import { get } from "../../api.js";
-import { Badge, Kind } from "../../ui/badge.js";
+import { Badge } from "../../ui/badge.js";
 import { bytesOf } from "../../ui/bytes.js";
 import { Button } from "../../ui/form.js";
 import { Loaded } from "../../ui/states.js";
@@ -26,7 +26,7 @@ export function Overview({ children }) {
         <section class="card panel-card"><h2>${t.admin.memories}</h2>
           <${Pairs} pairs=${[
             [t.admin.memories, held.memories.toLocaleString()], [t.admin.characters, held.characters.toLocaleString()], [t.admin.chunks, held.chunks.toLocaleString()],
-            ...Object.entries(held.by_kind).map(([kind, n]) => [html`<${Kind} kind=${kind} />`, n.toLocaleString()]),
+            ...Object.entries(held.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, n.toLocaleString()]),
           ]} /></section>
         <section class="card panel-card"><h2>${t.admin.indexes}</h2>
           <${Pairs} pairs=${[

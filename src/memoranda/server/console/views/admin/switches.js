@@ -66,7 +66,7 @@ function Card({ path, tenant, title, unset }) {
       <div class="switches">${NAMES.map((name) => html`<div class="switch-row" key=${name}>
         <div><strong>${t.admin.switches[name]}</strong><p class="quiet">${t.admin.switchHints[name]}</p></div>
         <${Badge} tone=${switches.in_force[name] ? "good" : ""}>${switches.in_force[name] ? t.admin.inForceOn : t.admin.inForceOff}<//>
-        <${Select} key=${String(asking === null)} label=${`${t.admin.switches[name]}: ${title}`} bare value=${switches[name] === null ? "" : String(switches[name])}
+        <${Select} label=${`${t.admin.switches[name]}: ${title}`} bare value=${switches[name] === null ? "" : String(switches[name])}
           options=${[{ value: "", label: unset }, { value: "true", label: t.admin.on }, { value: "false", label: t.admin.off }]}
           onChange=${/** @param {string} value */ (value) => setAsking({ name, value: value === "" ? null : value === "true" })} />
       </div>`)}</div>
