@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +23,7 @@ from memoranda.knowledge.access import (
     stores_seen,
 )
 from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB, attach
+from memoranda.knowledge.chunks import chunks_of, text_of
 from memoranda.knowledge.files import Files, Staged, insert
 from memoranda.knowledge.quotas import check_stores, quotas_of
 from memoranda.knowledge.records import (
@@ -40,7 +42,6 @@ from memoranda.knowledge.records import (
 from memoranda.knowledge.removal import REMOVE_JOB, detach, empty, hide
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.sources import Source, name_of, pieces_of
-from memoranda.knowledge.text import joined
 from memoranda.knowledge.values import (
     Attributes,
     Batch,
@@ -60,7 +61,7 @@ from memoranda.knowledge.waiting import check_wait, is_settled, none_in_progress
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
-from memoranda.store.ids import nameable, new_id
+from memoranda.store.ids import new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking
@@ -412,12 +413,7 @@ class Stores:
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
         """
-
-        def read(c: Connection) -> StoreFile:
-            row = store_seen(c, self.subject, store_id)
-            return attached_value(attached_row(c, row.tenant_id, store_id, file_id))
-
-        return await self._read(read)
+        return await self._read(lambda c: attached_value(self._attached(c, store_id, file_id)[1]))
 
     async def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
         """Gives a file of a store other attributes; returns once every chunk has them.
@@ -452,16 +448,7 @@ class Stores:
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
         """
-
-        def read(c: Connection) -> str:
-            row = store_seen(c, self.subject, store_id)
-            one = attached_row(c, row.tenant_id, store_id, file_id)
-            if one.status != "completed":
-                return ""
-            rows = c.all("chunks_between", [row.tenant_id, one.seq, 0, one.chunk_count])
-            return joined([(0, ""), *((start, content) for _, start, _, _, _, content in rows)])
-
-        return await self._read(read)
+        return await self._read(lambda c: text_of(c, *self._attached(c, store_id, file_id)))
 
     async def chunks(
         self, store_id: str, file_id: str, *, limit: int = 20, after: str | None = None
@@ -473,22 +460,13 @@ class Stores:
             InvalidInput: a field is wrong, or the cursor names no chunk of the file.
         """
         check_page(limit, "asc", MAX_PAGE)
+        listed = partial(chunks_of, limit=limit, after=after)
+        return await self._read(lambda c: listed(c, *self._attached(c, store_id, file_id)))
 
-        def read(c: Connection) -> Listed[Chunk]:
-            tenant = store_seen(c, self.subject, store_id).tenant_id
-            file = attached_row(c, tenant, store_id, file_id)
-
-            def place_of(id_: str) -> int | None:
-                row = c.one("place_of_chunk", [tenant, id_, file.seq]) if nameable(id_) else None
-                return None if row is None else int(row[0])
-
-            at, _ = cursors(after, None, place_of)
-            wanted = limit + 1 if file.status == "completed" else 0
-            rows = c.all("chunks_after", [tenant, file.seq, -1 if at is None else at, wanted])
-            chunks = [Chunk(**dict(zip(Chunk.__struct_fields__, row, strict=True))) for row in rows[:limit]]
-            return as_page(chunks, [one.id for one in chunks], len(rows) > limit)
-
-        return await self._read(read)
+    def _attached(self, c: Connection, store_id: str, file_id: str) -> tuple[str, AttachedRow]:
+        """The tenant of a store that the subject sees, and a file in the store."""
+        tenant = store_seen(c, self.subject, store_id).tenant_id
+        return tenant, attached_row(c, tenant, store_id, file_id)
 
     async def detach(self, store_id: str, file_id: str) -> None:
         """Takes a file out of a store; the file itself stays.
