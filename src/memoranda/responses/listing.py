@@ -94,10 +94,7 @@ def listed(
     Raises:
         InvalidInput: a cursor names none of them.
     """
-    where = "r.tenant_id = ?"
-    params: list[Any] = [subject.tenant_id]
-    if not sees_all(subject):
-        where, params = f"{where} AND (r.user_id IS NULL OR r.user_id = ?)", [*params, subject.user_id]
+    where, params = _seen(subject)
 
     def seq_of(id_: str) -> int | None:
         sql = f"SELECT r.seq FROM responses r WHERE {where} AND r.id = ?"
@@ -106,15 +103,20 @@ def listed(
 
     at, until = cursors(after, before, seq_of)
     if status is not None:
-        select, chosen = f"{where} AND r.status = ?", [*params, status]
-    else:
-        select, chosen = where, params
+        where, params = f"{where} AND r.status = ?", [*params, status]
     rows, more = page(
-        c, f"SELECT {COLUMNS} FROM responses r WHERE {select}", chosen, "r.seq",
+        c, f"SELECT {COLUMNS} FROM responses r WHERE {where}", params, "r.seq",
         limit=limit, after=at, before=until, descending=order == "desc",
     )  # fmt: skip
     entries = [_entry(_Row._make(row)) for row in rows]
     return as_page(entries, [one.id for one in entries], more)
+
+
+def _seen(subject: Subject) -> tuple[str, list[Any]]:
+    """The responses that a subject may see, as SQL: all of the tenant's, or its own and those of no user."""
+    if sees_all(subject):
+        return "r.tenant_id = ?", [subject.tenant_id]
+    return "r.tenant_id = ? AND (r.user_id IS NULL OR r.user_id = ?)", [subject.tenant_id, subject.user_id]
 
 
 def _entry(row: _Row) -> ResponseEntry:
