@@ -27,7 +27,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A server with the sample whose language model plays a script."""
     settings = {"responses": {"memory": True, "memory_min_score": 0.0, "search_first": True}}
     with staged(tmp_path_factory.mktemp("ask") / "data", **settings) as started:
-        fill(started.url)
+        fill(started.url, conversations=False)
         yield started
 
 

@@ -59,6 +59,17 @@ def test_a_question_is_answered_with_quotations(page: Seen, server: Process) -> 
     shown.locator(".source", has_text="The spare key is under the blue pot").get_by_text("Memory").wait_for()
 
 
+def test_a_request_and_its_cost(page: Seen, server: Process) -> None:
+    made = page.api.post("/v1/responses", json={"input": HOSTILE}).raise_for_status().json()
+    shown = page.open("/activity")
+    shown.locator(".vrow", has_text=HOSTILE).first.locator("[data-main]").click()
+    shown.locator(".detail .request-text", has_text=HOSTILE).first.wait_for()
+    shown.locator(".detail .mono", has_text=made["id"]).wait_for()
+    shown = page.open("/admin?part=limits")
+    shown.locator(".meter", has_text="Vector stores").get_by_text("of 1,000").wait_for()
+    assert shown.evaluate("window.hacked") is None
+
+
 def test_sign_in_and_out_with_two_tenants(see: Callable[..., Seen], guarded: Process) -> None:
     page = see(guarded.url)
     page.expects(401)

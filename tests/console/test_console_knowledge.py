@@ -205,3 +205,22 @@ def test_a_reader_and_a_stranger(see: Callable[..., Seen], guarded: Process) -> 
     other.expects(401, 404)
     other.sign_in("key-of-ops")  # of another tenant
     other.open(f"/knowledge?store={stores[0]['id']}").get_by_text("Not found").wait_for()
+
+
+def test_the_chunks_of_a_document(page: Seen, store: str) -> None:
+    page.api.post(
+        f"/v1/vector_stores/{store}",
+        json={"chunking_strategy": {"type": "recursive", "chunk_size": 24, "chunk_overlap": 0}},
+    ).raise_for_status()
+    file = index(page.api, store, {"garden.md": BOOK.encode(), HOSTILE: HOSTILE.encode()})["garden.md"]
+    chunks = page.api.get(f"/v1/vector_stores/{store}/files/{file}/chunks").json()["data"]
+    assert len(chunks) > 2
+    shown = page.open(f"/knowledge?store={store}&file={file}")
+    shown.get_by_role("tab", name="Chunks").click()
+    shown.locator(".piece").nth(len(chunks) - 1).wait_for()
+    assert shown.locator(".piece .piece-text").all_inner_texts() == [one["content"] for one in chunks]
+    assert f"{chunks[1]['tokens']} tokens" in shown.locator(".piece").nth(1).inner_text()
+    shown.locator(".piece").nth(1).get_by_role("link", name="Show in the text").click()
+    mark = shown.locator(".document-text mark")
+    mark.wait_for()
+    assert mark.inner_text().strip() == chunks[1]["content"].strip()

@@ -74,6 +74,7 @@ def test_the_whole_table(shelf: Any, sharing: str, actor: str) -> None:
         "files": lambda: who.stores.files(store),
         "file": lambda: who.stores.file(store, file),
         "text": lambda: who.stores.text(store, file),
+        "chunks": lambda: who.stores.chunks(store, file),
         "batch": lambda: who.stores.batch(store, batch),
         "files of the batch": lambda: who.stores.files(store, batch_id=batch),
     }

@@ -469,6 +469,13 @@ def test_every_strategy_from_file_to_passage(lone: Any, chunking: Chunking) -> N
     assert all(at in seen or GUIDE[at].isspace() for at in range(len(GUIDE)))
     assert sorted(hit.chunk_index for hit in found) == list(range(held.chunk_count))
     assert "Birds > Kite" in {hit.heading for hit in found}
+    first = lone.admin.stores.chunks(made.id, file, limit=2)
+    chunks = [*first.data, *lone.admin.stores.chunks(made.id, file, limit=100, after=first.last_id).data]
+    assert first.has_more
+    assert [chunk.index for chunk in chunks] == list(range(lone.admin.stores.file(made.id, file).chunk_count))
+    assert all(chunk.content == GUIDE[chunk.start : chunk.end] and chunk.tokens > 0 for chunk in chunks)
+    with pytest.raises(InvalidInput, match="after"):
+        lone.admin.stores.chunks(made.id, file, after="nothing")
     text = lone.admin.stores.text(made.id, file)
     assert text.split() == GUIDE.split()
     assert all(text[hit.start : hit.end] == hit.text for hit in found)

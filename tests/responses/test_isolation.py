@@ -240,6 +240,8 @@ def probes() -> list[tuple[str, str, str, Any]]:
         ("get agent", "GET", "/v1/agents/{agent}", None),
         ("change agent", "POST", "/v1/agents/{agent}", {"instructions": "mine"}),
         ("delete agent", "DELETE", "/v1/agents/{agent}", None),
+        ("responses after", "GET", "/v1/responses?after={response}", None),
+        ("responses before", "GET", "/v1/responses?before={background}", None),
         ("agents after", "GET", "/v1/agents?after={agent}", None),
         ("an agent with a store", "POST", "/v1/agents", {"name": "mine", "tools": [searching]}),
     ]  # fmt: skip
@@ -291,6 +293,20 @@ def test_what_is_ones_own_is_there(world: World) -> None:
             continue
         answer = world.ask("alice", method, filled(path, known), filled(body, known))
         assert answer.status_code == 200, (name, answer.text)
+
+
+def test_a_list_of_responses_has_ones_own(world: World) -> None:
+    """A member's and the tenant's; an admin's has everybody's."""
+
+    def listed(who: str) -> set[str]:
+        return {one["id"] for one in world.ask(who, "GET", "/v1/responses?limit=100").json()["data"]}
+
+    alices, everybodys = things(world)["response"], world.made("ada", "responses", {"input": "for all"})["id"]
+    assert {alices, everybodys} <= listed("alice")
+    assert {alices, everybodys} <= listed("ada")
+    for who in STRANGERS:
+        assert alices not in listed(who)
+    assert SECRET not in "".join(world.heard)
 
 
 # --- whose a response is ---------------------------------------------------------------------------

@@ -591,3 +591,49 @@ def test_a_stored_response_tells_its_events_again(desk: Any) -> None:
     assert desk.run(again(after=4)) == events[5:]
     found = desk.run(again(include=["file_search_call.results"]))[-1]["response"]["output"][0]
     assert found["results"][0]["filename"] == "file 0.txt"
+
+
+# --- the list --------------------------------------------------------------------------------------
+
+
+def test_a_list_says_what_was_asked_and_what_it_took(desk: Any) -> None:
+    note = {"name": "memory_write", "arguments": {"content": "The key is under the pot."}}
+    desk.script(
+        {"offered": "memory_write", "calls": [note]}, {"text": "noted"}, {"text": "ok", "repeat": True}
+    )
+    first = desk.create("Where? " + "x" * 400, tools=[{"type": "memory_write"}])
+    others = [desk.create(f"question {n}").id for n in range(3)]
+    unstored = desk.create("unstored", store=False)
+
+    page = desk.run(desk.responses.list(limit=3))
+    assert [one.id for one in page.data] == others[::-1]
+    assert page.has_more
+    (oldest,) = desk.run(desk.responses.list(after=page.last_id)).data
+    assert unstored.id not in {oldest.id, *others}
+    assert oldest.question == ("Where? " + "x" * 400)[:300]
+    assert (oldest.tool_calls, oldest.failed_tool_calls) == ({"memory_write": 1}, 0)
+    assert oldest.usage == first.usage
+    assert (oldest.status, oldest.answered_by) == ("completed", "scripted")
+    timings = first.extensions["timings"]
+    assert oldest.timings == timings
+    assert set(timings) == {"retrieval", "model", "tools", "total"}
+    assert timings["total"] >= max(timings["retrieval"], timings["model"], timings["tools"]) > 0
+
+    backwards = desk.run(desk.responses.list(order="asc", limit=2))
+    assert [one.id for one in backwards.data] == [first.id, others[0]]
+    assert [one.id for one in desk.run(desk.responses.list(before=others[0])).data] == others[:0:-1]
+    assert desk.run(desk.responses.list(status="failed")).data == []
+    for wrong, field in (
+        ({"status": "broken"}, "status"), ({"limit": 0}, "limit"), ({"after": "nope"}, "after"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=field):
+            desk.run(desk.responses.list(**wrong))
+
+
+def test_a_list_shows_what_failed(desk: Any) -> None:
+    desk.script({"status": 400})
+    with pytest.raises(ModelRefused):
+        desk.create("this fails")
+    (failed,) = desk.run(desk.responses.list(status="failed")).data
+    assert failed.error is not None
+    assert failed.timings["total"] >= failed.timings["model"]

@@ -81,6 +81,13 @@ def test_the_text_of_a_file(lasting: Any, ids: dict[str, str]) -> None:
         "has_more": False,
         "next_page": None,
     }
+    page = get(lasting, f"vector_stores/{ids['store_id']}/files/{ids['file_id']}/chunks")
+    (chunk,) = page.pop("data")
+    assert page == {"object": "list", "first_id": chunk["id"], "last_id": chunk["id"], "has_more": False}
+    assert chunk == {
+        "object": "vector_store.file.chunk", "id": chunk["id"], "index": 0, "start": 0, "end": 19, "page": None,
+        "heading": None, "tokens": 4, "content": "the kettle is green",
+    }  # fmt: skip
 
 
 def test_a_batch(lasting: Any, ids: dict[str, str]) -> None:
@@ -345,6 +352,11 @@ def test_quotas_and_usage_are_the_tenants(opened: Any) -> None:
     assert house.request("GET", "/v1/admin/usage", **of_a).json() == usage
     assert house.request("GET", "/v1/admin/usage", **{**of_a, "key": "key-b"}).status_code == 403
     post(house, "admin/quotas", {"max_stores": 9}, 403, key="key-a")
+    tenants = house.request("GET", "/v1/admin/tenants", key="key-default").json()
+    assert [(one["object"], one["name"]) for one in tenants["data"]] == [("tenant", "a")]
+    beyond = house.request("GET", "/v1/admin/tenants", key="key-default", params={"after": "a"}).json()
+    assert (beyond["data"], beyond["has_more"]) == ([], False)
+    assert house.request("GET", "/v1/admin/tenants", key="key-a").status_code == 403
     assert post(house, "admin/quotas", {"max_stores": None}, **of_a) == own
     named = {"max_stores": 2, "tenant": own["tenant"]}
     assert post(house, "admin/quotas", named, **{**of_a, "params": {}}) == {**own, "max_stores": 2}

@@ -146,6 +146,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"GET {STORE}/files/{{file_id}}": lambda ids: [{}],
     f"POST {STORE}/files/{{file_id}}": lambda ids: [{"json": {"attributes": {"mine": True}}}],
     f"GET {STORE}/files/{{file_id}}/content": lambda ids: [{}],
+    f"GET {STORE}/files/{{file_id}}/chunks": lambda ids: [{}, {"params": {"after": ids["memory_id"]}}],
     f"DELETE {STORE}/files/{{file_id}}": lambda ids: [{}],
     f"POST {STORE}/file_batches": lambda ids: [
         {"json": {"file_ids": [ids["file_id"]]}}, {"json": {"files": [{"file_id": ids["file_id"]}]}},
@@ -156,6 +157,9 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/responses": lambda ids: [
         {"json": {"input": "what?", **some}} for some in told(ids)
     ] + [{"json": {"input": [{"type": "item_reference", "id": ids["said_id"]}]}}],
+    "GET /v1/responses": lambda ids: [
+        {}, {"params": {"after": ids["response_id"]}}, {"params": {"before": ids["response_id"]}},
+    ],
     "POST /v1/responses/input_tokens": lambda ids: [{"json": {"input": "what?", **some}} for some in told(ids)],
     "POST /v1/chat/completions": lambda ids: [
         {"json": {"messages": [{"role": "user", "content": "what?"}], **some}}
@@ -257,6 +261,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     ],
     "GET /v1/archive": lambda ids: [],
     "POST /v1/archive": lambda ids: [],
+    "GET /v1/admin/tenants": lambda ids: [{}, {"params": {"after": ids["tenant"][:1]}}],
     "GET /v1/admin/quotas": lambda ids: [{}, {"params": {"tenant": ids["tenant"]}}],
     "POST /v1/admin/quotas": lambda ids: [
         {"json": {"max_stores": 0}, "params": {"tenant": ids["tenant"]}},

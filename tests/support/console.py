@@ -25,6 +25,7 @@ PHONE = {"width": 375, "height": 812}
 DESKTOP = {"width": 1280, "height": 800}
 QUESTIONS = {"memories": "?q=garden+tools", "context": "?q=What+must+be+kept+away+from+Mara%3F&budget=300"}
 QUESTIONS |= {"sessions": "?id=kitchen-plan", "facts": "?who=user:nora&at=2024-09-01", "forget": "?user=nora"}
+QUESTIONS |= {"activity": "?part=usage", "admin": "?part=limits"}
 """What an address asks, so that a page has something to show; a page that is not here is opened without."""
 WHEN = "2026-03-{:02}T09:30:00Z"
 SAMPLE: list[dict[str, Any]] = [
@@ -85,8 +86,9 @@ def converse(http: httpx.Client) -> None:
     http.post("/v1/memories", json=week).raise_for_status()
 
 
-def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
-    """Store the sample, `beside` more notes, conversations, and a vector store."""
+def fill(url: str, *, key: str | None = None, beside: int = 24, conversations: bool = True) -> None:
+    """Store the sample, `beside` more notes, conversations, and a vector store. Conversations are read by the language
+    model, if there is one."""
     with httpx.Client(
         base_url=url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=60
     ) as http:
@@ -98,7 +100,8 @@ def fill(url: str, *, key: str | None = None, beside: int = 24) -> None:
         ]  # fmt: skip
         for body in ({"memories": [*rows, *plain]},):
             http.post("/v1/memories/batch", json=body).raise_for_status()
-        converse(http)
+        if conversations:
+            converse(http)
         http.post("/v1/vector_stores", json={"name": "Garden books"}).raise_for_status()
 
 
@@ -157,7 +160,8 @@ def questions(url: str) -> dict[str, str]:
         }
         response = http.post("/v1/responses", json=body).raise_for_status().json()
     ask = f"?response={response['id']}&store={store}&cite={response['id']}.1"
-    return {**QUESTIONS, "knowledge": f"?store={store}", "ask": ask}
+    activity = f"?id={response['id']}"
+    return {**QUESTIONS, "knowledge": f"?store={store}", "ask": ask, "activity": activity}
 
 
 @contextmanager

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoranda.clock import now_micros
+from memoranda.clock import moment, now_micros
 from memoranda.config.sections import Quotas
 from memoranda.errors import Forbidden
 from memoranda.knowledge.quotas import check_changes, quotas_of
-from memoranda.knowledge.values import Usage
+from memoranda.knowledge.values import Tenant, Usage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import HOUSE, Core, tenant_for
+from memoranda.store.paging import Listed, as_page, check_page
 from memoranda.types import Subject
+
+MAX_TENANTS = 1_000
 
 
 class Admin:
-    """Quotas and usage."""
+    """Tenants, quotas and usage."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
         self.subject = subject
+
+    async def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
+        """One page of the tenants of the folder, by name: `after` is the last name of the page before.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Forbidden: the subject is not the operator.
+        """
+        if self.subject.role != "admin" or self.subject.tenant_id != HOUSE:
+            raise Forbidden(f"tenants: only an admin of tenant {HOUSE!r} sees them")
+        check_page(limit, "asc", MAX_TENANTS)
+        rows = await self._core.threads.run(
+            self._core.store.db.read, lambda c: c.all("tenants_after", [after or "", limit + 1])
+        )
+        tenants = [Tenant(name=str(name), created_at=moment(at)) for name, at in rows[:limit]]
+        return as_page(tenants, [one.name for one in tenants], len(rows) > limit)
 
     async def quotas(self, tenant: str | None = None) -> Quotas:
         """What a tenant may hold.

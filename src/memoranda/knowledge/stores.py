@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +23,7 @@ from memoranda.knowledge.access import (
     stores_seen,
 )
 from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB, attach
+from memoranda.knowledge.chunks import chunks_of, text_of
 from memoranda.knowledge.files import Files, Staged, insert
 from memoranda.knowledge.quotas import check_stores, quotas_of
 from memoranda.knowledge.records import (
@@ -40,10 +42,10 @@ from memoranda.knowledge.records import (
 from memoranda.knowledge.removal import REMOVE_JOB, detach, empty, hide
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.sources import Source, name_of, pieces_of
-from memoranda.knowledge.text import joined
 from memoranda.knowledge.values import (
     Attributes,
     Batch,
+    Chunk,
     FileState,
     NewStoreFile,
     PassageFields,
@@ -411,12 +413,7 @@ class Stores:
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
         """
-
-        def read(c: Connection) -> StoreFile:
-            row = store_seen(c, self.subject, store_id)
-            return attached_value(attached_row(c, row.tenant_id, store_id, file_id))
-
-        return await self._read(read)
+        return await self._read(lambda c: attached_value(self._attached(c, store_id, file_id)[1]))
 
     async def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
         """Gives a file of a store other attributes; returns once every chunk has them.
@@ -451,16 +448,25 @@ class Stores:
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
         """
+        return await self._read(lambda c: text_of(c, *self._attached(c, store_id, file_id)))
 
-        def read(c: Connection) -> str:
-            row = store_seen(c, self.subject, store_id)
-            one = attached_row(c, row.tenant_id, store_id, file_id)
-            if one.status != "completed":
-                return ""
-            rows = c.all("chunks_between", [row.tenant_id, one.seq, 0, one.chunk_count])
-            return joined([(0, ""), *((start, content) for _, start, _, _, _, content in rows)])
+    async def chunks(
+        self, store_id: str, file_id: str, *, limit: int = 20, after: str | None = None
+    ) -> Listed[Chunk]:
+        """One page of the chunks of a file in a store, in the order of its text; none before it is completed.
 
-        return await self._read(read)
+        Raises:
+            NotFound: no such store, or no such file in it, for this subject.
+            InvalidInput: a field is wrong, or the cursor names no chunk of the file.
+        """
+        check_page(limit, "asc", MAX_PAGE)
+        listed = partial(chunks_of, limit=limit, after=after)
+        return await self._read(lambda c: listed(c, *self._attached(c, store_id, file_id)))
+
+    def _attached(self, c: Connection, store_id: str, file_id: str) -> tuple[str, AttachedRow]:
+        """The tenant of a store that the subject sees, and a file in the store."""
+        tenant = store_seen(c, self.subject, store_id).tenant_id
+        return tenant, attached_row(c, tenant, store_id, file_id)
 
     async def detach(self, store_id: str, file_id: str) -> None:
         """Takes a file out of a store; the file itself stays.

@@ -100,6 +100,20 @@ class FileError(msgspec.Struct, kw_only=True):
     message: str
 
 
+class Chunk(msgspec.Struct, kw_only=True):
+    """One chunk of a file in a store: its place among the chunks (from 0), the characters of the file's text that it
+    has, its page and heading where the reader knows them, and its length in tokens."""
+
+    id: str
+    index: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    tokens: int
+    content: str
+
+
 class StoreFile(msgspec.Struct, kw_only=True):
     """A file in a vector store. `id` is the file's; `bytes` its size; `usage_bytes` what its chunks hold here."""
 
@@ -220,6 +234,13 @@ class Passages(msgspec.Struct, kw_only=True):
     evidence: EvidenceLevel = "none"
     evidence_probability: float = 0.0
     degraded: list[str] = []
+
+
+class Tenant(msgspec.Struct, kw_only=True):
+    """A tenant, and when it first stored or was given something."""
+
+    name: str
+    created_at: datetime
 
 
 class Usage(msgspec.Struct, kw_only=True):

@@ -154,7 +154,7 @@ class Engine:
     # --- making ------------------------------------------------------------------------------------
 
     async def _work(self, plan: Plan, run: Run) -> None:
-        request, response = plan.request, plan.response
+        request, response, began = plan.request, plan.response, time.monotonic()
         async with self.planning.servers(request) as servers:
             found, images = await together(
                 remembered(plan.turn, plan.past, plan.input),
@@ -164,6 +164,7 @@ class Engine:
             held = offers(request.tools or [], [*plan.tools, *servers.tools])
             asked, only = choice(request.tool_choice, held)
             shapes = held.shapes(only)
+            retrieved = time.monotonic()
             context = told(
                 plan.turn, request.instructions, plan.past, found, self.planning.config.model.context_tokens
             )
@@ -194,6 +195,11 @@ class Engine:
                 await loop.run()
             finally:
                 _note_end(response, loop)
+                response.extensions["timings"] = {
+                    "retrieval": round(retrieved - began, 4),
+                    **{stage: round(seconds, 4) for stage, seconds in loop.seconds.items()},
+                    "total": round(time.monotonic() - began, 4),
+                }
 
     def _ask(self, plan: Plan) -> Ask:
         request = plan.request

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +53,8 @@ class Brief:
 
 
 class Loop:
-    """Makes one response. `telling` tells of it as it grows; `models` are asked in order, the next when one is away."""
+    """Makes one response. `telling` tells of it as it grows; `models` are asked in order, the next when one is away.
+    `seconds` are those that its `model` and its `tools` took."""
 
     def __init__(self, brief: Brief, telling: Telling, models: Sequence[Model]) -> None:
         self.brief = brief
@@ -60,6 +63,7 @@ class Loop:
         self.degraded: set[str] = set()
         self.evidence: Evidence | None = None
         self.answered_by = ""
+        self.seconds = {"model": 0.0, "tools": 0.0}
         self._models = list(models)
         self._sources = list(brief.sources)
         self._left = brief.max_tool_calls
@@ -91,6 +95,15 @@ class Loop:
             if step.hand_back:
                 self._finish(None)
                 return
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        """Add the seconds that the body takes to a stage."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.monotonic() - began
 
     def note(self, evidence: Evidence | None) -> None:
         """Note whether a search found what answers; the best of several counts."""
@@ -126,7 +139,10 @@ class Loop:
             ask = self._ask_of()
             listening = Listening(self.telling, self.brief.offers, self._sources)
             try:
-                with _tracer.start_as_current_span(f"chat {model.name}", attributes=CHAT):
+                with (
+                    self._timed("model"),
+                    _tracer.start_as_current_span(f"chat {model.name}", attributes=CHAT),
+                ):
                     turn = await listening.hear(model.answer(ask))
             except asyncio.CancelledError:
                 listening.cut()
@@ -227,9 +243,10 @@ class Loop:
     ) -> None:
         """Runs calls of tools that run here (None: nobody has it), all at once."""
         begun = [self._begin(call, tool, approval_id) for call, tool in calls]
-        results = await asyncio.gather(
-            *(self._run(call, tool, item) for (call, tool), item in zip(calls, begun, strict=True))
-        )
+        with self._timed("tools"):
+            results = await asyncio.gather(
+                *(self._run(call, tool, item) for (call, tool), item in zip(calls, begun, strict=True))
+            )
         for (call, _), item, result in zip(calls, begun, results, strict=True):
             self._end(call, item, result)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from typing_extensions import Unpack
@@ -13,6 +13,7 @@ from memoranda.facts.provenance import cut
 from memoranda.responses.engine import Engine
 from memoranda.responses.event_replay import replayed
 from memoranda.responses.events import Event, visible
+from memoranda.responses.listing import ResponseEntry, listed
 from memoranda.responses.records import ResponseRow, response_of, response_seen
 from memoranda.responses.runs import Run
 from memoranda.responses.values import (
@@ -22,6 +23,7 @@ from memoranda.responses.values import (
     Response,
     ResponseRequest,
     ResponseUsage,
+    Status,
     shown,
 )
 from memoranda.sessions.editing import remove_messages
@@ -33,6 +35,9 @@ from memoranda.types import Subject
 from memoranda.validation import convert
 
 MAX_PAGE = 100
+Batches = AsyncIterator[list[Event]]
+"""Events, in lists as they came together."""
+STATUSES: tuple[str, ...] = get_args(Status)
 
 
 class Compaction(msgspec.Struct, kw_only=True):
@@ -111,6 +116,30 @@ class Responses:
         """
         return _shown(await self._row(id), include)
 
+    async def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        status: Status | None = None,
+    ) -> Listed[ResponseEntry]:
+        """One page of the stored responses, newest first unless `order` is `asc`; of one `status` when it is named.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no response of this subject.
+        """
+        check_page(limit, order, MAX_PAGE)
+        if status is not None and status not in STATUSES:
+            raise InvalidInput("status", f"must be one of {', '.join(STATUSES)}")
+        core, subject = self._engine.core, self.subject
+        return await core.threads.run(
+            core.store.db.read,
+            lambda c: listed(c, subject, status=status, limit=limit, after=after, before=before, order=order),
+            subject.tenant_id,
+        )
+
     async def delete(self, id: str) -> None:
         """Deletes a response; one that is under way is stopped. What came after it in a chain goes on without it and
         what was before it; summaries that told of it go, too, and what it said leaves the message log and memory. Facts
@@ -146,7 +175,7 @@ class Responses:
         said, _ = self._cut(w, id)
         remove_messages(w, said)
 
-    def _cut(self, w: Writing, id: str) -> tuple[list[MessageRow], bool]:
+    def _cut(self, w: Writing, id: str) -> tuple[Sequence[MessageRow], bool]:
         """What was said in a response, of which facts no longer rest on it, or as many as one transaction changes;
         whether more do."""
         said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
@@ -167,9 +196,7 @@ class Responses:
             await self._engine.background.cancel(row)
         return await self.get(id)
 
-    async def events(
-        self, id: str, after: int = -1, include: Sequence[str] = ()
-    ) -> AsyncIterator[list[Event]]:
+    async def events(self, id: str, after: int = -1, include: Sequence[str] = ()) -> Batches:
         """The events of a response whose number is above `after`. Of a background response those that were, then those
         that come, in lists as they came together, up to the last one. Of any other its events made again from what is
         stored: each text in one piece, and so with numbers of their own.

@@ -1,4 +1,4 @@
-"""`/v1/admin`: what a tenant may hold, and what it holds."""
+"""`/v1/admin`: the tenants, what one may hold, and what it holds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ import msgspec
 
 from memoranda.config.sections import Quotas
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.memories import changes_for
+from memoranda.server.memories import as_wire, changes_for
 from memoranda.server.route import Call, Route
+
+
+async def tenants(call: Call[None, wire.TenantsQuery]) -> wire.TenantPage:
+    page = await call.knowledge.admin.tenants(limit=call.query.limit, after=call.query.after)
+    return wire.TenantPage(
+        data=[as_wire(one, wire.TenantObject) for one in page.data],
+        first_id=page.first_id,
+        last_id=page.last_id,
+        has_more=page.has_more,
+    )
 
 
 async def quotas(call: Call[None, wire.TenantQuery]) -> wire.QuotasObject:
@@ -38,6 +48,10 @@ def _tenant(call: Call[Any, wire.TenantQuery], tenant: str | None) -> str:
 AT = "/v1/admin"
 TENANT = wire.TenantQuery
 ROUTES = (
+    Route(
+        "GET", f"{AT}/tenants", "The tenants of the folder", tenants, "operator", wire.TenantPage,
+        query=wire.TenantsQuery,
+    ),
     Route("GET", f"{AT}/quotas", "What a tenant may hold", quotas, "admin", wire.QuotasObject, query=TENANT),
     Route(
         "POST", f"{AT}/quotas", "Change what a tenant may hold", set_quotas, "operator", wire.QuotasObject,

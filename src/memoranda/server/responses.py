@@ -13,6 +13,7 @@ from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.values import Item, Response
 from memoranda.server import wire_responses as wire
 from memoranda.server.errors import ClientGone
+from memoranda.server.memories import as_wire
 from memoranda.server.route import Call, Route
 from memoranda.server.sse import EventStream, Live, hung_up, stopped
 from memoranda.store.paging import Listed
@@ -80,6 +81,19 @@ def keepalive(call: Call[Any, Any]) -> float:
     return call.house.memoranda.config.responses.keepalive
 
 
+async def page(call: Call[None, wire.ResponsesQuery]) -> wire.ResponsePage:
+    query = call.query
+    found = await call.responses.list(
+        limit=query.limit, after=query.after, before=query.before, order=query.order, status=query.status
+    )
+    return wire.ResponsePage(
+        data=[as_wire(one, wire.ResponseEntryObject) for one in found.data],
+        first_id=found.first_id,
+        last_id=found.last_id,
+        has_more=found.has_more,
+    )
+
+
 async def delete(call: Call[None, None]) -> wire.DeletedResponse:
     await call.responses.delete(call.id)
     return wire.DeletedResponse(id=call.id)
@@ -120,6 +134,7 @@ ROUTES = (
     Route(
         "POST", AT, "Make a response", create, "write", Response, wire.ResponseBody, long=True, streams=True
     ),
+    Route("GET", AT, "Stored responses", page, "read", wire.ResponsePage, query=wire.ResponsesQuery),
     Route(
         "POST", f"{AT}/input_tokens", "Count the tokens of an input", input_tokens, "read", wire.InputTokens,
         wire.InputTokensBody,

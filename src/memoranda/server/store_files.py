@@ -9,6 +9,7 @@ from starlette.responses import Response
 from memoranda.server import parsers, serializers
 from memoranda.server import wire_knowledge as wire
 from memoranda.server.form_uploads import arrived
+from memoranda.server.memories import as_wire
 from memoranda.server.route import Call, Form, Route
 
 
@@ -72,13 +73,24 @@ async def content(call: Call[None, None]) -> wire.ContentPage:
     return wire.ContentPage(data=[wire.TextContent(text=text)])
 
 
+async def chunks(call: Call[None, wire.ChunksQuery]) -> wire.ChunkPage:
+    query, (store_id, file_id) = call.query, _ids(call)
+    held = await call.knowledge.stores.chunks(store_id, file_id, limit=query.limit, after=query.after)
+    return wire.ChunkPage(
+        data=[as_wire(one, wire.ChunkObject) for one in held.data],
+        first_id=held.first_id or "",
+        last_id=held.last_id or "",
+        has_more=held.has_more,
+    )
+
+
 async def detach(call: Call[None, None]) -> wire.DetachedFile:
     store_id, file_id = _ids(call)
     await call.knowledge.stores.detach(store_id, file_id)
     return wire.DetachedFile(id=file_id)
 
 
-def _ids(call: Call[Any, None]) -> tuple[str, str]:
+def _ids(call: Call[Any, Any]) -> tuple[str, str]:
     return call.parameters["store_id"], call.parameters["file_id"]
 
 
@@ -94,5 +106,6 @@ ROUTES = (
     Route("GET", ONE, "One file", get, "read", wire.StoreFileObject),
     Route("POST", ONE, "Change a file's attributes", update, "write", wire.StoreFileObject, wire.AttributesBody),
     Route("GET", f"{ONE}/content", "The text read out of a file", content, "read", wire.ContentPage),
+    Route("GET", f"{ONE}/chunks", "The chunks of a file", chunks, "read", wire.ChunkPage, query=wire.ChunksQuery),
     Route("DELETE", ONE, "Take a file out of the store", detach, "write", wire.DetachedFile),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from memoranda.app.costs import UsageReport
 from memoranda.config.sections import Spending
 from memoranda.server.memories import changes_for
 from memoranda.server.route import Call, Route
-from memoranda.server.wire_knowledge import Quota, Tenant, TenantQuery
+from memoranda.server.wire_knowledge import Quota, TenantName, TenantQuery
 
 Day = Annotated[date, Meta(extra_json_schema={"pattern": r"^\d{4}-\d{2}-\d{2}$"})]
 
@@ -31,7 +31,7 @@ class UsageReportObject(UsageReport, kw_only=True, tag_field="object", tag="usag
 class SpendingBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The limits to change; null is the configured default again. `tenant` as in the query."""
 
-    tenant: Tenant | None = None
+    tenant: TenantName | None = None
     model_calls_per_day: Quota | None | UnsetType = UNSET
     model_tokens_per_day: Quota | None | UnsetType = UNSET
     background_tokens_per_day: Quota | None | UnsetType = UNSET

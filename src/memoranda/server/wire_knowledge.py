@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMetadata
 from memoranda.knowledge.uploads import MAX_BYTES
-from memoranda.knowledge.values import FileError, FileState, Purpose, Sharing, Usage
+from memoranda.knowledge.values import Chunk, FileError, FileState, Purpose, Sharing, Tenant, Usage
 from memoranda.types import (
     EvidenceLevel,
     Explanation,
@@ -32,11 +32,12 @@ OneQuestion = Annotated[
 ]
 """A question where a list of them may stand, too."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
+TenantsLimit = Annotated[int, Meta(ge=1, le=1_000)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
 Weight = Annotated[float, Meta(ge=0, le=100)]
 FileIds = Annotated[list[Name], Meta(min_length=1, max_length=2_000)]
-Tenant = Annotated[str, some_text(256)]
+TenantName = Annotated[str, some_text(256)]
 Writers = Annotated[list[Annotated[str, some_text(256)]], Meta(max_length=1_000)]
 Title = Annotated[str, any_text(MAX_NAME_CHARS)]
 FileName = Annotated[str, some_text(MAX_NAME_CHARS)]
@@ -386,6 +387,26 @@ class ContentPage(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_
     next_page: str | None = None
 
 
+class ChunksQuery(msgspec.Struct, kw_only=True):
+    """A page of chunks."""
+
+    limit: Limit = 20
+    after: str | None = None
+
+
+class ChunkObject(Chunk, kw_only=True, tag_field="object", tag="vector_store.file.chunk"):
+    """One chunk of a file, without its embedding."""
+
+
+class ChunkPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of chunks, in the order of the file's text; `after=last_id` asks for the next one."""
+
+    data: list[ChunkObject]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
 class FileBatchBody(msgspec.Struct, kw_only=True):
     """Files to add together: `file_ids`, with `attributes` and `chunking_strategy` for all of them, or `files`, each
     with its own."""
@@ -527,13 +548,33 @@ class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
 class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Another tenant, for the operator."""
 
-    tenant: Tenant | None = None
+    tenant: TenantName | None = None
+
+
+class TenantsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of tenants."""
+
+    limit: TenantsLimit = 100
+    after: str | None = None
+
+
+class TenantObject(Tenant, kw_only=True, tag_field="object", tag="tenant"):
+    """A tenant, and when it first stored or was given something."""
+
+
+class TenantPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of tenants, by name; `after=last_id` asks for the next one."""
+
+    data: list[TenantObject]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
 
 
 class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The quotas to change; null is the configured default again. `tenant` as in the query."""
 
-    tenant: Tenant | None = None
+    tenant: TenantName | None = None
     max_storage_bytes: Quota | None | UnsetType = UNSET
     max_files_per_store: Quota | None | UnsetType = UNSET
     max_file_bytes: Quota | None | UnsetType = UNSET

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.responses.items import MAX_ITEMS, SentItem
-from memoranda.responses.values import ONE_HISTORY, Item, ResponseRequest, ResponseUsage
+from memoranda.responses.listing import ResponseEntry
+from memoranda.responses.values import ONE_HISTORY, Item, ResponseRequest, ResponseUsage, Status
 from memoranda.validation.constraints import Constraint, OneOf
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
@@ -67,6 +68,16 @@ class ResponseQuery(msgspec.Struct, kw_only=True):
     include_obfuscation: bool | None = None
 
 
+class ResponsesQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of the stored responses, of one status when it is named."""
+
+    limit: Limit = 20
+    after: str | None = None
+    before: str | None = None
+    order: Literal["asc", "desc"] = "desc"
+    status: Status | None = None
+
+
 class InputItemsQuery(msgspec.Struct, kw_only=True):
     """A page of what was said to the model."""
 
@@ -82,6 +93,19 @@ class ItemPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     data: list[Item]
     first_id: str
     last_id: str
+    has_more: bool
+
+
+class ResponseEntryObject(ResponseEntry, kw_only=True, tag_field="object", tag="response.entry"):
+    """A response in a list, without its output."""
+
+
+class ResponsePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
+    """A page of responses; `after=last_id` asks for the next one."""
+
+    data: list[ResponseEntryObject]
+    first_id: str | None
+    last_id: str | None
     has_more: bool
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from memoranda.server.wire_knowledge import Tenant
+from memoranda.server.wire_knowledge import TenantName
 from memoranda.sessions.switches import SwitchState
 
 
@@ -20,7 +20,7 @@ class ChannelSwitchesBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tr
 class SwitchesBody(ChannelSwitchesBody, kw_only=True, forbid_unknown_fields=True):
     """The switches of a tenant to change; null leaves one to the configuration. `tenant` as in the query."""
 
-    tenant: Tenant | None = None
+    tenant: TenantName | None = None
 
 
 class SwitchesObject(SwitchState, kw_only=True, tag_field="object", tag="switches"):

@@ -23,6 +23,7 @@ class BlockingResponses:
 
     create = blocking(Responses.create)
     get = blocking(Responses.get)
+    list = blocking(Responses.list)
     delete = blocking(Responses.delete)
     cancel = blocking(Responses.cancel)
     input_items = blocking(Responses.input_items)

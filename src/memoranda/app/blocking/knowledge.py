@@ -67,6 +67,7 @@ class BlockingStores:
     file = blocking(Stores.file)
     set_attributes = blocking(Stores.set_attributes)
     text = blocking(Stores.text)
+    chunks = blocking(Stores.chunks)
     detach = blocking(Stores.detach)
     wait = blocking(Stores.wait)
     wait_file = blocking(Stores.wait_file)
@@ -83,6 +84,7 @@ class BlockingAdmin:
         self.inner = inner
         self.portal = portal
 
+    tenants = blocking(Admin.tenants)
     quotas = blocking(Admin.quotas)
     set_quotas = blocking(Admin.set_quotas)
     usage = blocking(Admin.usage)

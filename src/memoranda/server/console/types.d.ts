@@ -65,6 +65,9 @@ export interface StoreFile {
   last_error: { code: string; message: string } | null; attributes: Record<string, string | number | boolean>;
   filename: string; bytes: number; chunk_count: number; title: string | null; notes: string[];
 }
+export interface Chunk {
+  id: string; index: number; start: number; end: number; page: number | null; heading: string | null; tokens: number; content: string;
+}
 export interface FileContent { data: { type: string; text: string }[] }
 export interface Passage {
   file_id: string; filename: string; score: number; attributes: Record<string, unknown>; content: { type: string; text: string }[];
@@ -92,11 +95,69 @@ export interface Answer {
   tools: { type: string; vector_store_ids?: string[] }[];
   extensions: {
     memory?: { retrieved: RetrievedMemory[] }; answered_by?: string; degraded?: string[];
-    evidence?: Evidence; evidence_probability?: number;
+    evidence?: Evidence; evidence_probability?: number; timings?: Timings;
   };
 }
 export interface UploadedDocument {
   id: string; filename: string; status: FileStatus; error: { code: string; message: string } | null;
+}
+export interface TokenUsage {
+  input_tokens: number; input_tokens_details: { cached_tokens: number }; output_tokens: number;
+  output_tokens_details: { reasoning_tokens: number }; total_tokens: number;
+}
+export type Timings = Record<string, number>;
+export interface ResponseEntry {
+  id: string; created_at: number; completed_at: number | null; status: string; background: boolean; model: string;
+  user_id: string | null; agent_id: string | null; conversation_id: string | null; previous_response_id: string | null;
+  question: string; tool_calls: Record<string, number>; failed_tool_calls: number; usage: TokenUsage;
+  timings: Timings | null; answered_by: string | null; degraded: string[]; error: { code: string; message: string } | null;
+}
+export interface ToolCall {
+  id: string; type: string; status?: string; name?: string; server_label?: string; arguments?: string; queries?: string[];
+  results?: unknown[] | null; output?: string | null; error?: unknown;
+}
+export interface StoredResponse extends Answer {
+  created_at: number; completed_at: number | null; background: boolean; agent_id: string | null; usage: TokenUsage;
+  conversation: { id: string } | null;
+}
+export interface LogEntry extends AskedEntry {
+  userId: string | null; model: string; latencyMs: number; questionTokens: number; answerTokens: number;
+  documentTokens: number; memoryTokens: number; historyTokens: number; createdAt: string; erasedAt: string | null;
+}
+export interface Spent {
+  day: string; purpose: string; operations: number; model_calls: number; tokens_in: number; tokens_out: number;
+  texts_embedded: number; tokens_embedded: number;
+}
+export interface Spending {
+  model_calls_per_day: number | null; model_tokens_per_day: number | null; background_tokens_per_day: number | null;
+  embedded_tokens_per_day: number | null;
+}
+export interface UsageReport { tenant: string; since: string; until: string; data: Spent[]; limits: Spending }
+export interface Quotas {
+  tenant: string; max_storage_bytes: number; max_files_per_store: number; max_file_bytes: number; max_stores: number;
+  max_entries: number; auto_archive_days: number;
+}
+export interface Holdings { tenant: string; storage_bytes: number; files: number; stores: number; chunks: number; memories: number }
+export type SwitchName = "extraction" | "session_summaries" | "conversation_summaries";
+export interface Switches extends Record<SwitchName, boolean | null> {
+  tenant: string; channel_id: string | null; in_force: Record<SwitchName, boolean>;
+}
+export interface Tenant { name: string; created_at: string }
+export type JobState = "queued" | "running" | "completed" | "failed" | "cancelled";
+export interface Job {
+  id: string; kind: string; state: JobState; done: number; total: number | null; attempts: number; error: string | null;
+  result: Record<string, unknown> | null; created_at: string; updated_at: string;
+}
+export interface Stats {
+  memories: number; characters: number; by_kind: Record<string, number>; chunks: number; vectors: number;
+  indexed_vectors: number; indexed_words: number; unembedded: number; behind: string[]; model: string; dimension: number;
+  jobs: Record<JobState, number> | null; database: Record<string, unknown> | null; index: Record<string, unknown> | null;
+  words: Record<string, unknown> | null;
+}
+export interface Missing { unembedded: number; summaries: number; query_logs: number }
+export interface Restored {
+  imported: Record<string, { read: number; created: number; present: number }>;
+  skipped: { kind: string; reason: string; count: number; places: string[]; failed: boolean }[];
 }
 export interface AskedEntry {
   id: string; sessionId: string; question: string; answer: string; status: string; degraded?: string[];

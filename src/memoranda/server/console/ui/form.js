@@ -61,8 +61,8 @@ export function TextArea({ label, value, onInput, rows = 4, placeholder, wrong, 
 export function Select({ label, value, onChange, options, bare }) {
   const id = useId();
   return html`<${Field} label=${label} id=${id} bare=${bare}>
-    <select id=${id} onChange=${/** @param {Event} event */ (event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
-      ${options.map((one) => html`<option key=${one.value} value=${one.value} selected=${one.value === value}>${one.label}</option>`)}
+    <select id=${id} value=${value} onChange=${/** @param {Event} event */ (event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
+      ${options.map((one) => html`<option key=${one.value} value=${one.value}>${one.label}</option>`)}
     </select>
   <//>`;
 }

@@ -4,14 +4,24 @@ import { get } from "../api.js";
 
 /**
  * @template R
- * @typedef {{ rows: R[], loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => Promise<void> }} Pages
+ * @typedef {{ rows: R[], loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => Promise<void>, latest: () => Promise<import("../api.js").ApiError | null> }} Pages
  */
 
 const SIZE = 100;
 
 /**
+ * A page in either spelling of the API.
+ * @template R
+ * @typedef {{ data: R[], has_more?: boolean, hasMore?: boolean }} AnyPage
+ */
+
+/** Whether there are rows after a page. @param {AnyPage<unknown>} page */
+const more = (page) => page.has_more ?? page.hasMore ?? false;
+
+/**
  * The rows of `path` as far as they are loaded. `more` fetches the next page, `reload` begins again, and `refresh`
- * fetches what is loaded once more while it stays shown. With `path` null nothing is loaded.
+ * fetches what is loaded once more while it stays shown. `latest` fetches the first page once more, for a list whose
+ * newest rows come first, and answers what went wrong; what is shown stays. With `path` null nothing is loaded.
  * @template {{ id: string }} R
  * @param {string | null} path
  * @param {import("../api.js").Query} [query]
@@ -26,6 +36,9 @@ export function usePages(path, query = {}) {
   );
   const current = useRef({ abort: new AbortController(), busy: false });
 
+  /** @param {string | undefined} after @param {AbortSignal} abort @returns {Promise<import("../api.js").Result<AnyPage<R>>>} */
+  const fetchPage = (after, abort) => get(/** @type {string} */ (path), { query: { ...query, limit: SIZE, after }, abort });
+
   /** @param {R[]} before @param {number} wanted */
   const fetchOnto = async (before, wanted) => {
     const mine = current.current;
@@ -33,8 +46,7 @@ export function usePages(path, query = {}) {
     let rows = before;
     let ended = false;
     while (!ended && rows.length < wanted) {
-      /** @type {import("../api.js").Result<import("../types.js").Page<R>>} */
-      const result = await get(/** @type {string} */ (path), { query: { ...query, limit: SIZE, after: rows[rows.length - 1]?.id }, abort: mine.abort.signal });
+      const result = await fetchPage(rows[rows.length - 1]?.id, mine.abort.signal);
       if (mine.abort.signal.aborted) return;
       if (!result.ok) {
         mine.busy = false;
@@ -42,7 +54,7 @@ export function usePages(path, query = {}) {
         return;
       }
       rows = [...rows, ...result.data.data];
-      ended = !result.data.has_more;
+      ended = !more(result.data);
     }
     mine.busy = false;
     setState({ key, rows, loading: false, error: null, ended });
@@ -66,6 +78,23 @@ export function usePages(path, query = {}) {
     refresh: async () => {
       if (!current.current.busy) await fetchOnto([], Math.max(1, state.rows.length));
     },
+    latest: async () => {
+      const mine = current.current;
+      if (path === null || mine.busy) return null;
+      mine.busy = true;
+      const result = await fetchPage(undefined, mine.abort.signal);
+      mine.busy = false;
+      if (mine.abort.signal.aborted) return null;
+      if (!result.ok) return result.error;
+      const { data } = result.data;
+      const seen = new Set(data.map((row) => row.id));
+      setState((old) => {
+        const last = Math.max(...old.rows.map((row, i) => (seen.has(row.id) ? i : -1)), -1);
+        if (!more(result.data) || last < 0) return { ...old, rows: data, ended: !more(result.data), error: null }; // all, or rows between may be missing
+        return { ...old, rows: [...data, ...old.rows.slice(last + 1)] };
+      });
+      return null;
+    },
   };
 }
 
@@ -73,8 +102,9 @@ export function usePages(path, query = {}) {
  * Calls `look` as long as `wanted` is true: soon at first, then with growing pauses; from the beginning when `wanted` turns true again.
  * @param {boolean} wanted
  * @param {() => Promise<void>} look
+ * @param {number} [longest] milliseconds of a pause
  */
-export function usePoll(wanted, look) {
+export function usePoll(wanted, look, longest = 5000) {
   const latest = useRef(look);
   latest.current = look;
   useEffect(() => {
@@ -83,7 +113,7 @@ export function usePoll(wanted, look) {
     let pause = 400;
     const round = async () => {
       await latest.current();
-      pause = Math.min(pause * 1.4, 5000);
+      pause = Math.min(pause * 1.4, longest);
       if (timer !== -1) timer = setTimeout(round, pause);
     };
     timer = setTimeout(round, pause);

@@ -3,6 +3,7 @@ import { html, useEffect, useHotkey, useLoaded, useRef } from "../ui/core.js";
 import { get } from "../api.js";
 import { Badge } from "../ui/badge.js";
 import { Icon } from "../ui/icons.js";
+import { Modes } from "../ui/modes.js";
 import { Empty, Failed, Loading } from "../ui/states.js";
 import { address, addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
@@ -20,18 +21,17 @@ const QUOTING = "extractive"; // the model of a server without a language model
 export function View() {
   const { query } = usePlace();
   return query.get("mode") === "uploads" ? html`<div class="page"><section class="list-pane talk" aria-label=${t.ask.conversation}>
-      <header class="page-head"><h1>${t.ask.title}</h1><${Modes} current="uploads" />
+      <header class="page-head"><h1>${t.ask.title}</h1><${AskModes} current="uploads" />
         ${query.get("session") !== null && html`<a class="button small" href=${addressWith({ session: null, q: null })}><${Icon} name="add" />${t.ask.fresh}</a>`}</header>
       <${UploadAsk} query=${query} /></section></div>`
     : html`<${Talk} query=${query} />`;
 }
 
 /** What is asked: stores and memory, or documents of one's own. @param {{ current: "" | "uploads" }} props */
-function Modes({ current }) {
-  return html`<nav class="modes" aria-label=${t.ask.modes}>
-    <a href=${address("ask")} aria-current=${current === "" ? "page" : null}>${t.ask.overStores}</a>
-    <a href=${address("ask", { mode: "uploads" })} aria-current=${current === "uploads" ? "page" : null}>${t.ask.overUploads}</a>
-  </nav>`;
+function AskModes({ current }) {
+  return html`<${Modes} label=${t.ask.modes} current=${current} modes=${[
+    { id: "", label: t.ask.overStores, href: address("ask") }, { id: "uploads", label: t.ask.overUploads, href: address("ask", { mode: "uploads" }) },
+  ]} />`;
 }
 
 /** @param {{ query: URLSearchParams }} props */
@@ -51,7 +51,7 @@ function Talk({ query }) {
   });
   return html`<div class=${`page split ${cited === null ? "" : "with-detail"}`}>
     <section class="list-pane talk" aria-label=${t.ask.conversation}>
-      <header class="page-head"><h1>${t.ask.title}</h1><${Modes} current="" />
+      <header class="page-head"><h1>${t.ask.title}</h1><${AskModes} current="" />
         <div class="status">${answering.length === 1 && answering[0] === QUOTING && html`<${Badge}>${t.ask.noModel}<//>`}</div>
         ${talk.turns.length > 0 && html`<a class="button small" href=${addressWith({ response: null, cite: null, q: null })}><${Icon} name="add" />${t.ask.fresh}</a>`}</header>
       <${Turns} talk=${talk} cite=${cite} onAsk=${ask} />

@@ -3,6 +3,7 @@ import { html, useLoaded, useState } from "../ui/core.js";
 import { post } from "../api.js";
 import { Badge, EvidenceBadge, Kind } from "../ui/badge.js";
 import { Button, Chips, Copy, Input, TextArea } from "../ui/form.js";
+import { Shares } from "../ui/meter.js";
 import { ScoreBar } from "../ui/score.js";
 import { StoreChoice } from "../ui/store_choice.js";
 import { Empty, Failed, Loading } from "../ui/states.js";
@@ -99,7 +100,7 @@ function Prompt({ context, budget, tab }) {
       <${EvidenceBadge} level=${context.evidence} probability=${context.evidence_probability} />
       <span class="quiet">${t.context.made(context.query_time)}</span>
       ${context.degraded.length > 0 && html`<span class="badge warn">${t.degraded(context.degraded)}</span>`}</div>
-    <${Shares} context=${context} budget=${budget} />
+    <${BudgetShares} context=${context} budget=${budget} />
     <${Tabs} label=${t.context.title} tabs=${tabs} current=${tab} onChange=${/** @param {string} id */ (id) => setQuery({ tab: id === "pieces" ? null : id })}>
       ${tab === "pieces" && (pieces.length ? html`<ol class="pieces">${pieces.map((piece, i) => html`<${PieceCard} key=${i} piece=${piece} />`)}</ol>` : html`<p class="quiet">${t.context.noPieces}</p>`)}
       ${tab === "prompt" && html`<div class="code-head"><${Copy} text=${context.text} /></div><pre class="code prompt" tabIndex=${0}>${context.text}</pre>`}
@@ -109,12 +110,9 @@ function Prompt({ context, budget, tab }) {
 }
 
 /** How the budget is shared. @param {{ context: Context, budget: number }} props */
-function Shares({ context, budget }) {
-  const parts = Object.entries(context.parts).filter(([, part]) => part.tokens > 0);
-  return html`<div class="shares">
-    <div class="shares-bar" aria-hidden="true">${parts.map(([name, part]) => html`<span key=${name} class=${`share part-${name}`} style=${{ width: `${(100 * part.tokens) / Math.max(budget, context.tokens)}%` }} />`)}</div>
-    <ul class="shares-legend">${parts.map(([name, part]) => html`<li key=${name}><span class=${`dot part-${name}`} aria-hidden="true" />${t.context.parts[name] ?? name} <span class="quiet">${part.tokens.toLocaleString()}</span></li>`)}</ul>
-  </div>`;
+function BudgetShares({ context, budget }) {
+  const parts = Object.entries(context.parts).map(([name, part]) => ({ id: name, label: t.context.parts[name] ?? name, tone: name, value: part.tokens }));
+  return html`<${Shares} parts=${parts} whole=${Math.max(budget, context.tokens)} format=${/** @param {number} n */ (n) => n.toLocaleString()} />`;
 }
 
 /** @param {{ piece: Piece }} props */

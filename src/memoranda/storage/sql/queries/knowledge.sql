@@ -205,6 +205,15 @@ SELECT c.idx, c.start, c.stop, c.heading, c.tokens, m.content FROM chunks c
 JOIN memories m ON m.tenant_id = c.tenant_id AND m.seq = c.seq
 WHERE c.tenant_id = ? AND c.attached = ? AND c.idx >= ? AND c.idx <= ? ORDER BY c.idx
 
+-- name: chunks_after
+SELECT m.id, c.idx, c.start, c.stop, c.page, c.heading, c.tokens, m.content FROM chunks c
+JOIN memories m ON m.tenant_id = c.tenant_id AND m.seq = c.seq
+WHERE c.tenant_id = ? AND c.attached = ? AND c.idx > ? ORDER BY c.idx LIMIT ?
+
+-- name: place_of_chunk
+SELECT c.idx FROM memories m JOIN chunks c ON c.tenant_id = m.tenant_id AND c.seq = m.seq
+WHERE m.tenant_id = ? AND m.id = ? AND c.attached = ?
+
 -- name: part_vectors
 SELECT seq, vector FROM embeddings
 WHERE tenant_id = ? AND space = ? AND part = 0 AND seq IN (SELECT value FROM {seqs ?} wanted)

@@ -12,6 +12,9 @@ INSERT INTO tenants (tenant_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING
 -- name: tenants
 SELECT tenant_id FROM tenants ORDER BY tenant_id
 
+-- name: tenants_after
+SELECT tenant_id, created_at FROM tenants WHERE tenant_id > ? ORDER BY tenant_id LIMIT ?
+
 -- name: space_of
 SELECT space, dim FROM spaces WHERE model = ?
 

@@ -12,6 +12,7 @@ import { Tabs } from "../../ui/tabs.js";
 import { Time } from "../../ui/time.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
+import { Chunks } from "./chunks.js";
 import { FileStatus } from "./files.js";
 
 /**
@@ -27,7 +28,11 @@ export function Document({ store, file, query, onClose }) {
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   usePoll(loaded.data?.status === "in_progress", async () => loaded.reload());
   const tab = query.get("tab") ?? "text";
-  const tabs = [{ id: "text", label: t.knowledge.text }, { id: "details", label: t.knowledge.details }];
+  const tabs = [
+    { id: "text", label: t.knowledge.text },
+    { id: "chunks", label: t.knowledge.chunksTab, ...(loaded.data ? { count: loaded.data.chunk_count } : {}) },
+    { id: "details", label: t.knowledge.details },
+  ];
   return html`<section class="detail document" aria-label=${t.knowledge.document}>
     <header class="detail-head">
       <h2 tabIndex=${-1} ref=${heading} class="id">${loaded.data?.filename ?? t.knowledge.document}</h2>
@@ -37,7 +42,8 @@ export function Document({ store, file, query, onClose }) {
     </header>
     <div class="detail-body"><${Loaded} of=${loaded}>${/** @param {StoreFile} one */ (one) => html`
       <${Tabs} label=${t.knowledge.document} tabs=${tabs} current=${tab} onChange=${/** @param {string} id */ (id) => setQuery({ tab: id === "text" ? null : id })}>
-        ${tab === "text" ? html`<${Text} key=${one.status} path=${path} status=${one.status} reason=${one.last_error?.message ?? null} start=${numberOf(query.get("start"))} end=${numberOf(query.get("end"))} />` : html`<${Details} file=${one} />`}
+        ${tab === "text" ? html`<${Text} key=${one.status} path=${path} status=${one.status} reason=${one.last_error?.message ?? null} start=${numberOf(query.get("start"))} end=${numberOf(query.get("end"))} />`
+          : tab === "chunks" ? html`<${Chunks} key=${one.status} path=${path} count=${one.chunk_count} />` : html`<${Details} file=${one} />`}
       <//>`}<//></div>
   </section>`;
 }
