@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from memoranda.config.sections import Quotas
-from memoranda.server import wire_knowledge as wire
+from memoranda.server import wire_tenants as wire
 from memoranda.server.memories import as_wire, changes_for
 from memoranda.server.route import Call, Route
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memoranda.server import wire_switches as wire
 from memoranda.server.memories import as_wire, changes_for, given
 from memoranda.server.route import Call, Route
-from memoranda.server.wire_knowledge import TenantQuery
+from memoranda.server.wire_tenants import TenantQuery
 
 
 async def of_tenant(call: Call[None, TenantQuery]) -> wire.SwitchesObject:

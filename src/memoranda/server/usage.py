@@ -12,7 +12,7 @@ from memoranda.app.costs import UsageReport
 from memoranda.config.sections import Spending
 from memoranda.server.memories import changes_for
 from memoranda.server.route import Call, Route
-from memoranda.server.wire_knowledge import Quota, TenantName, TenantQuery
+from memoranda.server.wire_tenants import Quota, TenantName, TenantQuery
 
 Day = Annotated[date, Meta(extra_json_schema={"pattern": r"^\d{4}-\d{2}-\d{2}$"})]
 

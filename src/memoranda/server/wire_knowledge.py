@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMetadata
 from memoranda.knowledge.uploads import MAX_BYTES
-from memoranda.knowledge.values import Chunk, FileError, FileState, Purpose, Sharing, Tenant, Usage
+from memoranda.knowledge.values import Chunk, FileError, FileState, Purpose, Sharing
 from memoranda.types import (
     EvidenceLevel,
     Explanation,
@@ -32,12 +32,10 @@ OneQuestion = Annotated[
 ]
 """A question where a list of them may stand, too."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
-TenantsLimit = Annotated[int, Meta(ge=1, le=1_000)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
 Results = Annotated[int, Meta(ge=1, le=50)]
 Weight = Annotated[float, Meta(ge=0, le=100)]
 FileIds = Annotated[list[Name], Meta(min_length=1, max_length=2_000)]
-TenantName = Annotated[str, some_text(256)]
 Writers = Annotated[list[Annotated[str, some_text(256)]], Meta(max_length=1_000)]
 Title = Annotated[str, any_text(MAX_NAME_CHARS)]
 FileName = Annotated[str, some_text(MAX_NAME_CHARS)]
@@ -45,9 +43,6 @@ Description = Annotated[str, any_text(4_096)]
 Md5 = Annotated[
     str,
     Meta(pattern=r"^[0-9A-Fa-f]{32}$", extra=says("must be the MD5 of the file as 32 hexadecimal digits")),
-]
-Quota = Annotated[
-    int, Meta(ge=0, extra=says("must be a whole number of at least 0, or null for the default"))
 ]
 
 # --- how a text is split ---------------------------------------------------------------------------
@@ -540,62 +535,3 @@ class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     evidence: EvidenceLevel
     evidence_probability: float
     degraded: list[str]
-
-
-# --- for the admin ---------------------------------------------------------------------------------
-
-
-class TenantQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Another tenant, for the operator."""
-
-    tenant: TenantName | None = None
-
-
-class TenantsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A page of tenants."""
-
-    limit: TenantsLimit = 100
-    after: str | None = None
-
-
-class TenantObject(Tenant, kw_only=True, tag_field="object", tag="tenant"):
-    """A tenant, and when it first stored or was given something."""
-
-
-class TenantPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
-    """A page of tenants, by name; `after=last_id` asks for the next one."""
-
-    data: list[TenantObject]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-
-
-class QuotasBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The quotas to change; null is the configured default again. `tenant` as in the query."""
-
-    tenant: TenantName | None = None
-    max_storage_bytes: Quota | None | UnsetType = UNSET
-    max_files_per_store: Quota | None | UnsetType = UNSET
-    max_file_bytes: Quota | None | UnsetType = UNSET
-    max_stores: Quota | None | UnsetType = UNSET
-    max_entries: Quota | None | UnsetType = UNSET
-    auto_archive_days: Quota | None | UnsetType = UNSET
-
-
-class QuotasObject(msgspec.Struct, kw_only=True, tag_field="object", tag="quotas"):
-    """What a tenant may hold."""
-
-    tenant: str
-    max_storage_bytes: int
-    max_files_per_store: int
-    max_file_bytes: int
-    max_stores: int
-    max_entries: int
-    auto_archive_days: int
-
-
-class UsageObject(Usage, kw_only=True, tag_field="object", tag="usage"):
-    """What a tenant holds."""
-
-    tenant: str

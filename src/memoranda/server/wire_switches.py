@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from memoranda.server.wire_knowledge import TenantName
+from memoranda.server.wire_tenants import TenantName
 from memoranda.sessions.switches import SwitchState
 
 
