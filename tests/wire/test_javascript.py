@@ -48,7 +48,8 @@ def ran(command: Sequence[str], folder: Path, **variables: str) -> str:
 def run_tests(stage: Any, file: str, folder: Path, node: str = "node") -> None:
     """Runs a file of tests on Node. All of its tests must run and pass."""
     stage.says(*[SAYS] * 2)
-    printed = ran([node, "--test", file], folder, MEMORANDA_URL=stage.url, MEMORANDA_SAYS=SAYS)
+    command = [node, "--test", "--test-reporter=tap", file]
+    printed = ran(command, folder, MEMORANDA_URL=stage.url, MEMORANDA_SAYS=SAYS)
     tests = (PACKAGE / "test" / file).read_text().count("\ntest(")
     assert f"# pass {tests}\n" in printed, printed
 
@@ -134,8 +135,9 @@ def test_the_first_example_of_the_readme(served: Any, tmp_path: Path) -> None:
 @installed
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["ai", "ai-6"])
-def test_the_ai_sdk(stage: Any, tmp_path: Path, version: str) -> None:
-    run_tests(stage, "ai.test.mjs", project(tmp_path, ai=SDKS / "node_modules" / version))
+def test_the_ai_sdk(stages: Any, tmp_path: Path, version: str) -> None:
+    with stages() as stage:  # without memories of other tests, which a conversation would be told
+        run_tests(stage, "ai.test.mjs", project(tmp_path, ai=SDKS / "node_modules" / version))
 
 
 @installed

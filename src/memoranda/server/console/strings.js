@@ -249,6 +249,7 @@ export const t = {
     emptyTitle: "Name what to forget",
     emptyBody: "The preview shows what would be erased, by kind. Erasing is a second step.",
     previewTitle: "What would be erased",
+    byKind: "Memories by kind",
     total: /** @param {number} n */ (n) => count(n, "memory", "memories"),
     nothing: "No memory matches.",
     kindColumn: "Kind",

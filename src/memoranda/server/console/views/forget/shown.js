@@ -15,7 +15,7 @@ import { t } from "../../strings.js";
 /** @param {{ groups: Group[] }} props */
 export function Groups({ groups }) {
   if (groups.length === 0) return html`<p class="quiet">${t.forget.nothing}</p>`;
-  return html`<${Table} label=${t.forget.previewTitle} rows=${groups} keyOf=${/** @param {Group} group */ (group) => group.kind} columns=${[
+  return html`<${Table} label=${t.forget.byKind} rows=${groups} keyOf=${/** @param {Group} group */ (group) => group.kind} columns=${[
     { title: t.forget.kindColumn, cell: /** @param {Group} group */ (group) => html`<${Kind} kind=${group.kind} />` },
     { title: t.forget.number, number: true, cell: /** @param {Group} group */ (group) => group.number.toLocaleString() },
     { title: t.forget.example, wide: true, cell: examples },
