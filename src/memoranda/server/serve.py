@@ -172,8 +172,10 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             door.bind(address)
             door.listen(BACKLOG)
         except OSError as exc:
-            says = f"{host}:{port} cannot be listened on ({exc.strerror}); choose another port, or stop what is there"
-            raise ConfigError("server.port", says) from exc
+            says = f"{host}:{port} cannot be listened on ({exc.strerror})"
+            raise ConfigError(
+                "server.port", f"{says}; choose another (--port), or stop what is there"
+            ) from exc
         yield door
 
 
