@@ -12,6 +12,8 @@ from agent_framework.openai import OpenAIChatCompletionClient
 import memoranda
 from memoranda.integrations.agent_framework import MemorandaContextProvider
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, user, message = sys.argv[1:]
 
 

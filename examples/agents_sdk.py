@@ -46,4 +46,6 @@ async def main(store: str, question: str) -> None:
     print((await Runner.run(agent, "And in one sentence?", session=session)).final_output)
 
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 asyncio.run(main(*sys.argv[1:]))

@@ -30,4 +30,6 @@ async def main(session_id: str, user: str, message: str) -> None:
         print(f"{len(await session.get_items())} items in {session_id}")
 
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 asyncio.run(main(*sys.argv[1:]))

@@ -10,6 +10,8 @@ from anthropic import Anthropic
 import memoranda
 from memoranda.integrations.anthropic import MemorandaMemoryTool
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, message, question = sys.argv[1:]
 
 with memoranda.open(folder) as product:

@@ -11,6 +11,8 @@ from claude_agent_sdk import import_session_to_store, list_sessions, list_sessio
 import memoranda
 from memoranda.integrations.claude_agent_sdk import MemorandaSessionStore
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, directory, question = sys.argv[1:]
 
 

@@ -15,6 +15,8 @@ from google.genai import types
 import memoranda
 from memoranda.integrations.google_adk import MemorandaMemoryService
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, user, message = sys.argv[1:]
 
 

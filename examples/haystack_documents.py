@@ -11,6 +11,8 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from memoranda.integrations.haystack import MemorandaDocumentStore, MemorandaRetriever
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 folder, question = sys.argv[1:]
 DOCUMENTS = [
     Document(id="kettle", content="The kettle is descaled with vinegar once a month."),

@@ -9,6 +9,8 @@ import sys
 from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 store, question = sys.argv[1:]
 url = os.environ.get("MEMORANDA_URL", "http://127.0.0.1:8377")
 chat = ChatOpenAI(

@@ -10,6 +10,8 @@ from langchain_core.documents import Document
 import memoranda
 from memoranda.integrations.langchain import MemorandaVectorStore
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 folder, question = sys.argv[1:]
 DOCUMENTS = [
     Document("The kettle is descaled with vinegar once a month.", id="kettle"),

@@ -12,6 +12,8 @@ from langgraph.graph import END, START, StateGraph
 import memoranda
 from memoranda.integrations.langgraph import MemorandaSaver
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, thread, message = sys.argv[1:]
 
 

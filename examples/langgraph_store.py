@@ -13,6 +13,8 @@ from langgraph.runtime import Runtime
 import memoranda
 from memoranda.integrations.langgraph import MemorandaStore
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, user, message = sys.argv[1:]
 
 

@@ -11,6 +11,8 @@ from llama_index.core.schema import TextNode
 import memoranda
 from memoranda.integrations.llama_index import MemorandaEmbedding, MemorandaVectorStore
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 folder, question = sys.argv[1:]
 NODES = [
     TextNode(id_="kettle", text="The kettle is descaled with vinegar once a month."),

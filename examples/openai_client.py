@@ -8,6 +8,8 @@ import sys
 
 from openai import OpenAI
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 path, question = sys.argv[1:]
 url = os.environ.get("MEMORANDA_URL", "http://127.0.0.1:8377")
 model = os.environ.get("MEMORANDA_MODEL", "extractive")

@@ -11,6 +11,8 @@ from pydantic_ai import Agent
 import memoranda
 from memoranda.integrations.pydantic_ai import MemorandaConversationStore, MemorandaMemory
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 folder, user, message = sys.argv[1:]
 
 

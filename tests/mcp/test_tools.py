@@ -187,6 +187,11 @@ def test_no_tool_takes_a_user_a_tenant_or_metadata() -> None:
     ("tool", "arguments", "says"),
     [
         ("recall", {"qery": "x"}, "qery: is not a field that is known here; did you mean `query`?"),
+        (
+            "context",
+            {"task": "x"},
+            "task: is not a field that is known here; use query, max_tokens, documents",
+        ),
         ("recall", {}, "query: is required"),
         ("recall", {"query": "x", "limit": 0}, "limit: must be between 1 and "),
         ("recall", {"query": "x", "kinds": ["memo"]}, "kinds[0]: must be one of document, fact"),

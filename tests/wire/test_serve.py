@@ -24,6 +24,11 @@ from support.waiting import until
 Served = Callable[..., Any]
 
 
+def test_models_are_loaded_before_they_are_asked(served: Served) -> None:
+    server = served(embedder={"url": "local:potion-base-8m"})
+    until(lambda: "models loaded" in server.said(), "the models")
+
+
 def test_a_folder_in_use_says_where_its_server_is(served: Served) -> None:
     server = served()
     with pytest.raises(FolderInUse) as caught:

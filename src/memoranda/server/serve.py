@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import uvicorn
 
 from memoranda.app.bootstrap import rows_url
 from memoranda.app.memoranda import Memoranda
 from memoranda.config.sections import Config
-from memoranda.errors import ConfigError
+from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.server import logs
 from memoranda.server.app import Answers, create_app
 from memoranda.server.auth import Guard
+
+log = logging.getLogger("memoranda.server")
 
 KEEP_ALIVE = 65
 """Seconds an idle connection stays: longer than the clients and balancers that reuse it."""
@@ -76,14 +79,24 @@ async def serving(config: Config, door: socket.socket, *, signals: bool = True) 
             ws_max_size=config.server.max_body_bytes,
             ws_per_message_deflate=False,
         )
-        ready = asyncio.create_task(memoranda.engine.planning.ready()) if config.model.url else None
+        loading = asyncio.create_task(_load_models(memoranda))
         memoranda.announce(url_of(door))
         try:
             yield Server(settings, app.state.answers, signals)
         finally:
             await app.state.answers.drain()
-            if ready is not None:
-                await ready
+            loading.cancel()
+            with suppress(asyncio.CancelledError):
+                await loading
+
+
+async def _load_models(memoranda: Memoranda) -> None:
+    """Load the embedding model and the tokens of the language model, about a second each, which the first request
+    would wait for; a hook of a client waits no longer than 0.3 seconds."""
+    with suppress(EmbedderUnavailable):  # every search that needs the model says so
+        await memoranda.core.embedder.load()
+    await memoranda.engine.planning.ready()
+    log.info("models loaded")
 
 
 def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
@@ -159,8 +172,10 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             door.bind(address)
             door.listen(BACKLOG)
         except OSError as exc:
-            says = f"{host}:{port} cannot be listened on ({exc.strerror}); choose another port, or stop what is there"
-            raise ConfigError("server.port", says) from exc
+            says = f"{host}:{port} cannot be listened on ({exc.strerror})"
+            raise ConfigError(
+                "server.port", f"{says}; choose another (--port), or stop what is there"
+            ) from exc
         yield door
 
 

@@ -33,6 +33,8 @@ _EXAMPLES = {
     "a date and time": ", such as 2024-05-01T12:00:00Z",
     "a date": ", such as 2024-05-01",
 }
+LISTED = 16
+"""Most names of fields that a message lists."""
 MOMENT = "must be a date, or a date and time, such as 2024-05-01 or 2024-05-01T12:00:00Z"
 DAY = "must be a date such as 2024-05-01"
 
@@ -43,8 +45,10 @@ def invalid(exc: msgspec.ValidationError, type_: Any, where: str, raw: Any = UNS
     what, path = (match["what"], match["path"] or "") if match else (str(exc), "")
     if unknown := _UNKNOWN.search(what):
         name = unknown["name"]
-        near = difflib.get_close_matches(name, _fields(type_, path), 1)
-        fix = f"; did you mean `{near[0]}`?" if near else ""
+        fields = _fields(type_, path)
+        near = difflib.get_close_matches(name, fields, 1)
+        listed = f"; use {', '.join(fields)}" if 0 < len(fields) <= LISTED else ""
+        fix = f"; did you mean `{near[0]}`?" if near else listed
         return InvalidInput(_join(where, path, name), f"is not a field that is known here{fix}")
     if missing := _MISSING.search(what):
         return InvalidInput(_join(where, path, missing["name"]), "is required")
@@ -138,7 +142,7 @@ def _values(node: Any) -> Sequence[Any]:
 def _fields(type_: Any, path: str) -> list[str]:
     """The names of the fields that an object at a path may have."""
     found = (getattr(node, "fields", ()) for node, _ in nodes_at(type_, path))
-    return [field.encode_name for fields in found for field in fields]
+    return list(dict.fromkeys(field.encode_name for fields in found for field in fields))
 
 
 def _join(*pieces: str) -> str:

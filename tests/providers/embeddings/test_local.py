@@ -111,6 +111,15 @@ def test_one_model_under_two_contents_has_two_names(folder: Path) -> None:
     assert open_embedder(f"local:{folder}").model != before
 
 
+def test_a_loaded_model_reads_no_file_at_its_first_question(folder: Path) -> None:
+    model = open_embedder(f"local:{folder}")
+    asyncio.run(model.load())
+    for path in folder.iterdir():
+        path.unlink()
+    assert len(asyncio.run(model.embed(["a red fence"], "query")).vectors) == 1
+    assert model.work.texts == 1
+
+
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"put tokenizer\.json there and one of model\.onnx"):
         open_embedder(f"local:{tmp_path}")

@@ -96,7 +96,7 @@ def _limit(seconds: float) -> None:
     """Raise TimeoutError in the main thread after so many seconds."""
 
     def late(*_: object) -> NoReturn:
-        raise TimeoutError("it took too long")
+        raise TimeoutError("no answer in time; the client goes on without it")
 
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, max(LEAST, seconds))

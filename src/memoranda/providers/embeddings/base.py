@@ -82,6 +82,13 @@ class Embedder(ABC):
         """The text in windows that each fit the model's input, overlapping a little, covering every
         character; one window when it fits, none cut inside a character."""
 
+    async def load(self) -> None:  # noqa: B027 - a provider has nothing to load
+        """Load a model that runs in this process ahead of its first call; a provider is not asked.
+
+        Raises:
+            EmbedderUnavailable: the model could not be loaded.
+        """
+
     def usage(self) -> dict[str, int]:
         """What a provider was asked since the embedder was opened, by name; empty for a model in this process."""
         return {}

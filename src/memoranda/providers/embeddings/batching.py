@@ -50,6 +50,9 @@ class ThreadedEmbedder(Embedder):
         vectors = [np.empty((0, self.dim), np.float32), *(part.vectors for part in done)]
         return Embedded(np.concatenate(vectors), sum(part.tokens for part in done))
 
+    async def load(self) -> None:
+        await self.embed(["a"], "query")
+
     def close(self) -> None:
         self._closed = True
         for lane in self._lanes.values():

@@ -45,6 +45,9 @@ class CachedEmbedder(Embedder):
         self._size = size
         self._known: OrderedDict[str, Vectors] = OrderedDict()
 
+    async def load(self) -> None:
+        await self.inner.load()
+
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
         if task == "document" or not self._size:
             return await self._paid(texts, task)
