@@ -85,9 +85,9 @@ def test_a_fact_has_versions(call: Any) -> None:
 
 
 def test_results_keep_to_the_tokens_that_are_asked_for(call: Any) -> None:
-    for number in range(4):  # no other memory of these tests has a word of the query
-        call("remember", {"text": f"Quokka lap, number {number}: " + "more words " * 30})
-    found = call("recall", {"query": "quokka lap", "limit": 4, "max_tokens": 150})
+    for number in range(4):
+        call("remember", {"text": f"Lap {number}: " + "more words " * 30, "tags": ["laps"]})
+    found = call("recall", {"query": "lap", "tags": ["laps"], "limit": 4, "max_tokens": 150})
     assert 1 <= len(found["results"]) < 4
     assert found["omitted"] == 4 - len(found["results"])
     assert sum(count(one["text"]) for one in found["results"]) <= 150
