@@ -7,6 +7,7 @@ import os
 import random
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,14 @@ class Home:
         """The database of that name."""
         if self.rows_in == "sqlite":
             return "sqlite:"
-        return self._urls.setdefault(name, str(postgres.fresh_url()))
+        if name not in self._urls:
+            self._urls[name] = postgres.server().migrated_url()
+        return self._urls[name]
+
+    def close(self) -> None:
+        """Drops its databases."""
+        for url in self._urls.values():
+            postgres.server().drop(url)
 
     def settings(self, name: str = "data", **settings: Any) -> dict[str, Any]:
         """What `memoranda.open` is told, beside the folder, with the hash embedder unless `settings` name one."""
@@ -126,21 +134,25 @@ def seed(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def postgres_url() -> str:
-    """A real PostgreSQL with pgvector: a schema of its own, owned by a role that row security binds."""
-    return str(postgres.fresh_url())
+def postgres_url() -> Iterator[str]:
+    """A real PostgreSQL with pgvector: a database of its own, owned by a role that row security binds."""
+    url = postgres.server().migrated_url()
+    yield url
+    postgres.server().drop(url)
 
 
 @pytest.fixture
-def home(rows_in: str, tmp_path: Path) -> Home:
+def home(rows_in: str, tmp_path: Path) -> Iterator[Home]:
     """A home for one test's rows."""
-    return Home(rows_in, tmp_path)
+    with closing(Home(rows_in, tmp_path)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def lasting_home(rows_in: str, tmp_path_factory: pytest.TempPathFactory) -> Home:
+def lasting_home(rows_in: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A home for the rows of a whole file of tests."""
-    return Home(rows_in, tmp_path_factory.mktemp("home"))
+    with closing(Home(rows_in, tmp_path_factory.mktemp("home"))) as opened:
+        yield opened
 
 
 @pytest.fixture

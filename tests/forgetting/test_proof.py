@@ -40,7 +40,7 @@ def lines_of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def lines_of_postgres(url: str) -> Iterator[tuple[str, bytes]]:
     schema = parse_qs(urlsplit(url).query)["schema"][0]
-    with postgres.server().admin() as raw:
+    with postgres.server().admin(postgres.database(url)) as raw:
         names = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
         for (name,) in names:
             for row in raw.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall():
@@ -51,7 +51,7 @@ def relations(url: str) -> list[Path]:
     """The files of the schema's tables, rewritten without what was deleted."""
     server = postgres.server()
     schema = parse_qs(urlsplit(url).query)["schema"][0]
-    with server.admin() as raw:
+    with server.admin(postgres.database(url)) as raw:
         named = [
             name for (name,) in raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema])
         ]

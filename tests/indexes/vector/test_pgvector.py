@@ -108,14 +108,14 @@ def test_a_server_that_does_not_answer() -> None:
         open_index("pgvector:postgresql:///x?host=/nowhere", DIM, None)
 
 
-def test_a_missing_extension_says_what_to_run_as_superuser(postgres_url: str) -> None:
+def test_a_missing_extension_says_what_to_run_as_superuser() -> None:
     server = postgres.server()
     with server.admin() as raw:
         raw.execute("CREATE DATABASE bare")
         raw.execute("GRANT CREATE ON DATABASE bare TO memoranda_owner")
     try:
         with pytest.raises(ConfigError, match=r"index\.url.*superuser.*CREATE EXTENSION vector"):
-            open_index(f"pgvector:{postgres_url.replace('/postgres?', '/bare?')}", DIM, None)
+            open_index(f"pgvector:{server.fresh_url().replace('/postgres?', '/bare?')}", DIM, None)
     finally:
         with server.admin() as raw:
             raw.execute("DROP DATABASE bare WITH (FORCE)")

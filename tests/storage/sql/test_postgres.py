@@ -126,13 +126,14 @@ def test_every_table_of_tenants_is_walled(postgres_url: str) -> None:
 # --- the schema ----------------------------------------------------------------------------------------
 
 
-def test_openings_at_once_make_one_schema(postgres_url: str) -> None:
+def test_openings_at_once_make_one_schema() -> None:
+    url = postgres.fresh_url()
     opened: list[PostgresDatabase] = []
     failures: list[BaseException] = []
 
     def go() -> None:
         try:
-            opened.append(PostgresDatabase(postgres_url))
+            opened.append(PostgresDatabase(url))
         except BaseException as exc:
             failures.append(exc)
 
@@ -517,7 +518,7 @@ SECRET = "xylophonequartzvortex"
 def holding(url: str) -> list[str]:
     """Tables of the schema of which some row, in any of its columns, holds the secret."""
     schema = url.rpartition("schema=")[2]
-    with postgres.server().admin() as raw:
+    with postgres.server().admin(postgres.database(url)) as raw:
         named = raw.execute(
             "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " WHERE n.nspname = %s AND c.relkind = 'r'",
