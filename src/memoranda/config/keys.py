@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ def leaves(
     sentence for some of them. A section given as null is an empty one.
     """
     known = frozenset(known)
-    sections = {key[:at] for key in known for at in range(len(key)) if key[at] == "."}
+    sections = _sections(known)
 
     def walk(part: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
         for name, value in part.items():
@@ -42,6 +43,12 @@ def leaves(
                 problems.append(ConfigError(key, f"is a section and takes {inside}, not {shown(key, value)}"))
 
     yield from walk(node, "")
+
+
+@cache
+def _sections(known: frozenset[str]) -> frozenset[str]:
+    """The keys of every section around the keys."""
+    return frozenset(key[:at] for key in known for at in range(len(key)) if key[at] == ".")
 
 
 def children(section: str, known: Iterable[str]) -> list[str]:

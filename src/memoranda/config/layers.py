@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ class Reading:
     """One reading of the configuration: collects mistakes as it goes, so that all are told at once."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self.env = env
+        self.env = dict(env)
         self.types = own_types()
         self.problems: list[ConfigError] = []
         self.used = set(RESERVED)
@@ -163,6 +164,7 @@ def nested(flat: Mapping[str, object]) -> dict[str, Any]:
     return tree
 
 
+@cache
 def variable(key: str) -> str:
     """The environment variable that sets a dotted key."""
     return PREFIX + key.replace(".", "__").upper()
