@@ -8,26 +8,27 @@ from memoranda.errors import InvalidInput
 from memoranda.knowledge import checks
 from memoranda.knowledge.values import NewStoreFile, PassageQuery
 from memoranda.server import wire_knowledge as wire
+from memoranda.server import wire_passages, wire_splitting
 from memoranda.text.splitting import Chunking, Strategy
 
 OVERLAP = 50
 """Tokens that the next chunk repeats when nobody said."""
-STRATEGIES: dict[type[wire.OwnStrategy], Strategy] = {
-    wire.FixedStrategy: "fixed",
-    wire.RecursiveStrategy: "recursive",
-    wire.SemanticStrategy: "semantic",
+STRATEGIES: dict[type[wire_splitting.OwnStrategy], Strategy] = {
+    wire_splitting.FixedStrategy: "fixed",
+    wire_splitting.RecursiveStrategy: "recursive",
+    wire_splitting.SemanticStrategy: "semantic",
 }
 
 
-def chunking(asked: wire.Strategy | None, where: str = "chunking_strategy") -> Chunking | None:
+def chunking(asked: wire_splitting.Strategy | None, where: str = "chunking_strategy") -> Chunking | None:
     """How to split; None is the store's own way.
 
     Raises:
         InvalidInput: the overlap is more than half.
     """
-    if asked is None or isinstance(asked, wire.AutoStrategy):
+    if asked is None or isinstance(asked, wire_splitting.AutoStrategy):
         return None
-    if isinstance(asked, wire.StaticStrategy):
+    if isinstance(asked, wire_splitting.StaticStrategy):
         size, overlap = asked.static.max_chunk_size_tokens, asked.static.chunk_overlap_tokens
         if overlap > size // 2:
             says = f"is {overlap}; at most half of the chunk's {size} tokens, {size // 2}"
@@ -66,10 +67,10 @@ def new_files(asked: wire.FileBatchBody) -> list[NewStoreFile]:
     return [NewStoreFile(file_id=id_, attributes=held, chunking=split) for id_ in asked.file_ids or ()]
 
 
-def query(asked: wire.PassagesBody) -> PassageQuery:
+def query(asked: wire_passages.PassagesBody) -> PassageQuery:
     """The search that is meant, whichever names it was written with."""
-    ranking = asked.ranking_options or wire.RankingOptions()
-    expand = asked.expand or wire.Expand()
+    ranking = asked.ranking_options or wire_passages.RankingOptions()
+    expand = asked.expand or wire_passages.Expand()
     limit = _either(asked, "max_num_results", "max_results")
     return PassageQuery(
         queries=[asked.query] if isinstance(asked.query, str) else asked.query,
@@ -86,14 +87,14 @@ def query(asked: wire.PassagesBody) -> PassageQuery:
     )
 
 
-def _either(asked: wire.PassagesBody, name: str, other: str) -> Any:
+def _either(asked: wire_passages.PassagesBody, name: str, other: str) -> Any:
     first, second = getattr(asked, name), getattr(asked, other)
     if first is not None and second is not None and first != second:
         raise InvalidInput(other, f"is another name of `{name}`; send one of the two")
     return second if first is None else first
 
 
-def _weights(asked: wire.PassagesBody) -> dict[str, float] | None:
+def _weights(asked: wire_passages.PassagesBody) -> dict[str, float] | None:
     ranking = asked.ranking_options
     inner = None if ranking is None else ranking.hybrid_search
     hybrid, where = (

@@ -22,6 +22,8 @@ from memoranda.knowledge.values import (
 )
 from memoranda.server import wire_knowledge as wire
 from memoranda.server.errors import JSON
+from memoranda.server.wire_passages import FlatHit, FlatPage, PassageHit, PassagePage, PassagePlace
+from memoranda.server.wire_splitting import ShownStrategy, ShownTokens
 from memoranda.text.splitting import Chunking
 
 POLL = "openai-poll-after-ms"
@@ -72,10 +74,10 @@ def part(part: UploadPart) -> wire.PartObject:
     )
 
 
-def strategy(chunking: Chunking) -> wire.ShownStrategy:
+def strategy(chunking: Chunking) -> ShownStrategy:
     """Always `static`, which is all that OpenAI's clients know, with what it is here beside it."""
-    return wire.ShownStrategy(
-        static=wire.ShownTokens(max_chunk_size_tokens=chunking.size, chunk_overlap_tokens=chunking.overlap),
+    return ShownStrategy(
+        static=ShownTokens(max_chunk_size_tokens=chunking.size, chunk_overlap_tokens=chunking.overlap),
         chunk_size=chunking.size,
         chunk_overlap=chunking.overlap,
         strategy=UNSET if chunking.strategy == "fixed" else chunking.strategy,
@@ -144,9 +146,9 @@ def batch(batch: Batch) -> wire.FileBatchObject:
     )
 
 
-def passages(found: Passages) -> wire.PassagePage:
-    hits = [wire.PassageHit(**_place(one), content=[wire.TextContent(text=one.text)]) for one in found.data]
-    return wire.PassagePage(
+def passages(found: Passages) -> PassagePage:
+    hits = [PassageHit(**_place(one), content=[wire.TextContent(text=one.text)]) for one in found.data]
+    return PassagePage(
         search_query=found.queries,
         data=hits,
         evidence=found.evidence,
@@ -155,9 +157,9 @@ def passages(found: Passages) -> wire.PassagePage:
     )
 
 
-def flat(found: Passages) -> wire.FlatPage:
-    hits = [wire.FlatHit(**_place(one), content=one.text) for one in found.data]
-    return wire.FlatPage(
+def flat(found: Passages) -> FlatPage:
+    hits = [FlatHit(**_place(one), content=one.text) for one in found.data]
+    return FlatPage(
         data=hits,
         evidence=found.evidence,
         evidence_probability=found.evidence_probability,
@@ -166,7 +168,7 @@ def flat(found: Passages) -> wire.FlatPage:
 
 
 _AS_THEY_ARE = tuple(
-    name for name in wire.PassagePlace.__struct_fields__ if name != "explanation"
+    name for name in PassagePlace.__struct_fields__ if name != "explanation"
 )  # `Passage` has them under the same names
 
 

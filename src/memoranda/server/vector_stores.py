@@ -7,6 +7,13 @@ from memoranda.server import parsers, serializers
 from memoranda.server import wire_knowledge as wire
 from memoranda.server.memories import given
 from memoranda.server.route import Call, Route
+from memoranda.server.wire_passages import (
+    FlatPage,
+    PassagePage,
+    PassagesBody,
+    PassagesQuery,
+    StoresPassagesBody,
+)
 
 
 async def create(call: Call[wire.StoreBody, None]) -> wire.StoreObject:
@@ -60,20 +67,20 @@ async def delete(call: Call[None, None]) -> wire.DeletedStore:
     return wire.DeletedStore(id=call.id)
 
 
-async def search(call: Call[wire.PassagesBody, wire.PassagesQuery]) -> wire.PassagePage | wire.FlatPage:
+async def search(call: Call[PassagesBody, PassagesQuery]) -> PassagePage | FlatPage:
     return await _search(call, [call.id])
 
 
 async def search_several(
-    call: Call[wire.StoresPassagesBody, wire.PassagesQuery],
-) -> wire.PassagePage | wire.FlatPage:
+    call: Call[StoresPassagesBody, PassagesQuery],
+) -> PassagePage | FlatPage:
     return await _search(call, call.body.vector_store_ids)
 
 
 async def _search(
-    call: Call[wire.PassagesBody, wire.PassagesQuery] | Call[wire.StoresPassagesBody, wire.PassagesQuery],
+    call: Call[PassagesBody, PassagesQuery] | Call[StoresPassagesBody, PassagesQuery],
     store_ids: list[str],
-) -> wire.PassagePage | wire.FlatPage:
+) -> PassagePage | FlatPage:
     found = await call.knowledge.stores.search(store_ids, parsers.query(call.body))
     call.house.telemetry.searched(len(found.data), found.query_time, found.degraded)
     return serializers.flat(found) if call.query.format == "flat" else serializers.passages(found)
@@ -81,17 +88,17 @@ async def _search(
 
 AT = "/v1/vector_stores"
 ONE = f"{AT}/{{store_id}}"
-FOUND = wire.PassagePage | wire.FlatPage
+FOUND = PassagePage | FlatPage
 ROUTES = (
     Route("POST", AT, "Make a vector store", create, "write", wire.StoreObject, wire.StoreBody),
     Route("GET", AT, "A page of vector stores", page, "read", wire.StorePage, query=wire.StoresQuery),
     Route(
         "POST", f"{AT}/search", "Search several vector stores", search_several, "read", FOUND,
-        wire.StoresPassagesBody, wire.PassagesQuery,
+        StoresPassagesBody, PassagesQuery,
     ),
     Route("GET", ONE, "One vector store", get, "read", wire.StoreObject),
     Route("POST", ONE, "Change a vector store", update, "write", wire.StoreObject, wire.StoreChangeBody),
     Route("PUT", ONE, "Change a vector store", update, "write", wire.StoreObject, wire.StoreChangeBody),
     Route("DELETE", ONE, "Delete a vector store", delete, "write", wire.DeletedStore),
-    Route("POST", f"{ONE}/search", "Search", search, "read", FOUND, wire.PassagesBody, wire.PassagesQuery),
+    Route("POST", f"{ONE}/search", "Search", search, "read", FOUND, PassagesBody, PassagesQuery),
 )  # fmt: skip

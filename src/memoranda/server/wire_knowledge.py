@@ -13,28 +13,17 @@ from msgspec import UNSET, Meta, UnsetType
 from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMetadata
 from memoranda.knowledge.uploads import MAX_BYTES
 from memoranda.knowledge.values import Chunk, FileError, FileState, Purpose, Sharing
+from memoranda.server.wire_splitting import ShownStrategy, Strategy
 from memoranda.types import (
-    EvidenceLevel,
-    Explanation,
     Name,
-    PlainFilters,
-    Question,
-    Share,
     any_text,
-    configured,
     says,
     some_text,
 )
-from memoranda.validation.constraints import Constraint, NotBoth, OneAbove, OneOf
+from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
-OneQuestion = Annotated[
-    str, Meta(extra_json_schema={"pattern": r"\S", **configured(maxLength="limits.max_query_chars")})
-]
-"""A question where a list of them may stand, too."""
 Limit = Annotated[int, Meta(ge=1, le=100)]
 FilesLimit = Annotated[int, Meta(ge=1, le=10_000)]
-Results = Annotated[int, Meta(ge=1, le=50)]
-Weight = Annotated[float, Meta(ge=0, le=100)]
 FileIds = Annotated[list[Name], Meta(min_length=1, max_length=2_000)]
 Writers = Annotated[list[Annotated[str, some_text(256)]], Meta(max_length=1_000)]
 Title = Annotated[str, any_text(MAX_NAME_CHARS)]
@@ -44,66 +33,6 @@ Md5 = Annotated[
     str,
     Meta(pattern=r"^[0-9A-Fa-f]{32}$", extra=says("must be the MD5 of the file as 32 hexadecimal digits")),
 ]
-
-# --- how a text is split ---------------------------------------------------------------------------
-
-
-class AutoStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="auto"):
-    """The store's own."""
-
-
-class StaticTokens(msgspec.Struct, kw_only=True):
-    """Tokens of a chunk, and how many of them the next one repeats, at most half."""
-
-    max_chunk_size_tokens: Annotated[int, Meta(ge=100, le=4_096)]
-    chunk_overlap_tokens: Annotated[int, Meta(ge=0)]
-
-
-class StaticStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="static"):
-    """Every so many tokens, as OpenAI writes it."""
-
-    static: StaticTokens
-
-
-class OwnStrategy(msgspec.Struct, kw_only=True, tag_field="type"):
-    """Sizes in tokens; with `contextual_header` a chunk is embedded under the title and the headings above it."""
-
-    chunk_size: Annotated[int, Meta(ge=1, le=8_192)] = 512
-    chunk_overlap: Annotated[int, Meta(ge=0)] | None = None
-    contextual_header: bool = False
-
-
-class FixedStrategy(OwnStrategy, kw_only=True, tag_field="type", tag="fixed"):
-    """Every so many tokens."""
-
-
-class RecursiveStrategy(OwnStrategy, kw_only=True, tag_field="type", tag="recursive"):
-    """At paragraphs, sentences and words."""
-
-
-class SemanticStrategy(OwnStrategy, kw_only=True, tag_field="type", tag="semantic"):
-    """Where the meaning turns."""
-
-
-Strategy = AutoStrategy | StaticStrategy | FixedStrategy | RecursiveStrategy | SemanticStrategy
-
-
-class ShownTokens(msgspec.Struct, kw_only=True):
-    """Tokens of a chunk, and how many of them the next one repeats."""
-
-    max_chunk_size_tokens: int
-    chunk_overlap_tokens: int
-
-
-class ShownStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="static"):
-    """How a text is split. `strategy` is there when it is not `fixed`, `contextual_header` when it is on."""
-
-    static: ShownTokens
-    chunk_size: int
-    chunk_overlap: int
-    strategy: str | UnsetType = UNSET
-    contextual_header: bool | UnsetType = UNSET
-
 
 # --- files and uploads -----------------------------------------------------------------------------
 
@@ -424,114 +353,3 @@ class FileBatchObject(msgspec.Struct, kw_only=True, tag_field="object", tag="vec
     vector_store_id: str
     status: FileState
     file_counts: ShownCounts
-
-
-# --- search ----------------------------------------------------------------------------------------
-
-
-class HybridWeights(msgspec.Struct, kw_only=True):
-    """How much meaning counts, and how much words; one of them more than 0."""
-
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        OneAbove(("embedding_weight", "text_weight"), "or `text_weight` must be more than 0"),
-    )
-    embedding_weight: Weight
-    text_weight: Weight
-
-
-class RankingOptions(msgspec.Struct, kw_only=True):
-    """A floor on the similarity, 0 for none, and the weights of both sides. All rankers are one here."""
-
-    ranker: Literal["none", "auto", "default-2024-11-15", "default_2024_08_21"] | None = None
-    score_threshold: Share | None = None
-    hybrid_search: HybridWeights | None = None
-
-
-class Expand(msgspec.Struct, kw_only=True):
-    """Widens each passage by so many chunks on either side, or to the whole of its section."""
-
-    neighbours: Annotated[int, Meta(ge=0, le=10)] = 0
-    section: bool = False
-
-
-class PassagesBody(msgspec.Struct, kw_only=True):
-    """A search. `filter` and `max_results` are other names of `filters` and `max_num_results`."""
-
-    query: OneQuestion | Annotated[list[Question], Meta(min_length=1, max_length=32)]
-    filters: PlainFilters | None = None
-    filter: PlainFilters | None = None
-    max_num_results: Results | None = None
-    max_results: Results | None = None
-    ranking_options: RankingOptions | None = None
-    hybrid_search: HybridWeights | None = None
-    rewrite_query: bool | None = None
-    diversity: Share = 0.0
-    expand: Expand | None = None
-    mode: Literal["hybrid", "dense", "words"] = "hybrid"
-    explain: bool = False
-
-
-class StoresPassagesBody(PassagesBody, kw_only=True):
-    """A search in several stores, answered as one."""
-
-    vector_store_ids: Annotated[list[Name], Meta(min_length=1, max_length=100)]
-
-
-class PassagesQuery(msgspec.Struct, kw_only=True):
-    """`flat` is a list whose `content` is a string."""
-
-    format: Literal["openai", "flat"] = "openai"
-
-
-class PassagePlace(msgspec.Struct, kw_only=True):
-    """A passage: its score, and where it is. `start` and `end` are characters of the file's text."""
-
-    file_id: str
-    filename: str
-    score: float
-    similarity: float | None
-    attributes: dict[str, str | float | bool | None]
-    vector_store_id: str
-    chunk_id: str
-    chunk_index: int
-    start: int
-    end: int
-    page: int | None
-    heading: str | None
-    title: str | None
-    explanation: Explanation | UnsetType = UNSET
-
-
-class PassageHit(PassagePlace, kw_only=True):
-    """A passage that was found, as OpenAI writes it."""
-
-    content: list[TextContent]
-
-
-class FlatHit(PassagePlace, kw_only=True):
-    """A passage that was found, its text as a string."""
-
-    content: str
-
-
-class PassagePage(msgspec.Struct, kw_only=True, tag_field="object", tag="vector_store.search_results.page"):
-    """Passages, best first. `evidence` says whether they answer, see `SearchAnswer`; `degraded` names the sides that
-    could not answer in full."""
-
-    search_query: list[str]
-    data: list[PassageHit]
-    has_more: bool = False
-    next_page: str | None = None
-    evidence: EvidenceLevel
-    evidence_probability: float
-    degraded: list[str]
-
-
-class FlatPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
-    """The same passages, as a flat list."""
-
-    data: list[FlatHit]
-    has_more: bool = False
-    evidence: EvidenceLevel
-    evidence_probability: float
-    degraded: list[str]
