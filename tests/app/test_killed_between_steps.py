@@ -259,4 +259,5 @@ def test_a_change_is_completed_wherever_it_was_killed(change: Change, tmp_path: 
 
 
 def test_a_deletion_is_completed_after_its_first_step(tmp_path: Path) -> None:
-    assert next(filter(None, boundaries(Deleting(), tmp_path))) < 8  # some of the facts
+    """A step takes three facts, in no promised order; two of the ten had ended before, so that they change no count."""
+    assert next(filter(None, boundaries(Deleting(), tmp_path))) in (1, 2, 3)

@@ -32,14 +32,14 @@ IN_GATE = (
 )
 """Routes that are probed without the handlers: their bodies alone, as far as the types check them."""
 NO_SCHEMA_SAYS = {
-    r"begin again without a cursor$": "a cursor is an id of the list",
+    r"^(after|before): .*; begin again without a cursor$": "a cursor is an id of the list",
     r"\(quota \w+\)": "the quota of a tenant",
-    r"is no part of this upload$": "ids of the upload's parts",
+    r"^part_ids\[\d+\]: .* is no part of this upload$": "ids of the upload's parts",
     r"^Previous response with id .* not found\.$": "an id of a response",
     r"names no tool of this request": "a choice among the tools of the request",
-    r"at most half of the chunk's|half of the chunk size": "one number is at most half of another",
-    r"is cut inside a character at byte": "tokens together are a text",
-    r"is another than `user_id`": "two names of one field with different values",
+    r"chunk_overlap\w*: .*half of the chunk": "one number is at most half of another",
+    r"is cut inside a character at byte \d+$": "tokens together are a text",
+    r"^filters\.user_id: is another than `user_id`": "two names of one field with different values",
 }
 """Sentences with which a request that the document allows may be refused, and what no schema can state."""
 
