@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Coroutine
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -49,9 +50,8 @@ class Answers:
         self.server = memoranda.config.server
         self.guard = Guard(memoranda.config)
         telemetry = Telemetry(memoranda.core, memoranda.engine.model)
-        self.house = House(
-            memoranda, telemetry, document(ROUTES, self.server.public_url, _limits(memoranda)), Live()
-        )
+        made = cache(partial(document, ROUTES, self.server.public_url, _limits(memoranda)))
+        self.house = House(memoranda, telemetry, made, Live())
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -20,7 +21,7 @@ Schema = dict[str, Any]
 
 
 async def document_of(call: Call[None, None]) -> Schema:
-    return call.house.document
+    return await asyncio.to_thread(call.house.document)
 
 
 ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", dict[str, Any]),)

@@ -13,7 +13,7 @@ import json
 import logging
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -119,7 +119,8 @@ class Jobs:
         self._ended = asyncio.Condition()
         self._endings_seen = 0
         """Jobs of this process that have ended."""
-        self._workers: list[asyncio.Task[None]] = []
+        self._working: set[asyncio.Task[None]] = set()
+        """A task for each lane that claims its jobs, and one for each job under way."""
         self._stopping = False
 
     # --- asking ------------------------------------------------------------------------------------
@@ -335,24 +336,28 @@ class Jobs:
     # --- working -----------------------------------------------------------------------------------
 
     async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
-        """Starts working: so many jobs of the house at once, so many of files, so many responses, so many that make
-        memories (summaries, facts). Where no other
-        process can hold a lease, jobs that a killed one left running are taken up at once."""
+        """Starts working: so many jobs at once of those without a lane, of files, of responses, and of those that make
+        memories (summaries, facts). Where no other process can hold a lease, jobs that a killed one left running are
+        taken up at once."""
         if not self.db.shared:
             await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
-        lanes = [HOUSE_LANE] * workers + [FILES_LANE] * files + [AGENT_LANE] * agents
-        lanes += [MEMORY_LANE] * memories
-        self._workers = [
-            asyncio.create_task(self._work(lane), name=f"job-worker-{n}") for n, lane in enumerate(lanes)
-        ]
+        lanes = {HOUSE_LANE: workers, FILES_LANE: files, AGENT_LANE: agents, MEMORY_LANE: memories}
+        for lane, places in lanes.items():
+            if places:
+                self._begin(self._work(lane, asyncio.Semaphore(places)), f"job-lane-{lane}")
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
 
     async def stop(self) -> None:
         """Lets every worker finish or give back what it holds: a job in mid-step goes back to the queue."""
         self._stopping = True
-        for task in self._workers:
-            task.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
-        self._workers = []
+        while self._working:
+            for task in self._working:
+                task.cancel()
+            await asyncio.gather(*self._working, return_exceptions=True)
         # A claim that its worker no longer waited for was made all the same.
         mine = [f"{self.owner}-%"]
         try:
@@ -360,22 +365,39 @@ class Jobs:
         except StorageError as exc:
             log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
 
-    async def _work(self, lane: int) -> None:
+    async def _work(self, lane: int, places: asyncio.Semaphore) -> None:
+        """Claims the jobs of a lane, one at a time, and begins each, as long as it has places."""
         while not self._stopping:
+            await places.acquire()
             try:
-                await self._work_once(lane)
-            except StorageError as exc:  # a worker outlives the database's absence
+                run = await self._next(lane)
+            except StorageError as exc:  # whoever claims outlives the database's absence
+                places.release()
                 log.warning("no jobs while the rows are away: %s", exc)
                 await asyncio.sleep(OTHERS_WAIT)
+            else:
+                if run is not None:
+                    self._begin(self._do(run, places), f"job-{run.id}")
 
-    async def _work_once(self, lane: int) -> None:
-        self._wake[lane].clear()
-        run = await self._claim(lane)
-        if run is None:
+    async def _next(self, lane: int) -> Run | None:
+        """The next job of a lane, once there is one; None when it is time to stop."""
+        while not self._stopping:
+            self._wake[lane].clear()
+            run = await self._claim(lane)
+            if run is not None:
+                return run
             await self._sleep(lane)
-            return
-        await self._attempt(run)
-        await self._note_ending()
+        return None
+
+    async def _do(self, run: Run, places: asyncio.Semaphore) -> None:
+        try:
+            await self._attempt(run)
+            await self._note_ending()
+        except StorageError as exc:
+            log.warning("no jobs while the rows are away: %s", exc)
+            await asyncio.sleep(OTHERS_WAIT)
+        finally:
+            places.release()
 
     async def _note_ending(self) -> None:
         async with self._ended:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import re
+from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -171,7 +171,8 @@ def _load(encoding: str) -> _Loaded:
     plain = gzip.decompress(packed)
     if sha256(plain).hexdigest() != spec.sha256:
         raise StorageError(f"the shipped ranks of {encoding} are damaged; install the package again")
-    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, plain.splitlines())}
+    fields = plain.split()
+    ranks = dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
     widths = np.zeros(max(ranks.values()) + 1, np.int64)
     widths[list(ranks.values())] = list(map(len, ranks))
     bpe = tiktoken.Encoding(encoding, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens={})
