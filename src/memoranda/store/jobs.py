@@ -390,6 +390,7 @@ class Jobs:
         return None
 
     async def _do(self, run: Run, places: asyncio.Semaphore) -> None:
+        """Works at a job; its lane is looked at again afterwards, for the job may be due again."""
         try:
             await self._attempt(run)
             await self._note_ending()
@@ -398,6 +399,7 @@ class Jobs:
             await asyncio.sleep(OTHERS_WAIT)
         finally:
             places.release()
+            self.wake(run.kind)
 
     async def _note_ending(self) -> None:
         async with self._ended:
