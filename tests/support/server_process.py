@@ -15,9 +15,12 @@ from typing import Any
 from support import chat_server
 
 START = """
-import json, sys
+import gc, json, sys
+gc.disable()  # as the command does while it imports
 from memoranda.server import serve
 from memoranda.config import load
+gc.freeze()
+gc.enable()
 serve(load(env={}, overrides=json.loads(sys.argv[1])), started=lambda url: print(url, flush=True))
 """
 
