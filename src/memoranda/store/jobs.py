@@ -1,7 +1,7 @@
 """Durable work: a row per job, leased by a worker, retried with backoff, cancelled between steps.
 
-A job that dies with its process is taken up again by whoever sees its lease run out; its handler finds the
-cursor it last reported and goes on from there, so handlers do their work in steps that may be repeated.
+When the process of a job dies, its lease expires and another worker claims the job. The handler continues from the
+cursor that was last reported, so handlers work in steps that may be repeated.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ log = logging.getLogger("memoranda.jobs")
 SECOND = 1_000_000
 LONGEST_WAIT = 300.0
 OTHERS_WAIT = 1.0
-"""Seconds after which jobs that another process queued are looked for."""
+"""Seconds between polls for jobs that another process queued."""
 KEPT = 7 * 24 * 3600
 DROPPED = 100
-"""Old jobs that go when one ends, at most."""
+"""The most old jobs that are deleted when a job ends."""
 COLUMNS = (
     "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
 )  # fmt: skip
 RELEASE_JOB = "memories.release"
-"""Goes on with what changes when sources of memories go, where one transaction was too short for it. It completes a
-deletion: it cannot be cancelled, and is tried until it succeeds."""
-HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
-"""Jobs of a lane wait only for each other: a thousand files never stand before the house's own work."""
+"""Continues the updates that follow from deleted sources of memories, where they do not fit in one transaction. The
+job completes a deletion: it cannot be cancelled, and is retried until it succeeds."""
+DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
+"""Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 
 
 class Cancelled(Exception):
@@ -49,7 +49,8 @@ class Cancelled(Exception):
 
 
 class Postponed(Exception):
-    """What the job needs is away: it waits `seconds` and goes on, and this attempt does not count."""
+    """A service that the job needs is unavailable: the job waits `seconds` and continues. This attempt does not
+    count."""
 
     def __init__(self, reason: str, seconds: float) -> None:
         super().__init__(reason)
@@ -57,13 +58,13 @@ class Postponed(Exception):
 
 
 class LeaseLost(Exception):
-    """Another worker has the job now: this one was thought dead. Stop at once, report nothing."""
+    """Another worker has claimed the job, because the lease expired. Stop at once, report nothing."""
 
 
 @dataclass(slots=True)
 class Run:
     """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
-    one has the job now."""
+    worker has the job now."""
 
     jobs: Jobs
     lease: str
@@ -78,11 +79,11 @@ class Run:
     lost: bool = False
 
     async def report(self, done: int, total: int | None = None, cursor: str | None = None) -> None:
-        """Makes progress durable and renews the lease.
+        """Store the progress and renew the lease.
 
         Raises:
-            Cancelled: somebody asked for an end.
-            LeaseLost: another worker took over.
+            Cancelled: the job was cancelled.
+            LeaseLost: another worker has the job now.
         """
         self.done, self.total, self.cursor = (
             done,
@@ -99,7 +100,7 @@ Ending = Callable[[Connection, Run, str], None]
 
 
 class Jobs:
-    """The table of jobs and the workers that empty it."""
+    """The table of jobs and the workers that run them."""
 
     def __init__(
         self, db: Database, threads: Threads, *, lease_seconds: float = 60.0, max_attempts: int = 5
@@ -110,17 +111,17 @@ class Jobs:
         self.max_attempts = max_attempts
         self.handlers: dict[str, Handler] = {}
         self.lanes: dict[str, int] = {}
-        """The lane of each kind that is not in the house's."""
+        """The lane of each kind that is not in the default lane."""
         self.endings: dict[str, Ending] = {}
-        """What else is written, in the same transaction, when a job of a kind fails for good."""
+        """Called for each kind of job, in the same transaction, when a job fails for good."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
-        self._wake = {lane: asyncio.Event() for lane in (HOUSE_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
+        self._wake = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
         self._ended = asyncio.Condition()
         self._endings_seen = 0
         """Jobs of this process that have ended."""
         self._working: set[asyncio.Task[None]] = set()
-        """A task for each lane that claims its jobs, and one for each job under way."""
+        """One task per lane, which claims its jobs, and one task per running job."""
         self._stopping = False
 
     # --- asking ------------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ class Jobs:
         dedup_key: str | None = None,
         delay: float = 0.0,
     ) -> str:
-        """The id of the new job; with `dedup_key`, of the one of that kind and key that is already under way."""
+        """Return the id of the new job; with `dedup_key`, that of the queued or running job of this kind and key."""
 
         def work(c: Connection) -> str:
             return self.place(c, tenant, kind, payload, dedup_key=dedup_key, delay=delay)
@@ -151,15 +152,15 @@ class Jobs:
         dedup_key: str | None = None,
         delay: float = 0.0,
     ) -> str:
-        """As `enqueue`, in the transaction of `c`, so that the job is there exactly when what it is about is. Give
-        `woken` to the write, or call `wake` once that is committed."""
+        """Like `enqueue`, in the transaction of `c`: the job exists exactly when the rows it is about exist. Pass
+        `woken` to the write, or call `wake` after the commit."""
         if kind not in self.handlers:
             raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
         id_ = f"job_{secrets.token_hex(12)}"
         now = now_micros()
         revs = c.one("draw_revs", [1])
         assert revs is not None
-        due, lane = now + int(delay * SECOND), self.lanes.get(kind, HOUSE_LANE)
+        due, lane = now + int(delay * SECOND), self.lanes.get(kind, DEFAULT_LANE)
         values = [tenant, id_, revs[0], kind, dedup_key, lane, compact_json(payload), due, now, now]
         if c.run("add_job", values):
             return id_
@@ -168,12 +169,12 @@ class Jobs:
         return str(twin[0])
 
     def place_many(self, c: Connection, tenant: str, kind: str, payloads: Sequence[dict[str, Any]]) -> None:
-        """As `place`, one job for each payload."""
+        """Like `place`, one job for each payload."""
         if kind not in self.handlers:
             raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
         revs = c.one("draw_revs", [len(payloads)])
         assert revs is not None
-        now, first, lane = now_micros(), int(revs[0]) - len(payloads) + 1, self.lanes.get(kind, HOUSE_LANE)
+        now, first, lane = now_micros(), int(revs[0]) - len(payloads) + 1, self.lanes.get(kind, DEFAULT_LANE)
         c.load(
             "jobs",
             COLUMNS,
@@ -185,27 +186,27 @@ class Jobs:
                     kind,
                     lane,
                     "queued",
-                    compact_json(one),
+                    compact_json(payload),
                     now,
                     now,
                     now,
                 )
-                for seq, one in enumerate(payloads, first)
+                for seq, payload in enumerate(payloads, first)
             ],
         )
 
     def wake(self, kind: str) -> None:
-        """Lets the workers of a kind look for jobs now."""
-        self._wake[self.lanes.get(kind, HOUSE_LANE)].set()
+        """Make the workers of a kind look for jobs now."""
+        self._wake[self.lanes.get(kind, DEFAULT_LANE)].set()
 
     def wake_all(self) -> None:
-        """Lets all workers look for jobs now."""
+        """Make all workers look for jobs now."""
         for waiting in self._wake.values():
             waiting.set()
 
     def woken(self, *kinds: str) -> Callable[[object], None]:
-        """As `wake`, to be called on the writing thread after the commit: it happens though whoever asked for the write
-        is cancelled meanwhile."""
+        """Return a callback like `wake` for the writing thread, which calls it after the commit, even when the task
+        that asked for the write is cancelled."""
         loop = asyncio.get_running_loop()
 
         def then(_: object) -> None:
@@ -216,7 +217,7 @@ class Jobs:
         return then
 
     async def get(self, tenant: str, id_: str) -> Job:
-        """The job as it stands.
+        """Return the current state of the job.
 
         Raises:
             NotFound: no such job in this tenant.
@@ -229,7 +230,7 @@ class Jobs:
         return _job(row)
 
     async def list(self, tenant: str, limit: int = 100) -> list[Job]:
-        """The tenant's latest jobs, newest first."""
+        """Return the tenant's latest jobs, newest first."""
         return [
             _job(row)
             for row in await self.threads.run(
@@ -238,7 +239,7 @@ class Jobs:
         ]
 
     async def cancel(self, tenant: str, id_: str) -> Job:
-        """Cancels a queued job now and a running one between two steps; an ended one stays as it is.
+        """Cancel a queued job now and a running job between two steps; an ended job stays as it is.
 
         Raises:
             NotFound: no such job in this tenant.
@@ -252,10 +253,10 @@ class Jobs:
         now = now_micros()
 
         def work(c: Connection) -> None:
-            held = c.one("told_job", [tenant, id_])
+            described = c.one("told_job", [tenant, id_])
             if c.run("cancel_queued_job", [now, tenant, id_]):
-                assert held is not None
-                self._end_queued(c, tenant, id_, *held)
+                assert described is not None
+                self._end_queued(c, tenant, id_, *described)
             else:
                 c.run("cancel_running_job", [now, tenant, id_])
 
@@ -263,13 +264,13 @@ class Jobs:
         return await self.get(tenant, id_)
 
     def _end_queued(self, c: Connection, tenant: str, id_: str, kind: str, payload: str) -> None:
-        """What is written of the thing that a job was about, which nobody will do now."""
+        """Call the ending of the job's kind: a cancelled job never runs."""
         if kind in self.endings:
             run = Run(self, "", tenant, id_, kind, json.loads(payload), None, 0, None, 0)
             self.endings[kind](c, run, "the job was cancelled")
 
     async def wait(self, tenant: str, id_: str) -> Job:
-        """The job once it has ended, whichever way."""
+        """Wait until the job has ended, in whatever state, and return it."""
         while (job := await self.get(tenant, id_)).state in ("queued", "running"):
             async with self._ended:
                 with contextlib.suppress(TimeoutError):
@@ -279,23 +280,23 @@ class Jobs:
     async def until_ended(
         self, check: Callable[[], Awaitable[T]], done: Callable[[T], bool], seconds: float
     ) -> T:
-        """What `check` gives once it is `done`, or after so many seconds. It is asked whenever a job of this process
-        has ended; where other processes work too, also twice a second."""
+        """Return the result of `check` once `done` accepts it, or after so many seconds. `check` is called whenever a
+        job of this process has ended; if other processes run jobs too, also twice a second."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while True:
             ended = self._endings_seen
-            held = await check()
+            result = await check()
             left = until - loop.time()
-            if done(held) or left <= 0:
-                return held
+            if done(result) or left <= 0:
+                return result
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left, 0.5) if self.db.shared else left), self._ended:
                     await self._ended.wait_for(lambda ended=ended: self._endings_seen != ended)  # type: ignore[misc]
 
     async def finish(self, tenant: str, kind: str) -> Sequence[Job]:
-        """Does a tenant's jobs of a kind here and now, or waits for the workers that have them; those jobs. One that
-        fails stays with the workers, which try it again. Jobs without a key stay."""
+        """Run a tenant's jobs of a kind now, or wait for the workers that run them, and return the jobs. A job that
+        fails is left to the workers, which retry it. Jobs without a key are not run."""
         ended: dict[str, Job] = {}
         while True:  # a job may place others
             rows = await self.threads.run(
@@ -336,12 +337,12 @@ class Jobs:
     # --- working -----------------------------------------------------------------------------------
 
     async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
-        """Starts working: so many jobs at once of those without a lane, of files, of responses, and of those that make
-        memories (summaries, facts). Where no other process can hold a lease, jobs that a killed one left running are
-        taken up at once."""
+        """Start the workers. Each number is how many jobs of a lane run at once: `workers` of the default lane,
+        `files`, `agents` (responses) and `memories` (summaries, facts). If no other process can have a lease, jobs that
+        a killed process left running are released at once."""
         if not self.db.shared:
             await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
-        lanes = {HOUSE_LANE: workers, FILES_LANE: files, AGENT_LANE: agents, MEMORY_LANE: memories}
+        lanes = {DEFAULT_LANE: workers, FILES_LANE: files, AGENT_LANE: agents, MEMORY_LANE: memories}
         for lane, places in lanes.items():
             if places:
                 self._begin(self._work(lane, asyncio.Semaphore(places)), f"job-lane-{lane}")
@@ -352,13 +353,13 @@ class Jobs:
         task.add_done_callback(self._working.discard)
 
     async def stop(self) -> None:
-        """Lets every worker finish or give back what it holds: a job in mid-step goes back to the queue."""
+        """Stop the workers. Every running job ends or goes back to the queue."""
         self._stopping = True
         while self._working:
             for task in self._working:
                 task.cancel()
             await asyncio.gather(*self._working, return_exceptions=True)
-        # A claim that its worker no longer waited for was made all the same.
+        # A claim is committed even when its worker no longer waits for it.
         mine = [f"{self.owner}-%"]
         try:
             await self.threads.result(self.db.write(lambda c: c.run("give_back_jobs", mine)))
@@ -366,12 +367,12 @@ class Jobs:
             log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
 
     async def _work(self, lane: int, places: asyncio.Semaphore) -> None:
-        """Claims the jobs of a lane, one at a time, and begins each, as long as it has places."""
+        """Claim the jobs of a lane, one at a time, and begin each, while the lane has places."""
         while not self._stopping:
             await places.acquire()
             try:
                 run = await self._next(lane)
-            except StorageError as exc:  # whoever claims outlives the database's absence
+            except StorageError as exc:  # claiming continues once the database is back
                 places.release()
                 log.warning("no jobs while the rows are away: %s", exc)
                 await asyncio.sleep(OTHERS_WAIT)
@@ -380,7 +381,7 @@ class Jobs:
                     self._begin(self._do(run, places), f"job-{run.id}")
 
     async def _next(self, lane: int) -> Run | None:
-        """The next job of a lane, once there is one; None when it is time to stop."""
+        """Wait for the next job of a lane and return it; None on shutdown."""
         while not self._stopping:
             self._wake[lane].clear()
             run = await self._claim(lane)
@@ -390,7 +391,7 @@ class Jobs:
         return None
 
     async def _do(self, run: Run, places: asyncio.Semaphore) -> None:
-        """Works at a job; its lane is looked at again afterwards, for the job may be due again."""
+        """Run a job, then look at its lane again, since the job may be due again."""
         try:
             await self._attempt(run)
             await self._note_ending()
@@ -414,7 +415,7 @@ class Jobs:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake[lane].wait(), wait)
 
-    async def _claim(self, lane: int = HOUSE_LANE) -> Run | None:
+    async def _claim(self, lane: int = DEFAULT_LANE) -> Run | None:
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
         row = await self.threads.result(
             self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now, lane]))
@@ -460,7 +461,7 @@ class Jobs:
         return await handler(run)
 
     async def _beat(self, run: Run, work: asyncio.Task[Any]) -> None:
-        """Renews the lease again and again; ends the work when another worker has the job."""
+        """Renew the lease at intervals; cancel the work when another worker has the job."""
         while not run.lost:
             await asyncio.sleep(self.lease / SECOND / 3)
             until = now_micros() + self.lease
@@ -470,7 +471,7 @@ class Jobs:
 
             try:
                 run.lost = not await self.threads.result(self.db.write(renew, tenant=run.tenant))
-            except StorageError as exc:  # it may come back before anybody else can have the job
+            except StorageError as exc:  # the database may be back before the lease expires
                 log.warning("the lease of job %s could not be renewed: %s", run.id, exc)
         work.cancel()
 
@@ -498,8 +499,8 @@ class Jobs:
         self, run: Run, state: str, error: str | None, result: dict[str, Any] | None, delay: float = 0.0
     ) -> None:
         now = now_micros()
-        held = None if result is None else compact_json(result)
-        values = [state, error, held, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
+        stored_result = None if result is None else compact_json(result)
+        values = [state, error, stored_result, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
 
         def work(c: Connection) -> int:
             ended = c.run("end_job", values)
@@ -510,11 +511,11 @@ class Jobs:
 
         if not await self._insist(work, now + self.lease):
             log.warning("job %s was ended by another worker", run.id)
-        elif state == "failed" and run.kind in self.endings:  # what was written with it may be a job
+        elif state == "failed" and run.kind in self.endings:  # the ending may have queued a job
             self.wake_all()
 
     async def _insist(self, work: Callable[[Connection], int], until: int) -> int:
-        """Writes what became of a job, for as long as nobody else can have taken it over."""
+        """Write the outcome of a job, with retries until the lease expires."""
         while True:
             try:
                 return await self.threads.result(self.db.write(work))
@@ -537,12 +538,13 @@ class Jobs:
 
 
 def _about(run: Run) -> dict[str, Any]:
-    """What a line of the log says of a job; its error is in its row."""
+    """Return the fields of a log record about a job; the error is in the job's row."""
     return {"tenant": run.tenant, "job": run.id, "kind": run.kind, "attempt": run.attempts}
 
 
 def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:
-    """Seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of jitter."""
+    """Return the seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of
+    jitter."""
     return float(min(most, base * 2 ** min(attempt - 1, 30)) * random.uniform(0.8, 1.2))
 
 

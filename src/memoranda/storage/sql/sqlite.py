@@ -23,7 +23,7 @@ T = TypeVar("T")
 LOG_PAGES = 8192
 """Pages of log (64 MB) before it is copied into the file: a bulk load rewrites the same index pages many times."""
 FREED_PAGES = 500
-"""Pages that are given back in one step."""
+"""Pages that one step of `compact` frees."""
 INCREMENTAL = 2
 """What `PRAGMA auto_vacuum` says of a file whose free pages can be given back in steps."""
 PAGE_BYTES = 8192
@@ -148,7 +148,7 @@ class SqliteTransaction(Transaction):
 
 
 class SqliteDatabase(Database):
-    """`folder/memoranda.db`; with no folder, a temporary one that goes at close."""
+    """`folder/memoranda.db`; without a folder, a temporary file that is deleted at close."""
 
     erased = "erased from rows, indexes, log and free pages; exports handed out before are out of reach"
 
@@ -176,7 +176,7 @@ class SqliteDatabase(Database):
             raw = sqlite.connect(str(self.path), isolation_level=None, check_same_thread=False, timeout=30.0)
             raw.execute(f"PRAGMA page_size={PAGE_BYTES}")
             (pages,) = raw.execute("PRAGMA page_count").fetchone()
-            if not pages:  # where there are some, it would wait for whoever writes
+            if not pages:  # on a file with pages it would wait for the writer
                 raw.execute("PRAGMA auto_vacuum=INCREMENTAL")
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'OFF'}")
@@ -256,7 +256,7 @@ class SqliteDatabase(Database):
         return done
 
     def _give_back(self, _: object) -> bool:
-        """One step of `compact`; whether there are more."""
+        """Run one step of `compact`. Return True if free pages remain."""
         raw = self._writer.raw
         if raw.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
             raw.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -281,12 +281,12 @@ class SqliteDatabase(Database):
         }
 
     def faults(self) -> list[str]:
-        """What `quick_check` finds: at most three lines."""
-        found = [str(row[0]) for row in self.read(lambda c: c.select("PRAGMA quick_check(3)"))]
-        return [] if found == ["ok"] else found
+        """Return the problems that `quick_check` reports: at most three lines."""
+        problems = [str(row[0]) for row in self.read(lambda c: c.select("PRAGMA quick_check(3)"))]
+        return [] if problems == ["ok"] else problems
 
     def close(self) -> None:
-        """Finishes queued writes and the reads under way, then lets go. Idempotent."""
+        """Finish queued writes and running reads, then close the connections. Idempotent."""
         with self._lock:
             if self._closed:
                 return
@@ -302,16 +302,16 @@ class SqliteDatabase(Database):
 
 
 def _migrate(connection: SqliteConnection) -> None:
-    """Brings the schema to this version, each step in a transaction of its own."""
+    """Migrate the schema to this version, each step in its own transaction."""
     raw = connection.raw
-    held = int(raw.execute("PRAGMA user_version").fetchone()[0])
+    current = int(raw.execute("PRAGMA user_version").fetchone()[0])
     steps = migrations("sqlite")
-    if held > steps[-1][0]:
+    if current > steps[-1][0]:
         raise StorageError(
-            f"the folder has schema {held}, this version knows {steps[-1][0]}: upgrade memoranda to open it"
+            f"the folder has schema {current}, this version knows {steps[-1][0]}: upgrade memoranda to open it"
         )
     for version, script in steps:
-        if version <= held:
+        if version <= current:
             continue
         try:
             raw.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={version};\nCOMMIT;")
@@ -322,7 +322,7 @@ def _migrate(connection: SqliteConnection) -> None:
 
 
 def open_sqlite(url: str, folder: Path | None, options: Options) -> SqliteDatabase:
-    """The database in a data folder; its URL says nothing more.
+    """Open the database in a data folder; its URL has no path.
 
     Raises:
         ConfigError: the URL names a file, or a replica is asked for.
