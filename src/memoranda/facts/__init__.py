@@ -40,7 +40,7 @@ RETRY_SECONDS = 300.0
 
 
 def begin(core: Core) -> Clock:
-    """Has the jobs of facts done and the store told of what happens to their sources; the clock, not yet begun."""
+    """Register the jobs of facts and their hooks on the store; return the clock, not yet started."""
     provenance = Provenance(core, asyncio.get_running_loop())
     core.store.cascades.append(provenance.gone)
     core.store.edits.append(provenance.edited)

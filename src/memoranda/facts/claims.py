@@ -115,7 +115,7 @@ _MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]
 
 @kept(8_192)
 def claims(text: str) -> tuple[Claim, ...]:
-    """What a sentence claims, by every rule that fits; nothing where none does."""
+    """Return what a sentence claims, by every rule that fits; empty if none does."""
     said = _TIMES.sub("", " ".join(text.split()))
     if match := _INSTEAD.match(said):
         return (_claim(match, "", over=False),)
@@ -123,28 +123,28 @@ def claims(text: str) -> tuple[Claim, ...]:
     plain = _ENDS.sub(" ", said) if over else said
     if not over and _NEGATION.search(said):
         return ()
-    found: list[Claim] = []
+    results: list[Claim] = []
     for attribute, pattern in _STATES:
         if match := pattern.match(" ".join(plain.split())):
-            found.append(_claim(match, attribute, over))
+            results.append(_claim(match, attribute, over))
     if match := _LEFT.match(said):
-        found.append(_claim(match, "", True))
+        results.append(_claim(match, "", True))
     if match := _SWITCH.match(said):
-        found.append(_claim(match, "", over))
+        results.append(_claim(match, "", over))
     for pattern in (_OF, _OF_THE):
         if match := pattern.match(said):
-            found.append(_claim(match, match["what"], over))
+            results.append(_claim(match, match["what"], over))
     if match := _AT.match(said):
-        found.append(_claim(match, "location", over))
+        results.append(_claim(match, "location", over))
     if match := _PREFERS.match(said):
-        found.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
+        results.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
     if match := _FOR.match(said):
-        found.append(_claim(match, f"uses {match['what']}", over))
+        results.append(_claim(match, f"uses {match['what']}", over))
     if match := _OVER.match(said):
-        found.append(_claim(match, "", over))
+        results.append(_claim(match, "", over))
     elif (match := _MODE.match(said)) and match["what"].lower() not in ("and", "or", "to", "over", "now"):
-        found.append(_claim(match, f"prefers {match['what']}", over))
-    return tuple(found)
+        results.append(_claim(match, f"prefers {match['what']}", over))
+    return tuple(results)
 
 
 def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
@@ -182,8 +182,8 @@ class Correction:
         return bool(old) and bool(value) and old <= words and not value <= words
 
     def applied(self, text: str) -> str:
-        """Return the text with the new value in the place of the old one; unchanged where the old one has other
-        words there."""
+        """Return the text with the new value in place of the old one; unchanged if the text words the old one
+        differently."""
         return re.sub(rf"\b{re.escape(self.old)}\b", lambda _: self.value, text, count=1, flags=re.IGNORECASE)
 
 
@@ -212,8 +212,8 @@ _OWNED = re.compile(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNO
 
 
 def conflicting(new: str, old: str) -> bool:
-    """Whether `new` says something else of an attribute that `old` gives a value, as far as the rules see."""
-    return any(_against(one, other, old) for one in claims(new) for other in (*claims(old), None))
+    """Return True if `new` gives an attribute another value than `old` does, as far as the rules see."""
+    return any(_against(claim, other, old) for claim in claims(new) for other in (*claims(old), None))
 
 
 def _against(new: Claim, old: Claim | None, text: str) -> bool:
@@ -235,21 +235,21 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
     return same and new.value != old.value and not new.value < old.value and not old.value < new.value
 
 
-def same_subject(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two subjects are the same, or one is the other with words left out."""
-    return one == other or (bool(one) and bool(other) and (one <= other or other <= one))
+def same_subject(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return True if two subjects are the same, or one is the other with words left out."""
+    return first == second or (bool(first) and bool(second) and (first <= second or second <= first))
 
 
 def redecided(new: str, old: str) -> bool:
-    """Whether two decisions are the same but for one word: another place, time or person in it (print in Turin, print
-    in Nantes), or another of one kind where one is chosen (use the blue poster, use the red poster)."""
+    """Return True if two decisions are the same but for one word: another place, time or person in it (print in Turin,
+    print in Nantes), or another of one kind where one is chosen (use the blue poster, use the red poster)."""
     first, second = (_DECIDED.fullmatch(text.strip().rstrip(" .!")) for text in (new, old))
     if first is None or second is None:
         return False
     mine, theirs = first["what"].lower().split(), second["what"].lower().split()
     if len(mine) != len(theirs):
         return False
-    differ = [at for at, (one, other) in enumerate(zip(mine, theirs, strict=True)) if one != other]
+    differ = [at for at, (word, other) in enumerate(zip(mine, theirs, strict=True)) if word != other]
     if len(differ) != 1 or differ[0] == 0:
         return False
     at = differ[0]
@@ -257,8 +257,8 @@ def redecided(new: str, old: str) -> bool:
 
 
 def flipped(new: str, old: str) -> bool:
-    """Whether two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what the
-    other says. Each may have words of its own, not both."""
+    """Return True if two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what
+    the other says. Each may have words of its own, not both."""
     first, second = _side(new), _side(old)
     if first.side == second.side or not first.about or not second.about:
         return False
@@ -276,8 +276,8 @@ class _Side:
 @kept(8_192)
 def _side(text: str) -> _Side:
     """For or against what: likes and dislikes are sides of one thing, and so are a sentence and its denial."""
-    held = frozenset(terms(text))
-    against = bool(held & _DISLIKES)
+    stems = frozenset(terms(text))
+    against = bool(stems & _DISLIKES)
     denied = len(_NEGATION.findall(_ENDS.sub(" not ", text))) % 2 == 1
-    about = held - _LIKES - _DISLIKES - frozenset(terms("longer anymore any more stopped quit"))
+    about = stems - _LIKES - _DISLIKES - frozenset(terms("longer anymore any more stopped quit"))
     return _Side(against == denied, about)

@@ -1,4 +1,4 @@
-"""Equivalent facts made one: who belongs together, what it says, and the row that takes their place."""
+"""Consolidation of equivalent facts: which belong together, the merged text, and the row that replaces them."""
 
 from __future__ import annotations
 
@@ -55,113 +55,116 @@ Scope = tuple[str | None, str | None, str | None, str | None]
 
 
 def scope_of(row: Record) -> Scope:
-    """Facts are joined with such of exactly the same scope."""
+    """Return the scope of a row; only facts of exactly the same scope are joined."""
     return row.user_id, row.agent_id, row.channel_id, row.session_id
 
 
 def may_join(row: Record) -> bool:
-    """Whether a fact may be made a part of another: a single one that holds, without an end, that nobody took out of
-    one before, and no standing instruction."""
+    """Return True if a fact may become a part of another.
+
+    It is a single fact that holds, without an end, that was not split off a consolidated one before, and no standing
+    instruction."""
     alone = (
         not versions.parts_of(row)
-        and versions.kept(row).get("apart") is not True
+        and versions.metadata_of(row).get("apart") is not True
         and rule_of(row.content) is None
     )
     return alone and versions.is_live(row) and row.archived_at is None and row.invalid_at is None
 
 
 def clusters(facts: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> Iterator[list[Fact]]:
-    """Facts that belong together, at least two: the oldest leads, and those of its scope follow that are near it by
-    cosine (`cosine_from` and more) or by shared terms and equivalent to it, the oldest first, within bounds. What is
-    left after that leads
-    in its turn: so a second look, over what stayed single, finds nothing.
+    """Yield groups of at least two facts that belong together.
+
+    The oldest fact leads. Those of its scope follow, oldest first and within bounds, that are equivalent to it and near
+    it by cosine (`cosine_from` and more) or by shared terms. The facts that remain lead in their turn, so a second run
+    over the single facts finds nothing.
     """
     by_scope: dict[Scope, list[Fact]] = defaultdict(list)
-    for one in sorted(facts, key=lambda fact: (versions.start_of(fact.row), fact.row.seq)):
-        by_scope[scope_of(one.row)].append(one)
-    for held in by_scope.values():
-        if len(held) > 1:
-            yield from _in_scope(held, _Near(held, cosine_from, bounds))
+    for fact in sorted(facts, key=lambda fact: (versions.start_of(fact.row), fact.row.seq)):
+        by_scope[scope_of(fact.row)].append(fact)
+    for group in by_scope.values():
+        if len(group) > 1:
+            yield from _in_scope(group, _Near(group, cosine_from, bounds))
 
 
-def _in_scope(held: Sequence[Fact], near: _Near) -> Iterator[list[Fact]]:
+def _in_scope(facts: Sequence[Fact], near: _Near) -> Iterator[list[Fact]]:
     taken: set[int] = set()
-    for lead, first in enumerate(held):
+    for lead, first in enumerate(facts):
         if lead in taken:
             continue
         chosen, size = [first], len(first.row.content)
         for place in near.after(lead):
-            one = held[place]
-            fits = len(chosen) < MOST_PARTS and size + len(one.row.content) <= MOST_CHARS
+            fact = facts[place]
+            fits = len(chosen) < MOST_PARTS and size + len(fact.row.content) <= MOST_CHARS
             if fits and place not in taken and near.equivalent(lead, place):
-                chosen.append(one)
-                size += len(one.row.content)
+                chosen.append(fact)
+                size += len(fact.row.content)
                 taken.add(place)
         if len(chosen) > 1:
             yield chosen
 
 
 class _Near:
-    """The facts of a scope that are near each, without comparing all with all: by cosine in one product, by words where
-    they share one of their rarer terms, as two of such a Jaccard must."""
+    """The facts of a scope that are near each other, without comparing all pairs: by cosine in one product, by terms
+    where they share one of their rarer terms, as two facts of such a Jaccard must."""
 
-    def __init__(self, held: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> None:
+    def __init__(self, facts: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> None:
         self.cosine_from, self.bounds = cosine_from, bounds
-        self.texts = [one.row.content for one in held]
-        self.terms = [frozenset(terms(one.row.content)) for one in held]
+        self.texts = [fact.row.content for fact in facts]
+        self.terms = [frozenset(terms(fact.row.content)) for fact in facts]
         often = Counter(term for each in self.terms for term in each)
         self.rare = [sorted(each, key=lambda term: (often[term], term)) for each in self.terms]
         self.places: dict[str, list[int]] = defaultdict(list)
         for place, each in enumerate(self.rare):
             for term in each[: _prefix(len(each))]:
                 self.places[term].append(place)
-        dim = max((len(one.vector) for one in held if one.vector is not None), default=1)
-        self.vectors = np.zeros((len(held), dim), np.float32)
-        for place, one in enumerate(held):
-            if one.vector is not None and (size := float(np.linalg.norm(one.vector))):
-                self.vectors[place] = one.vector / size
+        dim = max((len(fact.vector) for fact in facts if fact.vector is not None), default=1)
+        self.vectors = np.zeros((len(facts), dim), np.float32)
+        for place, fact in enumerate(facts):
+            if fact.vector is not None and (size := float(np.linalg.norm(fact.vector))):
+                self.vectors[place] = fact.vector / size
 
     def after(self, lead: int) -> list[int]:
-        """The places after `lead` of facts near it, in order."""
+        """Return the places after `lead` of facts near it, in order."""
         cosines = self.vectors[lead + 1 :] @ self.vectors[lead]
-        found = {int(place) + lead + 1 for place in np.flatnonzero(cosines >= self.cosine_from)}
+        places = {int(place) + lead + 1 for place in np.flatnonzero(cosines >= self.cosine_from)}
         mine = self.terms[lead]
         for term in self.rare[lead][: _prefix(len(mine))]:
             for place in self.places[term]:
-                if place > lead and place not in found:
+                if place > lead and place not in places:
                     other = self.terms[place]
                     if len(mine & other) >= SHARED * len(mine | other):
-                        found.add(place)
-        return sorted(found)
+                        places.add(place)
+        return sorted(places)
 
     def equivalent(self, lead: int, place: int) -> bool:
         """Return True if two facts may become one."""
-        one, other = self.texts[lead], self.texts[place]
+        first, second = self.texts[lead], self.texts[place]
         cosine = float(self.vectors[lead] @ self.vectors[place]) or None
-        if merging.relation(one, other, cosine, self.bounds) is merging.Relation.CONTRADICTS:
+        if merging.relation(first, second, cosine, self.bounds) is merging.Relation.CONTRADICTS:
             return False
-        return merging.equivalent(one, other, cosine, self.bounds)
+        return merging.equivalent(first, second, cosine, self.bounds)
 
 
 def _prefix(size: int) -> int:
-    """How many of its rarest terms a fact of so many must share one of with each that is near it by words."""
+    """Return how many of the rarest of `size` terms must include one shared with every fact that is near by terms."""
     return size - math.ceil(SHARED * size) + 1
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The texts as one, sentence by sentence, those left out that another says already, or more exactly."""
+    """Return the texts as one, sentence by sentence, without sentences that another says already or more exactly."""
     sentences = [text[start:stop] for text in texts for start, stop in spans(text)]
     said = [frozenset(terms(sentence)) for sentence in sentences]
-    kept = [
+    chosen = [
         sentence if sentence[-1:] in ".!?…。" else f"{sentence}."
         for at, sentence in enumerate(sentences)
         if not any(said[at] < other for other in said) and said[at] not in said[:at]
     ]
-    return " ".join(kept)
+    return " ".join(chosen)
 
 
 async def merged(model: Model | None, name: str | None, texts: Sequence[str]) -> tuple[str, str]:
-    """One text that says what the texts say, and who wrote it. One of a model is taken only when it is `faithful`.
+    """Return one text that says what the texts say, and who wrote it. A text of the model must be `faithful`.
 
     Raises:
         ModelUnavailable: the model does not answer.
@@ -177,25 +180,25 @@ async def merged(model: Model | None, name: str | None, texts: Sequence[str]) ->
         stream=False,
     )
     try:
-        told = await said(model, ask)
+        answer = await said(model, ask)
     except (ModelBroken, ModelRefused) as exc:
         log.warning("facts are joined sentence by sentence: %s", exc)
         return plain, "rules"
-    text = " ".join(told.text.split())
+    text = " ".join(answer.text.split())
     if len(text) <= 2 * len(plain) and faithful(text, texts):
-        return text, told.name or model.name
+        return text, answer.name or model.name
     return plain, "rules"
 
 
 def faithful(text: str, texts: Sequence[str]) -> bool:
-    """Whether a text says at least half of each fact's words, and each of its own sentences rests on them."""
+    """Return True if a text has at least half of each fact's terms, and each of its sentences rests on the facts."""
     mine = set(terms(text))
-    whole = all(len(mine & held) >= 0.5 * len(held) for held in (set(terms(one)) for one in texts))
+    whole = all(len(mine & words) >= 0.5 * len(words) for words in (set(terms(fact)) for fact in texts))
     return whole and all(grounded(text[start:stop], texts) for start, stop in spans(text))
 
 
 def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: int) -> Draft:
-    """The draft of a fact that takes the place of others: with all their sources and tags, beginning where the last of
+    """Return the draft of a fact that replaces others: with all their sources and tags, beginning where the last of
     them begins."""
     first = parts[0]
     refs = [ref for row in parts for ref in refs_of(row)]
@@ -215,24 +218,24 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
         source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs]))[:MOST_REFS],
         occurred_at=moment(max(versions.start_of(row) for row in parts)),
     )
-    made = draft(new, Subject(tenant_id=first.tenant_id), now, bounds, "")
-    key = digest(made.row.dedup_key, *sorted(row.id for row in parts))
+    replacement = draft(new, Subject(tenant_id=first.tenant_id), now, bounds, "")
+    key = digest(replacement.row.dedup_key, *sorted(row.id for row in parts))
     used = max((row.last_accessed_at or 0 for row in parts), default=0)
-    made.row = made.row._replace(
+    replacement.row = replacement.row._replace(
         dedup_key=key, access_count=sum(row.access_count for row in parts), last_accessed_at=used or None
     )
-    return made
+    return replacement
 
 
-def put(w: Writing, parts: Sequence[Record], made: Draft) -> Record | None:
-    """Writes a fact in the place of others; None when one of them has changed since it was read."""
-    held = fetch(w.c, w.tenant, [row.seq for row in parts])
-    same = all(row.seq in held and _fits(held[row.seq], row) for row in parts)
+def put(w: Writing, parts: Sequence[Record], replacement: Draft) -> Record | None:
+    """Write a fact in place of others; return None if one of them has changed since it was read."""
+    current = fetch(w.c, w.tenant, [row.seq for row in parts])
+    same = all(row.seq in current and _fits(current[row.seq], row) for row in parts)
     if not same:
         return None
-    (outcome,) = w.insert([made])
+    (outcome,) = w.insert([replacement])
     now, at = now_micros(), outcome.row.occurred_at
-    w.mark(held, lambda row: versions.ended(row, outcome.row.id, at, now, "consolidated"))
+    w.mark(current, lambda row: versions.ended(row, outcome.row.id, at, now, "consolidated"))
     return outcome.row
 
 
@@ -241,7 +244,7 @@ def _fits(now: Record, read: Record) -> bool:
 
 
 def read_vectors(core: Core, tenant: str, rows: Sequence[Record]) -> Mapping[int, NDArray[np.float32]]:
-    """The vectors of rows that have one, by seq."""
+    """Return the vectors of rows that have one, by seq."""
     key = [tenant, core.store.space, compact_json([row.seq for row in rows])]
-    held = core.store.db.read(lambda c: c.all("embeddings_of", key), tenant)
-    return {seq: np.frombuffer(data, dtype="<f4") for seq, part, _, _, data in held if part == 0}
+    embeddings = core.store.db.read(lambda c: c.all("embeddings_of", key), tenant)
+    return {seq: np.frombuffer(data, dtype="<f4") for seq, part, _, _, data in embeddings if part == 0}

@@ -107,38 +107,38 @@ class Extraction:
     # --- the job -----------------------------------------------------------------------------------
 
     async def job(self, run: Run) -> dict[str, Any]:
-        """Takes what there is to take; a session that is read on by another job, or is gone, is left alone.
+        """Extract what is pending; a session that another job reads, or that is gone, is left alone.
 
         Raises:
-            Postponed: the model is away; everything waits, however long that takes.
+            Postponed: the model does not answer; the job waits, however long that takes.
             SpendingLimit: the tenant has spent its day.
         """
         session, anew = str(run.payload["session_id"]), run.payload.get("messages")
         if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
             return {"waits": True}
         try:
-            found = await self.extract(run.tenant, session, anew)
+            learned = await self.extract(run.tenant, session, anew)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)
-            told = {"tenant": run.tenant, "session": session, "error": type(exc).__name__}
-            log.warning("facts not extracted", extra=told)
+            extra = {"tenant": run.tenant, "session": session, "error": type(exc).__name__}
+            log.warning("facts not extracted", extra=extra)
             await run.report(run.done, cursor=FIRST)
             if isinstance(exc, SpendingLimit):
                 raise
             raise Postponed(_reason(exc), wait) from exc
-        return {"kept": found.kept, "joined": found.joined, "superseded": found.superseded}
+        return {"kept": learned.kept, "joined": learned.joined, "superseded": learned.superseded}
 
     def _waits(self, w: Writing, run: Run, session: str) -> bool:
-        """Whether an earlier job of the session waits for the model, and will read what this one would. What is said
-        from here on has a job of its own."""
+        """Return True if an earlier job of the session waits for the model, and will read what this one would. Later
+        messages get a job of their own."""
         w.c.run("free_job_key", [run.tenant, run.id])
         row = session_of(w.c, w.tenant, session)
         until = 0 if row is None else row.facts_next_try_at
         return run.cursor != FIRST and 0 < until - now_micros() <= LONGEST_WAIT * 1e6
 
     async def extract(self, tenant: str, session: str, anew: Sequence[str] | None = None) -> Learned:
-        """Takes facts out of what was said in a session since the last time, or out of the messages `anew`.
+        """Extract facts from the messages of a session since the last time, or from the messages `anew`.
 
         Raises:
             ModelError: the model gave no answer that could be used; what it answered before is kept.
@@ -187,16 +187,16 @@ class Extraction:
     # --- reading -----------------------------------------------------------------------------------
 
     def _read(self, tenant: str, id_: str, anew: Sequence[str] | None) -> Batch | None:
-        """The next messages of a session; None when there is nothing left to read."""
+        """Return the next messages of a session; None if none are left to read."""
 
         def read(c: Connection) -> Batch | None:
             session = session_of(c, tenant, id_)
             if session is None:
                 return None
             if anew is not None:
-                held = [row for row in messages_by_id(c, tenant, anew).values() if row.session_id == id_]
+                messages = [row for row in messages_by_id(c, tenant, anew).values() if row.session_id == id_]
                 marks = self._readable(c, session)
-                again = [row for row in held if row.extract in marks and row.seq <= session.facts_seq]
+                again = [row for row in messages if row.extract in marks and row.seq <= session.facts_seq]
                 return self._batch(c, session, again, marks, single=True) if again else None
             rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
             if rows:
@@ -223,12 +223,12 @@ class Extraction:
         marks: tuple[int, ...],
         single: bool = False,
     ) -> Batch:
-        room = min(BATCH_TOKENS, self.core.config.model.context_tokens // 2)
+        budget = min(BATCH_TOKENS, self.core.config.model.context_tokens // 2)
         spent = 0
         some: list[MessageRow] = []
         for row in rows:
             spent += min(row.tokens, LINE_TOKENS) + 16
-            if some and spent > room:
+            if some and spent > budget:
                 break
             some.append(row)
         first = min(row.seq for row in some)
@@ -245,13 +245,15 @@ class Extraction:
 
     async def _take(self, batch: Batch) -> Learned:
         model = self._model(batch.session.tenant_id)
-        found, by = await self._candidates(batch, model)
+        extracted, by = await self._candidates(batch, model)
         standing = await self.core.threads.run(_instructions, batch)
         now, tenant, bounds = now_micros(), batch.session.tenant_id, self.core.ingest.bounds
         drafts = [
-            one
-            for candidates, finder in ((found, by), (standing, RULES))
-            for one in drafts_of(candidates, batch.session, batch.messages, batch.before, finder, bounds, now)
+            new_draft
+            for candidates, finder in ((extracted, by), (standing, RULES))
+            for new_draft in drafts_of(
+                candidates, batch.session, batch.messages, batch.before, finder, bounds, now
+            )
         ]
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
@@ -271,7 +273,7 @@ class Extraction:
         if model is None:
             return await self.core.threads.run(self._by_rules, batch), RULES
         try:
-            told = await said(model, self._ask(batch))
+            answer = await said(model, self._ask(batch))
         except ModelRefused as exc:
             if exc.status not in CONTENT or batch.session.facts_attempts + 1 < GIVES_UP:
                 raise
@@ -282,7 +284,7 @@ class Extraction:
                 raise
             log.warning("session %s: the model says nothing of some messages", batch.session.id)
             return [], RULES
-        return parsed(told.text), told.name or model.name
+        return parsed(answer.text), answer.name or model.name
 
     def _ask(self, batch: Batch) -> Ask:
         """The question. After a failure it wants no form, which may be what the server cannot do."""
@@ -301,7 +303,7 @@ class Extraction:
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         said_by: dict[str | None, list[Candidate]] = defaultdict(list)
         for number, row in enumerate(batch.messages, 1):
             if row.personal:
@@ -309,34 +311,34 @@ class Extraction:
                 some = captured(row.content, row.author, self.settings.max_per_turn)
                 some += self._corrections(batch.session, row, own)
                 own += some
-                found += [_resting_on(one, number) for one in some]
-        return found
+                candidates += [_resting_on(candidate, number) for candidate in some]
+        return candidates
 
     def _corrections(
         self, session: SessionRow, row: MessageRow, before: Sequence[Candidate]
     ) -> list[Candidate]:
-        """Return facts of the user or place with the values that a message corrects ("navy, not green"): of those that
-        were found `before` it in the same messages, else of those that are stored."""
+        """Return facts of the user or place with the values that a message corrects ("navy, not green"): of those found
+        `before` it in the same messages, else of the stored ones."""
         user = owner_of(session, [row])
         where: Filter = Compare("$user_id", "eq", user)
         if user is None:
             where = all_of(where, Compare("$channel_id", "eq", session.channel_id))
-        found = [correction_in(sentence) for sentence in statements(row.content)]
+        corrections = [correction_in(sentence) for sentence in statements(row.content)]
         facts = []
-        for one in found:
-            if one is not None:
-                said = next((fact.text for fact in reversed(before) if one.concerns(fact.text)), None)
-                new = None if said is None else one.applied(said)
-                facts.append(new or corrected(self.core, session.tenant_id, one, where))
+        for correction in corrections:
+            if correction is not None:
+                said = next((fact.text for fact in reversed(before) if correction.concerns(fact.text)), None)
+                new = None if said is None else correction.applied(said)
+                facts.append(new or corrected(self.core, session.tenant_id, correction, where))
         return [Candidate(fact, CORRECTED) for fact in facts if fact is not None]
 
     # --- writing -----------------------------------------------------------------------------------
 
     def _learn(self, w: Writing, batch: Batch, plans: Sequence[Plan]) -> Learned:
-        """Facts, what follows from them, and how far the session was read: all or nothing.
+        """Write facts, what follows from them, and how far the session was read: all or nothing.
 
         Raises:
-            Moved: the session was read on by somebody else, or messages were moved in it.
+            Moved: another job read the session, or messages were moved in it.
         """
         session = batch.session
         if batch.upto is not None:
@@ -359,23 +361,30 @@ def _reason(exc: Exception) -> str:
 def _instructions(batch: Batch) -> list[Candidate]:
     """Return the standing instructions of people and their withdrawals, by rules also where a model finds the facts."""
     return [
-        _resting_on(one, number)
+        _resting_on(instruction, number)
         for number, row in enumerate(batch.messages, 1)
         if row.personal
-        for one in instructions(row.content, row.author)
+        for instruction in instructions(row.content, row.author)
     ]
 
 
-def _resting_on(one: Candidate, number: int) -> Candidate:
-    return Candidate(one.text, one.confidence, one.tags, one.valid_from, one.valid_until, (number,))
+def _resting_on(candidate: Candidate, number: int) -> Candidate:
+    return Candidate(
+        candidate.text,
+        candidate.confidence,
+        candidate.tags,
+        candidate.valid_from,
+        candidate.valid_until,
+        (number,),
+    )
 
 
-def _still_rests(one: Draft, same: Sequence[MessageRow]) -> bool:
-    """Return True if a message of a person that a fact rests on is still as it was read; what is not is no source of it
-    any more."""
-    refs = set(refs_of(one.row))
+def _still_rests(fact: Draft, same: Sequence[MessageRow]) -> bool:
+    """Return True if a personal message that a fact rests on is unchanged; changed messages are removed from its
+    sources."""
+    refs = set(refs_of(fact.row))
     left = [row for row in same if row.id in refs]
-    one.row = one.row._replace(source_refs=compact_json([*(row.id for row in left), *responses_of(left)]))
+    fact.row = fact.row._replace(source_refs=compact_json([*(row.id for row in left), *responses_of(left)]))
     return any(row.personal for row in left)
 
 

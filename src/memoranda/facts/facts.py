@@ -74,8 +74,8 @@ class Facts:
         self.subject = subject
 
     async def extract(self, session_id: str) -> Extracted:
-        """Takes facts out of what was said in a session since the last time, now and not by a job. Messages that were
-        said with extraction off are left alone.
+        """Extract facts from the messages of a session since the last time, now and not by a job. Messages that were
+        sent with extraction off are skipped.
 
         Raises:
             NotFound: no such session for this subject.
@@ -90,17 +90,19 @@ class Facts:
         return Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
 
     async def learned_from(self, message_ids: Sequence[str]) -> LearnedFacts:
-        """What was learned from these messages so far, as far as this subject sees it."""
+        """Return the facts extracted from these messages so far that this subject sees."""
         tenant, mine = self.subject.tenant_id, visible_to(self.subject)
 
         def rows(c: Connection, query: str, ids: Sequence[str]) -> builtins.list[Memory]:
             seqs = [int(seq) for (seq,) in c.all(query, [tenant, compact_json(ids)])]
-            found = sorted(fetch(c, tenant, seqs).values(), key=lambda row: row.seq)
-            return [to_memory(row) for row in found if row.kind == "fact" and matches(mine, attributes(row))]
+            records = sorted(fetch(c, tenant, seqs).values(), key=lambda row: row.seq)
+            return [
+                to_memory(row) for row in records if row.kind == "fact" and matches(mine, attributes(row))
+            ]
 
         def read(c: Connection) -> LearnedFacts:
             facts = rows(c, "made_of", message_ids)
-            superseded = rows(c, "facts_ended_by", [one.id for one in facts])
+            superseded = rows(c, "facts_ended_by", [fact.id for fact in facts])
             return LearnedFacts(facts=facts, superseded=superseded)
 
         return await self._core.threads.run(self._core.store.db.read, read, tenant)
@@ -112,7 +114,7 @@ class Facts:
         Raises:
             InvalidInput: a field of the selection is wrong.
             Forbidden: scope `all` without the admin role.
-            ModelUnavailable: the model does not answer; what was made before is kept.
+            ModelUnavailable: the model does not answer; facts consolidated before are kept.
         """
         self._must_write()
         selection = convert(fields, Selection)
@@ -140,8 +142,8 @@ class Facts:
         return FactHistory(id=id, data=[version_of(row) for row in rows if matches(mine, attributes(row))])
 
     async def undo(self, id: str) -> Undone:
-        """Takes back the last change among the versions of a fact: what was superseded or consolidated holds again, and
-        what took its place held at no time. Doing it again changes nothing.
+        """Undo the last change among the versions of a fact: what was superseded or consolidated is valid again, and
+        what replaced it is valid at no time. A second call changes nothing.
 
         Raises:
             NotFound: no such memory for this subject.
@@ -154,14 +156,14 @@ class Facts:
             row = fetch_ids(w.c, tenant, [first.id]).get(first.id)
             if row is None:
                 raise NotFound(f"no memory {id!r}")
-            if not all(matches(mine, attributes(one)) for one in versions_of(w.c, tenant, row)):
+            if not all(matches(mine, attributes(version)) for version in versions_of(w.c, tenant, row)):
                 raise Forbidden("undo: versions of this fact belong to somebody else; ask an admin")
             return undo(w, row)
 
         return await self._core.threads.result(self._core.store.transact(tenant, work))
 
     async def sweep(self) -> Swept:
-        """Archives what nobody used for too long, and of too many facts the least valuable; else done every hour.
+        """Archive facts unused for too long, and of too many facts the least valuable; else this runs every hour.
 
         Raises:
             Forbidden: the subject is not an admin.
@@ -171,8 +173,8 @@ class Facts:
         return await sweep(self._core, self.subject.tenant_id)
 
     async def _row(self, id: str) -> Record:
-        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
-        row = held.get(id)
+        rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
+        row = rows.get(id)
         if row is None or not matches(visible_to(self.subject), attributes(row)):
             raise NotFound(f"no memory {id!r}")
         return row
@@ -183,7 +185,8 @@ class Facts:
 
 
 async def consolidate(core: Core, tenant: str, where: Filter, *, background: bool) -> Consolidated:
-    """Consolidates a tenant's facts that pass. In the background, replies go before its calls of a model."""
+    """Consolidate the facts of a tenant that pass `where`. In the background, replies to users have priority over its
+    model calls."""
     found = await core.threads.run(_clusters, core, tenant, where)
     quoting = core.model.quotes_only
     model = None if quoting else core.ledger.paid(core.model, tenant, PURPOSE, background=background)
@@ -193,8 +196,8 @@ async def consolidate(core: Core, tenant: str, where: Filter, *, background: boo
         parts = [one.row for one in cluster]
         texts = [row.content for row in parts]
         text, by = await consolidation.merged(model, core.config.facts.model, texts)
-        made = consolidation.composed(parts, text, by, core.ingest.bounds, now_micros())
-        row = await core.threads.result(core.store.transact(tenant, _putting(parts, made)))
+        replacement = consolidation.composed(parts, text, by, core.ingest.bounds, now_micros())
+        row = await core.threads.result(core.store.transact(tenant, _putting(parts, replacement)))
         if row is not None:
             core.tally["facts.consolidated"] += len(parts)
             done.append(Merged(id=row.id, consolidates=[one.id for one in parts]))
@@ -204,8 +207,8 @@ async def consolidate(core: Core, tenant: str, where: Filter, *, background: boo
     return Consolidated(merged=done, left=len(found) - len(some))
 
 
-def _putting(parts: Sequence[Record], made: Any) -> Any:
-    return lambda w: consolidation.put(w, parts, made)
+def _putting(parts: Sequence[Record], replacement: Any) -> Any:
+    return lambda w: consolidation.put(w, parts, replacement)
 
 
 def _clusters(core: Core, tenant: str, where: Filter) -> builtins.list[builtins.list[Fact]]:

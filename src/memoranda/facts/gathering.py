@@ -32,16 +32,16 @@ def drafts_of(
     bounds: Bounds,
     now: int,
 ) -> list[Draft]:
-    """The facts that can have come from these messages, as drafts. Numbers of candidates count `messages` from 1;
-    `before` is what was said earlier, `by` who found them. What rests on nothing that was said is left out."""
-    found = []
-    for one in candidates:
-        sources = sources_of(one, messages, before)
+    """Return the candidates that are grounded in these messages, as drafts. Numbers of candidates count `messages` from
+    1; `before` has earlier messages, `by` names the extractor. Candidates without a source are left out."""
+    drafts = []
+    for candidate in candidates:
+        sources = sources_of(candidate, messages, before)
         if sources:
-            made = _draft(_weighed(one, sources), session, sources, by, bounds, now)
-            if made is not None:
-                found.append(made)
-    return found
+            fact = _draft(_weighed(candidate, sources), session, sources, by, bounds, now)
+            if fact is not None:
+                drafts.append(fact)
+    return drafts
 
 
 def sources_of(
@@ -69,19 +69,19 @@ def _stated(
     text: str, rows: Sequence[MessageRow], messages: Sequence[MessageRow], speakers: set[str]
 ) -> list[MessageRow]:
     """Return those of the rows in which people state something of a fact, and the messages they confirm or refer to."""
-    kept: set[str] = set()
+    stating: set[str] = set()
     before = messages[0]
     for row in messages:
         if row.personal and row in rows and related(text, statements(row.content), speakers):
-            kept.add(row.id)
+            stating.add(row.id)
         elif row.personal and before in rows and not before.personal and confirmed(row.content):
             confirms = related(text, [confirmable(before.content)], speakers, SHARE)
-            kept |= {before.id, row.id} if confirms else set()
+            stating |= {before.id, row.id} if confirms else set()
         before = row
-    if not kept:
+    if not stating:
         return []
     asked = [row.id for row in rows if row.personal]
-    return [row for row in messages if row.id in kept or row.id in asked]
+    return [row for row in messages if row.id in stating or row.id in asked]
 
 
 def responses_of(sources: Sequence[MessageRow]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whether a fact can have come from what was said. No I/O.
+"""Grounding: checks that a fact can come from the messages it rests on. No I/O.
 
 The rule: of the fact's content terms (stemmed, without stopwords, the names of speakers and words that every fact has),
 at least a quarter and at least one are in the messages it rests on; and every number of it that is not part of a date

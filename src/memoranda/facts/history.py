@@ -48,18 +48,18 @@ class Undone(msgspec.Struct, kw_only=True):
 
 
 def versions_of(c: Connection, tenant: str, first: Record) -> list[Record]:
-    """The rows that a fact is linked with: what it took the place of, what took its place, what either was made of,
-    what was taken back."""
-    found = {first.id: first}
+    """Return the versions of a fact, oldest first: what it replaced, what replaced it, the parts of either, and what
+    was undone."""
+    linked_rows = {first.id: first}
     new = [first]
-    while new and len(found) < MOST:
+    while new and len(linked_rows) < MOST:
         listed = compact_json([row.id for row in new])
         before = fetch(c, tenant, [int(seq) for (seq,) in c.all("facts_ended_by", [tenant, listed])])
-        linked = {id_ for row in new for id_ in _links(row)} - found.keys()
+        linked = {id_ for row in new for id_ in _links(row)} - linked_rows.keys()
         rows = [*before.values(), *fetch_ids(c, tenant, sorted(linked)).values()]
-        new = [row for row in rows if row.kind == "fact" and row.id not in found]
-        found |= {row.id: row for row in new}
-    return sorted(found.values(), key=lambda row: (versions.start_of(row), row.seq))
+        new = [row for row in rows if row.kind == "fact" and row.id not in linked_rows]
+        linked_rows |= {row.id: row for row in new}
+    return sorted(linked_rows.values(), key=lambda row: (versions.start_of(row), row.seq))
 
 
 def _links(row: Record) -> Iterable[str]:
@@ -82,19 +82,19 @@ def version_of(row: Record) -> FactVersion:
 
 
 def undo(w: Writing, row: Record) -> Undone:
-    """Takes back the last fact that took another's place among the versions of `row`: what it took the place of holds
-    again, and it held at no time. Where nothing was taken, or the last is taken back already, all stays as it is."""
+    """Undo the last change among the versions of `row`: the facts that the last one replaced are valid again, and it
+    is valid at no time. Without such a change, or if it is undone already, nothing changes."""
     head = _head(w, row)
     listed = compact_json([head.id])
-    held = fetch(w.c, w.tenant, [int(seq) for (seq,) in w.c.all("facts_ended_by", [w.tenant, listed])])
+    ended = fetch(w.c, w.tenant, [int(seq) for (seq,) in w.c.all("facts_ended_by", [w.tenant, listed])])
     last = _taken_back_last(w, head)
-    if last is not None or not held:
+    if last is not None or not ended:
         return Undone(
             id=row.id,
             undone=None if last is None else last.id,
             restored=[] if last is None else _restored_by(last),
         )
-    back, now, joined = [one.id for one in held.values()], now_micros(), bool(versions.parts_of(head))
+    back, now, joined = [one.id for one in ended.values()], now_micros(), bool(versions.parts_of(head))
     w.mark([head.seq], lambda one: versions.taken_back(one, back, now))
     why = "what it was joined into was taken back" if joined else "what took its place was taken back"
 
@@ -102,7 +102,7 @@ def undo(w: Writing, row: Record) -> Undone:
         apart = versions.put(one, {"apart": True}) if joined else one
         return versions.restored(apart, [head.id], now, why)
 
-    w.mark(held, again)
+    w.mark(ended, again)
     return Undone(id=row.id, undone=head.id, restored=back)
 
 
@@ -130,5 +130,5 @@ def _taken_back_last(w: Writing, head: Record) -> Record | None:
 
 
 def _restored_by(row: Record) -> list[str]:
-    """The facts that held again when this one was taken back."""
-    return next((one.ids for one in reversed(versions.changes_of(row)) if one.what == "undone"), [])
+    """Return the ids of the facts that became valid again when this one was undone."""
+    return next((change.ids for change in reversed(versions.changes_of(row)) if change.what == "undone"), [])

@@ -72,18 +72,18 @@ _EVERY_TIME = re.compile(
 def instructions(text: str, speaker: str | None) -> list[Candidate]:
     """Return the standing instructions in one message of a user, and what it withdraws of earlier ones, in its order.
 
-    An instruction is told as `Ada's standing instruction: always use metric units`, in the words of the message. What
-    is asked for once ("use metric units here") is none.
+    An instruction is written as `Ada's standing instruction: always use metric units`, in the words of the message.
+    What is asked for once ("use metric units here") is none.
     """
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     for start, stop in spans(text[:8_000]):
         said = tidy(text[start:stop]).rstrip(" .!…")
         if len(said) > LONGEST or said.endswith("?"):
             continue
-        one = _instruction(said, speaker) or _withdrawal(said, speaker)
-        if one is not None:
-            found.setdefault(one.text.casefold(), one)
-    return list(found.values())[:MOST]
+        candidate = _instruction(said, speaker) or _withdrawal(said, speaker)
+        if candidate is not None:
+            candidates.setdefault(candidate.text.casefold(), candidate)
+    return list(candidates.values())[:MOST]
 
 
 def _instruction(said: str, speaker: str | None) -> Candidate | None:

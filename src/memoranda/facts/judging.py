@@ -39,7 +39,7 @@ _PAIR = re.compile(
 
 
 async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
-    """Notes in the plans what the model says of their pairs. When it says nothing of use, rules decide alone."""
+    """Add the verdicts of the model on pairs of facts to the plans. Without a usable answer, rules decide alone."""
     if not core.config.facts.judge or not any(plan.near for plan in plans):
         return
     asked = await core.threads.run(_pairs, core, plans)
@@ -57,30 +57,32 @@ async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
         stream=False,
     )
     try:
-        told = await said(model, ask)
+        answer = await said(model, ask)
     except (ModelError, SpendingLimit) as exc:
         log.warning("facts are held against each other by rules alone: %s", exc)
         return
-    for number, verdict in verdicts(told.text).items():
+    for number, verdict in verdicts(answer.text).items():
         if number <= len(asked):
-            plan, held = asked[number - 1]
-            first, second = _in_order(plan, held)
+            plan, existing = asked[number - 1]
+            first, second = _in_order(plan, existing)
             if not supported(verdict, second.content, first.content):
                 log.info("a verdict on two facts has no support in their words and is ignored: %s", verdict)
                 continue
-            swapped = first is not held
-            plan.verdicts[held.seq] = Relation.NEAR if swapped and verdict is Relation.REFINES else verdict
+            swapped = first is not existing
+            plan.verdicts[existing.seq] = (
+                Relation.NEAR if swapped and verdict is Relation.REFINES else verdict
+            )
 
 
-def _in_order(plan: Plan, held: Record) -> tuple[Record, Record]:
-    """A new fact and one that is there, the earlier one first."""
+def _in_order(plan: Plan, existing: Record) -> tuple[Record, Record]:
+    """Return a new fact and a stored one, the earlier one first."""
     new = plan.draft.row
-    return (held, new) if versions.start_of(held) <= versions.start_of(new) else (new, held)
+    return (existing, new) if versions.start_of(existing) <= versions.start_of(new) else (new, existing)
 
 
 def verdicts(answer: str) -> dict[int, Relation]:
-    """What an answer says of each numbered pair, however it is wrapped."""
-    return {int(found["line"]): _SAID[found["is"].lower()] for found in _PAIR.finditer(answer)}
+    """Return the verdict of an answer on each numbered pair, whatever text surrounds it."""
+    return {int(match["line"]): _SAID[match["is"].lower()] for match in _PAIR.finditer(answer)}
 
 
 def _pairs(core: Core, plans: Sequence[Plan]) -> list[tuple[Plan, Record]]:
@@ -89,17 +91,17 @@ def _pairs(core: Core, plans: Sequence[Plan]) -> list[tuple[Plan, Record]]:
     rows = core.store.db.read(lambda c: fetch(c, tenant, wanted), tenant)
     settings = core.config.facts
     bounds = Bounds(settings.near_cosine, settings.near_jaccard)
-    found = []
+    pairs = []
     for plan in plans:
         text = plan.draft.row.content
         for seq, cosine in plan.near.items():
-            held = rows.get(seq)
-            if held is None or not versions.is_live(held) or versions.parts_of(held):
+            existing = rows.get(seq)
+            if existing is None or not versions.is_live(existing) or versions.parts_of(existing):
                 continue
             known = None if cosine != cosine else cosine
-            if relation(text, held.content, known, bounds) in (Relation.SAME, Relation.CONTRADICTS):
+            if relation(text, existing.content, known, bounds) in (Relation.SAME, Relation.CONTRADICTS):
                 continue
             near = known is not None and core.recall.calibration.similarity(known) >= RELATED
-            if near or jaccard(text, held.content) >= SHARED:
-                found.append((plan, held))
-    return found[:MOST]
+            if near or jaccard(text, existing.content) >= SHARED:
+                pairs.append((plan, existing))
+    return pairs[:MOST]

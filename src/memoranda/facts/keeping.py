@@ -1,4 +1,4 @@
-"""New facts among those that are there, in one transaction: kept, joined, superseding, superseded."""
+"""New facts written among the stored ones, in one transaction: stored, joined, superseding, superseded."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from memoranda.text.instructions import EXTRACTED, RULES, TAG, is_standing
 from memoranda.text.json import compact_json
 
 LATE = 200
-"""Facts written since the neighbours were looked for that are held against a new one too."""
+"""Facts written since the neighbours were looked up that are compared with a new one too."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """A fact to be kept: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
+    """A fact to be stored: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
     them, what rules say, with the text of each that they said it of, the revision up to which neighbours were looked
     for, and the filter that these pass."""
 
@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
-        """The vector of the whole text, when it is one window and was made."""
+        """The vector of the whole text, if it is one window and is embedded."""
         return self.draft.parts[0].vector if len(self.draft.parts) == 1 else None
 
 
@@ -64,8 +64,8 @@ Home = tuple[str | None, str | None, str | None, str | None]
 
 
 def home_of(row: Record) -> Home:
-    """The place whose facts are one another's versions: a user's, wherever they were said, else those of one agent,
-    channel and session."""
+    """Return the scope in which facts are versions of one another: a user, in every channel, else one agent, channel
+    and session."""
     if row.user_id is not None:
         return row.user_id, row.agent_id, None, None
     return None, row.agent_id, row.channel_id, row.session_id
@@ -87,11 +87,12 @@ class _Keeper:
         self.bounds = bounds
         self.now = now_micros()
         self.kept = self.joined = self.superseded = 0
-        self.made: dict[int, NDArray[np.float32]] = {}
+        self.inserted_vectors: dict[int, NDArray[np.float32]] = {}
 
     def take(self, plan: Plan) -> Outcome:
         """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
-        another. What nobody stated in a conversation neither joins nor ends a standing instruction."""
+        another. A fact that was not stated in a conversation neither joins nor ends a standing
+        instruction."""
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content
@@ -103,27 +104,28 @@ class _Keeper:
                 known = relation(text, row.content, cosines.get(seq), self.bounds)
             known = plan.verdicts.get(seq, known)
             own = plan.draft.named and known in (Relation.SAME, Relation.NEAR)
-            kept = not stated and is_standing(to_memory(row))
-            related[seq] = Relation.OTHER if own or kept else known
+            protected = not stated and is_standing(to_memory(row))
+            related[seq] = Relation.OTHER if own or protected else known
         single = [
             self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
         ]
         whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
-        found = place(at, single + [one for one in whole if one.relation is Relation.SAME])
-        if found.joins is not None:
-            return self._join(rows[found.joins], plan.draft.row, at)
-        return self._keep(plan, found, rows, at)
+        position = place(at, single + [fact for fact in whole if fact.relation is Relation.SAME])
+        if position.joins is not None:
+            return self._join(rows[position.joins], plan.draft.row, at)
+        return self._keep(plan, position, rows, at)
 
     # --- what is there -----------------------------------------------------------------------------
 
     def _neighbours(self, plan: Plan) -> tuple[dict[int, Record], dict[int, float]]:
-        """The facts of the same home that may be versions of a new one, with those that others were made of."""
+        """Return the facts of the same home that may be versions of a new one, with the parts of consolidated ones, and
+        their cosines."""
         w, mine = self.w, home_of(plan.draft.row)
         late = [int(seq) for (seq,) in w.c.all("facts_after", [w.tenant, plan.seen, LATE])]
         rows = fetch(w.c, w.tenant, {*plan.near, *late})
-        made = [row.id for row in rows.values() if versions.parts_of(row)]
-        if made:
-            listed = compact_json(made)
+        consolidated = [row.id for row in rows.values() if versions.parts_of(row)]
+        if consolidated:
+            listed = compact_json(consolidated)
             rows |= fetch(w.c, w.tenant, [int(s) for (s,) in w.c.all("facts_ended_by", [w.tenant, listed])])
         rows = {
             seq: row
@@ -132,7 +134,7 @@ class _Keeper:
         }
         cosines = {seq: value for seq, value in plan.near.items() if value == value}
         if plan.vector is not None:
-            cosines |= {seq: _cosine(plan.vector, vector) for seq, vector in self.made.items()}
+            cosines |= {seq: _cosine(plan.vector, vector) for seq, vector in self.inserted_vectors.items()}
         return rows, cosines
 
     def _known(self, row: Record, related: Relation, rows: dict[int, Record]) -> Known:
@@ -148,48 +150,48 @@ class _Keeper:
         )
 
     def _holder(self, row: Record, rows: dict[int, Record]) -> Record | None:
-        """The fact that a fact was made a part of."""
+        """Return the consolidated fact that a fact is a part of; None if it is single."""
         if row.superseded_by is None:
             return None
-        held = next((one for one in rows.values() if one.id == row.superseded_by), None)
-        if held is None:
-            held = fetch_ids(self.w.c, self.w.tenant, [row.superseded_by]).get(row.superseded_by)
-        return held if held is not None and row.id in versions.parts_of(held) else None
+        whole = next((candidate for candidate in rows.values() if candidate.id == row.superseded_by), None)
+        if whole is None:
+            whole = fetch_ids(self.w.c, self.w.tenant, [row.superseded_by]).get(row.superseded_by)
+        return whole if whole is not None and row.id in versions.parts_of(whole) else None
 
     # --- what becomes of it ------------------------------------------------------------------------
 
     def _join(self, row: Record, new: Record, at: int) -> Outcome:
-        """The same again: its sources are one more reason for what is there."""
+        """Add the sources of a fact that says the same to the stored one."""
         targets = [row] + ([whole] if (whole := self._holder(row, {})) is not None else [])
-        for one in targets:
-            join = _joining(new, at if at < versions.start_of(one) else None)
-            if join(one) != one:
-                marked = self.w.mark([one.seq], join)
-                row = marked[0] if one.seq == row.seq and marked else row
+        for target in targets:
+            join = _joining(new, at if at < versions.start_of(target) else None)
+            if join(target) != target:
+                marked = self.w.mark([target.seq], join)
+                row = marked[0] if target.seq == row.seq and marked else row
         self.joined += 1
         return Outcome(row, created=False, embedded=not self.w.waiting([row.seq]))
 
-    def _keep(self, plan: Plan, found: Place, rows: dict[int, Record], at: int) -> Outcome:
+    def _keep(self, plan: Plan, position: Place, rows: dict[int, Record], at: int) -> Outcome:
         row = plan.draft.row
-        if found.ended_by is not None and found.ended is not None:
-            by = rows[found.ended_by].id
-            row = versions.ended(row, by, found.ended, self.now, "superseded", Relation.CONTRADICTS.value)
+        if position.ended_by is not None and position.ended is not None:
+            by = rows[position.ended_by].id
+            row = versions.ended(row, by, position.ended, self.now, "superseded", Relation.CONTRADICTS.value)
         outcome = self._insert(plan, row, at)
-        made = outcome.row
+        stored = outcome.row
         if plan.vector is not None:
-            self.made[made.seq] = plan.vector
-        for seq, why in found.ends.items():
+            self.inserted_vectors[stored.seq] = plan.vector
+        for seq, why in position.ends.items():
             holder = self._holder(rows[seq], rows)
             if holder is not None:
-                self._take_apart(holder, rows[seq], made, at, why)
+                self._take_apart(holder, rows[seq], stored, at, why)
             else:
-                self.w.mark([seq], _ending(made.id, at, self.now, why))
+                self.w.mark([seq], _ending(stored.id, at, self.now, why))
             self.superseded += 1
         return outcome
 
     def _insert(self, plan: Plan, row: Record, at: int) -> Outcome:
-        """The row of a new fact. One that said the same at another time stays what it was: the new one has a key of its
-        own then, the same whenever this is done again."""
+        """Insert the row of a new fact. If an ended fact says the same, it stays as it is: the new one gets a key of
+        its own, the same at every repetition."""
         plan.draft.row = row
         (outcome,) = self.w.insert([plan.draft])
         if not outcome.created and not versions.is_live(outcome.row):
@@ -201,8 +203,7 @@ class _Keeper:
         return outcome
 
     def _take_apart(self, whole: Record, part: Record, new: Record, at: int, why: Relation) -> None:
-        """A fact that was put together of others is no more when one of them changes: they hold by themselves again, up
-        to the one that has changed."""
+        """Remove a consolidated fact of which a part changes: its other parts are valid on their own again."""
         self.w.remove([whole.seq])
         self.w.mark([part.seq], _ending(new.id, at, self.now, why))
 
@@ -212,8 +213,8 @@ def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
 
 
 def _joining(new: Record, start: int | None) -> Mark:
-    """Return what adds the sources of `new`, of which the latest are kept, and lets the row hold from `start` on, when
-    that is given. Only what is a standing instruction itself makes the row one."""
+    """Return a function that adds the sources of `new` to a row, keeps the latest of them, and sets the start if one is
+    given. Only a standing instruction makes the row one."""
     instructs = is_standing(to_memory(new))
     added = [tag for tag in _listed(new.tags) if instructs or tag != TAG]
 
@@ -233,10 +234,10 @@ def _joining(new: Record, start: int | None) -> Mark:
     return change
 
 
-def _listed(held: str) -> list[str]:
-    return list(msgspec.json.decode(held))
+def _listed(text: str) -> list[str]:
+    return list(msgspec.json.decode(text))
 
 
-def _cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    size = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / size if size else 0.0
+def _cosine(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    size = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / size if size else 0.0

@@ -1,5 +1,5 @@
-"""What facts need as time goes by: archiving, bounds, consolidation, sessions that were left unread. By jobs, each
-placed by one process, whichever looks at the clock first."""
+"""Maintenance of facts: archiving, limits, consolidation, sessions not yet read. It runs as jobs; the first process
+that checks the clock enqueues each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOOK_SECONDS = 60.0
 SWEEP_SECONDS = 3_600
 HOUR = 3_600_000_000
 STEP = 500
-"""Unread sessions that are taken up in one transaction."""
+"""Unread sessions that one transaction enqueues."""
 
 
 class Swept(msgspec.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class Swept(msgspec.Struct, kw_only=True):
 
 
 class Clock:
-    """Places the jobs that are due, once an interval for all processes: the time of the last is in the database."""
+    """Enqueues the jobs that are due, once an interval for all processes: the time of the last is in the database."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -65,7 +65,7 @@ class Clock:
                 log.warning("facts are not looked after for now: %s", exc)
 
     async def look(self) -> list[str]:
-        """Places what is due; the kinds of jobs."""
+        """Enqueue the jobs that are due; return their kinds."""
         due = {SWEEP_JOB: SWEEP_SECONDS * 1_000_000}
         hours = self.core.config.facts.consolidation_hours
         if hours:
@@ -85,7 +85,7 @@ class Clock:
         return await threads.result(db.write(lambda c: self._place(c, kind, every, now)))
 
     def _place(self, c: Connection, kind: str, every: int, now: int) -> bool:
-        """Whether this process is the one that places the jobs of an interval. The first interval only begins."""
+        """Enqueue the jobs of an interval; return False if another process did. The first interval only begins."""
         c.one("draw_revs", [1])  # waits for another process that is about to do the same
         last = c.one("get_meta", [kind])
         if not _is_due(last, every, now):
@@ -102,12 +102,12 @@ class Clock:
 
 
 def _is_due(last: Sequence[str] | None, every: int, now: int) -> bool:
-    """Whether an interval is over, or the clock was put back since the last."""
+    """Return True if an interval is over, or the clock was put back since the last."""
     return last is None or not int(last[0]) <= now < int(last[0]) + every
 
 
 async def sweep(core: Core, tenant: str) -> Swept:
-    """Archives a tenant's facts that nobody used for too long, and of too many the least valuable."""
+    """Archive facts of a tenant that are unused for too long, and of too many the least valuable."""
     settings, now = core.config.facts, now_micros()
 
     def idle(w: Writing) -> Sequence[int]:
@@ -134,8 +134,8 @@ async def sweep(core: Core, tenant: str) -> Swept:
         return seqs
 
     done = Swept()
-    while found := len(await core.threads.result(core.store.transact(tenant, idle))):
-        done.unused += found
+    while archived := len(await core.threads.result(core.store.transact(tenant, idle))):
+        done.unused += archived
     beyond = await core.threads.run(core.store.db.read, over, tenant)
     for at in range(0, len(beyond), ROWS):
         some = beyond[at : at + ROWS]

@@ -93,15 +93,15 @@ def _of_rules(new: str, old: str) -> Relation:
     return Relation.NEAR if set(terms(new)) == set(terms(old)) else Relation.OTHER
 
 
-def equivalent(one: str, other: str, cosine: float | None, bounds: Bounds) -> bool:
+def equivalent(first: str, second: str, cosine: float | None, bounds: Bounds) -> bool:
     """Return True if one of two facts says what the other says, or the same more exactly."""
     near = (Relation.SAME, Relation.NEAR, Relation.REFINES)
-    return relation(one, other, cosine, bounds) in near or relation(other, one, cosine, bounds) in near
+    return relation(first, second, cosine, bounds) in near or relation(second, first, cosine, bounds) in near
 
 
-def _contents(one: str, other: str) -> tuple[set[str], set[str]]:
+def _contents(left: str, right: str) -> tuple[set[str], set[str]]:
     """The content terms of two facts, without their common subject."""
-    first, second = terms(one), terms(other)
+    first, second = terms(left), terms(right)
     subject = set(first[:1]) & set(second[:1])
     return set(first) - subject - COMMON, set(second) - subject - COMMON
 
@@ -136,11 +136,12 @@ def _plain(text: str) -> str:
 
 
 def _numbers(text: str) -> frozenset[str]:
-    return frozenset(found.lower() for found in _NUMBER.findall(text))
+    return frozenset(number.lower() for number in _NUMBER.findall(text))
 
 
 def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
-    """Whether two texts say the same with other numbers or dates. Numbers that are names make them two things."""
+    """Return True if two texts say the same with other numbers or dates. Numbers that are names make them two
+    things."""
     mine, theirs = _numbers(new), _numbers(old)
     if not mine - theirs or not theirs - mine or set(_LABEL.findall(new)) != set(_LABEL.findall(old)):
         return False
@@ -153,7 +154,7 @@ def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
 
 
 def _other_owner(new: str, old: str) -> bool:
-    """Whether one is about something that belongs to the other's subject: Mara, and Mara's sister."""
+    """Return True if one is about something that belongs to the other's subject: Mara, and Mara's sister."""
     mine, theirs = (_OWNED.match(text) for text in (new, old))
     if (mine is None) != (theirs is None):
         return True
@@ -161,7 +162,7 @@ def _other_owner(new: str, old: str) -> bool:
 
 
 def _extends(longer: str, shorter: str) -> bool:
-    """Whether one text has all words of the other, begins as it does, and is not much longer."""
+    """Return True if one text has all words of the other, begins as it does, and is not much longer."""
     first, second = terms(longer), terms(shorter)
     return (
         len(second) > 1
@@ -212,30 +213,31 @@ def place(at: int, known: Sequence[Known]) -> Place:
     When they hold decides, not when they came: what contradicts it and began earlier ends where it begins; what began
     later ends it. One that says the same and holds at that time takes its sources, and there is no new fact.
     """
-    alike = [one for one in known if one.relation in (Relation.SAME, Relation.NEAR) and not one.mended]
-    same = [one for one in alike if one.relation is Relation.SAME]
-    for one in sorted(alike, key=lambda held: (held.relation is not Relation.SAME, not held.live, -held.at)):
-        if one.live and not _superseded_between(one, at, known):
-            return Place(joins=one.seq)
-        if one in same and one.at <= at and one.ended is not None and at < one.ended:
-            return Place(joins=one.seq)
-    found = Place()
-    against = [one for one in known if one.relation is Relation.CONTRADICTS and not one.mended]
-    later = [one for one in against if one.at > at]
+    alike = [fact for fact in known if fact.relation in (Relation.SAME, Relation.NEAR) and not fact.mended]
+    same = [fact for fact in alike if fact.relation is Relation.SAME]
+    for fact in sorted(alike, key=lambda fact: (fact.relation is not Relation.SAME, not fact.live, -fact.at)):
+        if fact.live and not _superseded_between(fact, at, known):
+            return Place(joins=fact.seq)
+        if fact in same and fact.at <= at and fact.ended is not None and at < fact.ended:
+            return Place(joins=fact.seq)
+    position = Place()
+    against = [fact for fact in known if fact.relation is Relation.CONTRADICTS and not fact.mended]
+    later = [fact for fact in against if fact.at > at]
     if later:
-        next_ = min(later, key=lambda one: (one.at, one.seq))
-        found.ended_by, found.ended = next_.seq, next_.at
-    for one in known:
-        if one.relation in (Relation.CONTRADICTS, Relation.REFINES) and not one.mended and one.at <= at:
-            going = one.live if one.relation is Relation.REFINES else one.live or (one.ended or 0) > at
+        next_ = min(later, key=lambda fact: (fact.at, fact.seq))
+        position.ended_by, position.ended = next_.seq, next_.at
+    for fact in known:
+        if fact.relation in (Relation.CONTRADICTS, Relation.REFINES) and not fact.mended and fact.at <= at:
+            going = fact.live if fact.relation is Relation.REFINES else fact.live or (fact.ended or 0) > at
             if going:
-                found.ends[one.seq] = one.relation
-    return found
+                position.ends[fact.seq] = fact.relation
+    return position
 
 
-def _superseded_between(one: Known, at: int, known: Sequence[Known]) -> bool:
-    """Whether something against the new fact held between it and its like: then it is an earlier time of the same."""
+def _superseded_between(like: Known, at: int, known: Sequence[Known]) -> bool:
+    """Return True if a contradicting fact was valid between the new fact and `like`, which then is a later time of
+    it."""
     return any(
-        other.relation is Relation.CONTRADICTS and not other.mended and at < other.at <= one.at
+        other.relation is Relation.CONTRADICTS and not other.mended and at < other.at <= like.at
         for other in known
     )

@@ -25,7 +25,7 @@ _ALSO = {
     "occup": "works working job",
     "name": "called named name",
 }
-"""Words in which an attribute is told, by its stem."""
+"""Words that name an attribute, by its stem."""
 FACT = Compare("$kind", "eq", "fact")
 
 
@@ -62,13 +62,13 @@ def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> li
         store.derived.follow()
     seen = store.derived.applied
     plans = []
-    for one in drafts:
-        plan = Plan(one, seen=seen, among=among)
-        where = all_of(at_home(one.row), among)
+    for draft in drafts:
+        plan = Plan(draft, seen=seen, among=among)
+        where = all_of(at_home(draft.row), among)
         if plan.vector is not None:
-            found = store.index.search(tenant, plan.vector, NEAREST, where)
-            plan.near.update(zip(found.seqs.tolist(), found.scores.tolist(), strict=True))
-        for query in (one.row.content, *_told_otherwise(one.row.content)):
+            matches = store.index.search(tenant, plan.vector, NEAREST, where)
+            plan.near.update(zip(matches.seqs.tolist(), matches.scores.tolist(), strict=True))
+        for query in (draft.row.content, *_attribute_queries(draft.row.content)):
             for seq in store.words.search(tenant, query, NEAREST, where).seqs.tolist():
                 plan.near.setdefault(seq, float("nan"))
         plans.append(plan)
@@ -116,12 +116,12 @@ def corrected(core: Core, tenant: str, correction: Correction, where: Filter) ->
     if not fits:
         return None
     latest = max(fits, key=lambda row: (start_of(row), row.seq)).content
-    made = correction.applied(latest)
-    return None if made == latest else made
+    text = correction.applied(latest)
+    return None if text == latest else text
 
 
-def _told_otherwise(text: str) -> list[str]:
-    """Queries for what a fact is about, in other words than its own."""
+def _attribute_queries(text: str) -> list[str]:
+    """Return queries for the attribute of a fact, in other words than its own."""
     attributes = {stem for claim in claims(text) for stem in claim.attribute}
     also = " ".join(words for stem, words in _ALSO.items() if stem in attributes)
     return [f"{' '.join(text.split()[:3])} {also}"] if also else []

@@ -26,7 +26,7 @@ TAG_CHARS = 40
 ATTEMPTS = 500
 """Places of an answer at which JSON may begin that are tried."""
 UNSAID = 0.7
-"""The confidence of a fact whose own was not told."""
+"""The confidence of a fact that comes without one."""
 LOOSE = 0.5
 """The confidence of a fact that came as prose."""
 LEVELS = {"certain": 0.95, "very high": 0.95, "high": 0.9, "medium": 0.6, "moderate": 0.6, "low": 0.3}
@@ -53,7 +53,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A fact that may be one. `confidence` is in 0..1; `valid_from` and `valid_until` are microseconds since 1970,
-    None when not told; `messages` are the numbers, from 1, of the messages it rests on, empty when not told."""
+    None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given."""
 
     text: str
     confidence: float = UNSAID
@@ -64,25 +64,25 @@ class Candidate:
 
 
 def parsed(answer: str) -> list[Candidate]:
-    """The facts in an answer, in their order, each text once, at most 50.
+    """Return the facts in an answer, in their order, each text once, at most 50.
 
     Read are: JSON (a list, an object with a list, objects one after the other), fenced or with words around it; of one
     that is cut off what is complete. Elements are objects or strings. Without JSON, bullets, else sentences. Nothing is
     raised.
     """
     text = _CONTROL.sub(" ", answer[:MOST_CHARS]).strip()
-    found: dict[str, Candidate] = {}
-    for one in _candidates(text):
-        found.setdefault(one.text.casefold(), one)
-        if len(found) >= MOST:
+    candidates: dict[str, Candidate] = {}
+    for candidate in _candidates(text):
+        candidates.setdefault(candidate.text.casefold(), candidate)
+        if len(candidates) >= MOST:
             break
-    return list(found.values())
+    return list(candidates.values())
 
 
 def _candidates(text: str) -> Iterator[Candidate]:
     blocks = [block.strip() for block in _FENCE.findall(text)]
     for block in (*blocks, text):
-        read = [one for value in _json(_LAST_COMMA.sub(r"\1", block)) for one in _read(value, 0)]
+        read = [candidate for value in _json(_LAST_COMMA.sub(r"\1", block)) for candidate in _read(value, 0)]
         if read:
             yield from read
             return
@@ -95,7 +95,7 @@ def _candidates(text: str) -> Iterator[Candidate]:
 
 
 def _json(text: str) -> Iterator[Any]:
-    """The lists and objects in a text, and of one that is cut off or broken those of its elements that are whole."""
+    """Yield the lists and objects in a text; of one that is cut off or broken, its complete elements."""
     at = 0
     for _ in range(ATTEMPTS):
         begins = _next_start(text, at)
@@ -129,37 +129,37 @@ def _value(text: str, at: int) -> tuple[Any, int]:
 
 
 def _strings(text: str, at: int) -> tuple[list[str], int]:
-    """The complete strings of a list that breaks off, from its beginning on, and where they end."""
-    held: list[str] = []
+    """Return the complete strings at the beginning of a list that breaks off, and where they end."""
+    strings: list[str] = []
     while (begins := _WANT.match(text, at)) and text[begins.end() : begins.end() + 1] == '"':
         value, end = _value(text, begins.end())
         if not isinstance(value, str) or not re.match(r"\s*[,\]]", text[end:]):
             break
-        held.append(value)
+        strings.append(value)
         at = end
-    return held, at
+    return strings, at
 
 
 def _read(value: Any, depth: int) -> Iterator[Candidate]:
-    """The facts in a decoded value: lists in lists and objects with a list are looked into, three deep."""
+    """Yield the facts in a decoded value, in nested lists and objects down to a depth of three."""
     if isinstance(value, str):
-        if (made := _made(value, {})) is not None:
-            yield made
+        if (candidate := _candidate(value, {})) is not None:
+            yield candidate
     elif isinstance(value, list) and depth < 3:
-        for one in value:
-            yield from _read(one, depth + 1)
+        for item in value:
+            yield from _read(item, depth + 1)
     elif isinstance(value, Mapping):
-        told = next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)), None)
-        if told is not None:
-            if (made := _made(told, value)) is not None:
-                yield made
+        text = next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)), None)
+        if text is not None:
+            if (candidate := _candidate(text, value)) is not None:
+                yield candidate
         elif depth < 3:
             for key in _LIST_KEYS:
                 if isinstance(value.get(key), list | Mapping):
                     yield from _read(value[key], depth + 1)
 
 
-def _made(text: str, fields: Mapping[str, Any]) -> Candidate | None:
+def _candidate(text: str, fields: Mapping[str, Any]) -> Candidate | None:
     said = tidy(text)
     if not 3 <= len(said) <= LONGEST or not terms(said) or _TALK.match(said):
         return None
@@ -176,12 +176,12 @@ def _made(text: str, fields: Mapping[str, Any]) -> Candidate | None:
 
 
 def tidy(text: str) -> str:
-    """A text as one line, without what cannot be stored."""
+    """Return a text as one line, without characters that cannot be stored."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def _confidence(value: Any) -> float:
-    """A share of 1 out of what was said for one: numbers, percents, words; what makes no sense is not told."""
+    """Return a confidence in 0..1 from a number, a percentage or a word; `UNSAID` for anything else."""
     if isinstance(value, str):
         said = value.strip().lower()
         if said in LEVELS:
@@ -216,25 +216,25 @@ def _tags(value: Any) -> tuple[str, ...]:
 def _numbers(value: Any) -> tuple[int, ...]:
     """Numbers of messages however they are written: 3, "3", "m3", "[1, 2]", lists of these."""
     listed = value if isinstance(value, list) else [value]
-    found: list[int] = []
-    for one in listed[:100]:
-        if isinstance(one, bool):
+    numbers: list[int] = []
+    for item in listed[:100]:
+        if isinstance(item, bool):
             continue
-        if isinstance(one, int):
-            found.append(one)
-        elif isinstance(one, str):
-            found += [int(number) for number in _NUMBERED.findall(one[:100]) if len(number) <= 6]
-    return tuple(dict.fromkeys(number for number in found if 0 < number < 1_000_000))
+        if isinstance(item, int):
+            numbers.append(item)
+        elif isinstance(item, str):
+            numbers += [int(number) for number in _NUMBERED.findall(item[:100]) if len(number) <= 6]
+    return tuple(dict.fromkeys(number for number in numbers if 0 < number < 1_000_000))
 
 
 def _moment(value: Any) -> int | None:
     """Microseconds since 1970 of an ISO date, a month, a year; None of anything else."""
-    if not isinstance(value, str) or not (told := _DATE.match(value[:40])):
+    if not isinstance(value, str) or not (match := _DATE.match(value[:40])):
         return None
     try:
-        if told[4]:
+        if match[4]:
             return micros(datetime.fromisoformat(value.strip()))
-        return micros(datetime(int(told[1]), int(told[2] or 1), int(told[3] or 1), tzinfo=UTC))
+        return micros(datetime(int(match[1]), int(match[2] or 1), int(match[3] or 1), tzinfo=UTC))
     except (ValueError, OverflowError):
         return None
 
@@ -245,9 +245,9 @@ def _moment(value: Any) -> int | None:
 def _prose(text: str) -> Iterator[Candidate]:
     lines = [match["text"] for line in text.splitlines() if (match := _BULLET.match(line))]
     said = lines or [text[start:stop] for start, stop in spans(text)]
-    for one in said:
-        plain = re.sub(r"[*_`]{1,3}", "", one).strip().strip("\"'")
+    for sentence in said:
+        plain = re.sub(r"[*_`]{1,3}", "", sentence).strip().strip("\"'")
         if plain.endswith((":", "?")) or plain.startswith(("{", "[", "#")):
             continue
-        if (made := _made(plain, {})) is not None:
-            yield replace(made, confidence=LOOSE)
+        if (candidate := _candidate(plain, {})) is not None:
+            yield replace(candidate, confidence=LOOSE)

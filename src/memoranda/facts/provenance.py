@@ -1,11 +1,11 @@
-"""What happens to facts when that of which they were made goes, in the same transaction.
+"""What happens to facts when their sources are deleted, in the same transaction.
 
 - A fact loses a source that goes; with the last one that is a message it goes itself, and one that was extracted with
   the last that a person said. A message whose text became another counts as gone, and facts are taken out of it anew.
 - A fact that was put together of others goes with the first of them; the rest hold again by themselves.
 - What a fact took the place of holds again when it goes, or until what took its own place.
 - On one source thousands of facts may rest. A transaction changes a bounded number of them and leaves the others to a
-  job, which whoever asked for the change does before it answers (`Jobs.finish`).
+  job, which the request for the change runs before it answers (`Jobs.finish`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FACT, MESSAGE = "fact", "message"
 LATEST = 1 << 62
 """A revision that none is beyond."""
 RELEASE_AFTER = 1.0
-"""Seconds after which a worker goes on, where whoever asked for the change has not done so."""
+"""Seconds after which a worker goes on, if the request for the change has not finished the job."""
 WAKE_AFTER = (0.1, 2.0)
 """Seconds after which workers look for a job that was placed in a transaction whose end this cannot see."""
 
@@ -47,9 +47,9 @@ class Provenance:
         self.jobs = core.jobs
         self.loop = loop
 
-    def gone(self, w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
-        """Memories went, or messages that were in none: what was made of them goes; (rows, vectors)."""
-        ids = [one.id for one in told]
+    def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
+        """Delete the facts that rest on removed memories or messages; return (rows, vectors)."""
+        ids = [item.id for item in removed]
         part = _part(w, ids)
         if part.more:
             self._leave(w, ids)
@@ -69,19 +69,19 @@ class Provenance:
             self._again(w, after.id)
 
     def _leave(self, w: Writing, ids: Sequence[str], *, edited: bool = False) -> None:
-        """Leaves what one transaction is too short for to a job, before anything changes: what is to go does not hold
-        again meanwhile. Facts that are written from here on are none of its: they rest on what a message says now."""
+        """Leave the rest to a job if one transaction is too short, before anything changes: facts to be deleted are not
+        restored meanwhile. The job skips facts that are written later: they rest on the present text of a message."""
         payload = {"sources": sorted(ids), "until": w.draw(1), "edited": edited}
         self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)), delay=RELEASE_AFTER)
 
     async def release(self, run: Run) -> dict[str, Any]:
-        """Handler of that job: goes on until nothing rests on the sources; the memories and vectors that went. Only
-        then are facts taken out of a message anew that became another."""
+        """Handler of that job: continue until nothing rests on the sources; return the numbers of memories and vectors
+        deleted. Only then are facts of an edited message extracted again."""
         ids, until, edited = list(run.payload["sources"]), int(run.payload["until"]), run.payload["edited"]
-        found = Counter[str]()
+        totals = Counter[str]()
 
         def step(w: Writing) -> tuple[tuple[int, int], bool]:
-            w.draw(1)  # whoever else takes sources away waits
+            w.draw(1)  # others that remove sources wait
             part = _part(w, ids, until, edited=edited)
             removed = _let_go(w, ids, part)
             if edited and not part.more:
@@ -91,9 +91,9 @@ class Provenance:
         more = True
         while more:
             (rows, vectors), more = await self.core.threads.result(self.core.store.transact(run.tenant, step))
-            found.update(memories=rows, vectors=vectors)
-            await run.report(found["memories"])
-        return dict(found)
+            totals.update(memories=rows, vectors=vectors)
+            await run.report(totals["memories"])
+        return dict(totals)
 
     def _again(self, w: Writing, id_: str) -> None:
         """Has facts taken out of a message anew, if they were before."""
@@ -114,7 +114,7 @@ class Provenance:
 
 
 class _Part(NamedTuple):
-    """What one transaction changes when sources go: facts that rest on them, facts that they took the place of, and
+    """What one transaction changes when sources are deleted: facts that rest on them, facts that these superseded, and
     whether there are more."""
 
     resting: list[Record]
@@ -146,14 +146,14 @@ def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
 
 
 def _restore(w: Writing, rows: Sequence[Record]) -> None:
-    """What took the place of these is gone: they hold again. One that jobs are about to delete stays ended until then,
-    so that nobody sees it come back."""
-    found = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
-    jobs, now = [json.loads(payload) for _, payload in found], now_micros()
+    """Restore facts of which the replacement is deleted. A fact that jobs are about to delete stays ended until then,
+    so that it never reappears."""
+    pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
+    jobs, now = [json.loads(payload) for _, payload in pending], now_micros()
     leaving = set[int]()
     for row in rows if jobs else ():
         gone = {source for job in jobs if row.seq <= job["until"] for source in job["sources"]}
-        leaving |= {one.seq for one in _ending(w, [row], gone)}
+        leaving |= {fact.seq for fact in _ending(w, [row], gone)}
 
     def change(row: Record) -> Record:
         if row.seq in leaving:
@@ -185,8 +185,8 @@ def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, M
 
 
 def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) -> bool:
-    """Takes messages and a response from the sources of facts, which stay without them: for a response that is deleted
-    while what was learned from it is kept. At most `ROWS` facts change; whether there are more."""
+    """Remove messages and a response from the sources of facts, which stay without them: for a response that is deleted
+    while its facts are kept. At most `ROWS` facts change; return True if there are more."""
     gone = {*message_ids, *([response_id] if response_id is not None else [])}
     rows, more = _some(w, "facts_made_of", [*gone])
     w.mark([row.seq for row in rows], lambda row: _without(row, gone))

@@ -1,6 +1,6 @@
 """Facts out of what users say, by patterns and without a model: preferences, facts, entities, decisions. No I/O.
 
-English, and the commonest of these in German. What is found is told in the third person, under the speaker's name.
+English, and the commonest of these in German. Facts are written in the third person, under the speaker's name.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
 MOST_CHARS = 8_000
-"""Characters of one message that are looked at: a pasted document is not what somebody says of themselves."""
+"""Characters of one message that are looked at: a pasted document does not describe its sender."""
 LONGEST = 240
 """Characters of a sentence; a longer one says more than one thing."""
 USER = "The user"
-"""How one is called whose name is not known."""
+"""The name of a speaker whose name is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern and how what it finds is told. `{name}` is the speaker; groups are named in `tells`. `confidence` is
-    the share of what such patterns found that was true and understandable, among 139 facts of LoCoMo that were read by
-    hand: .9 for what somebody is, likes or calls something, .87 for what somebody does or decides, .8 for what somebody
-    has."""
+    """A pattern and the sentence for its matches. `{name}` is the speaker; groups are named in `tells`. `confidence` is
+    the share of the matches of such patterns that were true and understandable, among 139 facts of LoCoMo that were
+    read by hand: .9 for what somebody is, likes or calls something, .87 for what somebody does or decides, .8 for what
+    somebody has."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -216,17 +216,17 @@ _ASIDE = re.compile(r"(?:\s+[–—-]+|[–—-]+)\s+.*$")
 
 
 def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candidate]:
-    """The facts that patterns find in one message of a user, in its order, at most `most`.
+    """Return the facts that patterns find in one message of a user, in its order, at most `most`.
 
     Left out are questions, quotations, code, what is said with an if or a maybe, and what holds for the moment only.
     The tag of a fact is the kind of its pattern.
     """
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     plain = _QUOTED.sub('""', _QUOTED_LINE.sub("", _FENCED.sub(" ", text[:MOST_CHARS])))
     for start, stop in spans(plain):
-        for one in _of_sentence(tidy(plain[start:stop]), speaker):
-            found.setdefault(one.text.casefold(), one)
-    return list(found.values())[:most]
+        for candidate in _of_sentence(tidy(plain[start:stop]), speaker):
+            candidates.setdefault(candidate.text.casefold(), candidate)
+    return list(candidates.values())[:most]
 
 
 def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
@@ -235,42 +235,42 @@ def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
     for part in _AND.split(said):
         begins = [0, *(cut.end() for cut in _ALONG.finditer(part))]
         for begin in begins:
-            if one := _of_clause(part[:begin], part[begin:], speaker):
-                yield one
+            if candidate := _of_clause(part[:begin], part[begin:], speaker):
+                yield candidate
                 break
 
 
 def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
-    """What a statement tells that begins behind `before`: an if there holds for it, unless a colon ends that."""
+    """Return the fact in a statement that follows `before`: an "if" there applies to it, unless a colon ends that."""
     clause = _SINCE.sub("", _ASIDE.sub("", _CLAUSE.sub("", said)).rstrip(" .!…"))
     unsure = clause if _OPEN.search(before.rstrip()) else before + clause
     if _UNSURE.search(unsure) or _TIMED.search(clause):
         return None
     for rule in RULES:
-        if found := rule.pattern.match(clause):
-            if not understandable(found["rest"]):
+        if match := rule.pattern.match(clause):
+            if not understandable(match["rest"]):
                 return None
-            told = _told(rule, found, speaker, bool(_GERMAN.search(clause)))
-            return Candidate(told, rule.confidence, (rule.kind,)) if len(terms(told)) > 1 else None
+            sentence = _sentence(rule, match, speaker, bool(_GERMAN.search(clause)))
+            return Candidate(sentence, rule.confidence, (rule.kind,)) if len(terms(sentence)) > 1 else None
     return None
 
 
-def _told(rule: Rule, found: re.Match[str], speaker: str | None, german: bool) -> str:
+def _sentence(rule: Rule, match: re.Match[str], speaker: str | None, german: bool) -> str:
     name = speaker or ("Der Nutzer" if german else USER)
-    held = {key: value for key, value in found.groupdict().items() if value is not None}
-    held["rest"] = held["rest"] if german else _in_third_person(held["rest"])
-    who = held.get("who", "").lower()
-    if "verb" in held:
-        held["verb"] = _conjugated(" ".join(held["verb"].lower().split()), rule.tells)
+    groups = {key: value for key, value in match.groupdict().items() if value is not None}
+    groups["rest"] = groups["rest"] if german else _in_third_person(groups["rest"])
+    who = groups.get("who", "").lower()
+    if "verb" in groups:
+        groups["verb"] = _conjugated(" ".join(groups["verb"].lower().split()), rule.tells)
     tells = rule.tells.replace("{verb}s", "{verb}").replace("{verb:t}", "{verb}")
     if "{what:c}" in tells:
         tells = tells.replace("{what:c}", "{what}")
-        held["what"] = held["what"][0].upper() + held["what"][1:]
+        groups["what"] = groups["what"][0].upper() + groups["what"][1:]
     if who == "we":
         tells = tells.replace("{who} {verb}", "It was {verb}").replace("{who} decided", "It was decided")
-        if held.get("verb") == "chose":
-            held["verb"] = "decided on"
-    return tells.format(name=name, **(held | {"who": name}))
+        if groups.get("verb") == "chose":
+            groups["verb"] = "decided on"
+    return tells.format(name=name, **(groups | {"who": name}))
 
 
 def _conjugated(verb: str, tells: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a fact is understood without the conversation it is from. English and German rules; no I/O."""
+"""Checks that a fact is understood without its conversation. English and German rules; no I/O."""
 
 from __future__ import annotations
 

@@ -43,16 +43,16 @@ def statements(text: str) -> list[str]:
     A question is none. Of a question that follows a statement of one's own in the same sentence, the statement is kept:
     "I live in Munich, is there a good baker?" states "I live in Munich".
     """
-    found: list[str] = []
+    results: list[str] = []
     parts = [part for start, stop in spans(text) for part in _AFTER_QUESTION.split(text[start:stop])]
     for sentence in parts:
         if not _ASKED.search(sentence):
             if not _INTERROGATIVE.match(sentence) or sentence.rstrip().endswith((".", "!")):
-                found.append(sentence)
+                results.append(sentence)
             continue
         clauses = _CLAUSE.split(sentence)
-        found += [clause for clause in clauses[:-1] if _OWN.match(clause)]
-    return found
+        results += [clause for clause in clauses[:-1] if _OWN.match(clause)]
+    return results
 
 
 def confirmed(text: str) -> bool:

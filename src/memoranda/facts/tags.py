@@ -26,9 +26,9 @@ def told_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def content_tags(text: str, speakers: Iterable[str]) -> tuple[str, ...]:
     """Return up to three words of a fact as its tags, lower case, without names of speakers and words of every fact."""
     names = {term for name in speakers for term in terms(name)}
-    found: dict[str, str] = {}
+    tags: dict[str, str] = {}
     for word in WORD.findall(text.lower()):
         term = next(iter(terms(word)), "")
         if len(word) > 2 and word not in STOPWORDS and term and term not in names | COMMON | GENERIC:
-            found.setdefault(term, word)
-    return tuple(found.values())[:MOST]
+            tags.setdefault(term, word)
+    return tuple(tags.values())[:MOST]

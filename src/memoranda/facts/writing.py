@@ -1,4 +1,4 @@
-"""Facts that callers write themselves: compared with those that are there, as extracted ones are."""
+"""Facts that callers write themselves: compared with the stored ones, as extracted facts are."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from memoranda.store.validation import Draft
 
 log = logging.getLogger("memoranda.facts")
 AT_ONCE = 16
-"""Facts in one transaction: each is compared with those before it, on the thread that writes."""
+"""Facts in one transaction: each is compared with those before it, on the writer thread."""
 
 
 class FactWriter:
-    """Writes facts of callers. Rules compare them; no model is asked, so that nobody waits for one."""
+    """Writes facts of callers. Rules compare them; no model is called, so callers never wait for one."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -75,12 +75,12 @@ class FactWriter:
         store = self.core.store
         if before is not None and not store.db.read(any_fact, tenant):
             return []
-        stored = store.by_id(tenant, [one.row.id for one in drafts if one.named])
+        stored = store.by_id(tenant, [draft.row.id for draft in drafts if draft.named])
         return [
             at
-            for at, one in enumerate(drafts)
-            if one.row.id not in stored
-            and one.row.archived_at is None
-            and versions.is_live(one.row)
-            and not versions.parts_of(one.row)
+            for at, draft in enumerate(drafts)
+            if draft.row.id not in stored
+            and draft.row.archived_at is None
+            and versions.is_live(draft.row)
+            and not versions.parts_of(draft.row)
         ]
