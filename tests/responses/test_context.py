@@ -11,7 +11,7 @@ import pytest
 
 from memoranda.config.sections import Responses
 from memoranda.errors import IndexUnavailable
-from memoranda.responses.context import Remembered, remembered, told
+from memoranda.responses.context import Remembered, remembered, system_prompt
 from memoranda.responses.history import Past
 from memoranda.responses.items import checked
 from memoranda.responses.tools.base import Turn
@@ -58,7 +58,7 @@ def find(desk: Any, question: str, past: Past | None = None, **use: Any) -> Reme
 
 def test_instructions_memories_sessions_summary_in_this_order(remembering: Any) -> None:
     found = find(remembering, "What tea does the user drink?")
-    made = told(turn(remembering), "Be brief.", Past(summary=LONG), found, 10_000)
+    made = system_prompt(turn(remembering), "Be brief.", Past(summary=LONG), found, 10_000)
     (message,) = made.messages
     assert message["role"] == "system"
     parts = message["content"].split("\n\n")
@@ -80,7 +80,7 @@ def test_instructions_memories_sessions_summary_in_this_order(remembering: Any) 
 
 def test_what_does_not_fit_is_left_out_and_said(remembering: Any) -> None:
     found = find(remembering, "What tea does the user drink?")
-    made = told(turn(remembering, memory_tokens=1), None, Past(), found, 10_000)
+    made = system_prompt(turn(remembering, memory_tokens=1), None, Past(), found, 10_000)
     assert made.messages == []
     assert not any(one["used"] for one in made.report(found)["retrieved"])
     assert made.sources == []
@@ -88,8 +88,8 @@ def test_what_does_not_fit_is_left_out_and_said(remembering: Any) -> None:
 
 def test_nothing_to_tell() -> None:
     empty = Turn(None, Subject(), Responses(), "s", None, MemoryUse(), tokens.count)  # type: ignore[arg-type]
-    assert told(empty, None, Past(), Remembered(), 1_000).messages == []
-    assert told(empty, "", Past(), Remembered(), 1_000).messages == []
+    assert system_prompt(empty, None, Past(), Remembered(), 1_000).messages == []
+    assert system_prompt(empty, "", Past(), Remembered(), 1_000).messages == []
 
 
 @pytest.mark.parametrize("question", ["", "   "])
@@ -156,7 +156,7 @@ def test_a_message_is_told_with_its_day_and_speaker(remembering: Any) -> None:
     fields = {"user_id": "ada", "metadata": {"speaker": "Mara"}, "occurred_at": when}
     remembering.run(memories.add("Green tea for me", kind="message", **fields))
     found = find(remembering, "What tea does the user drink?")
-    made = told(turn(remembering), None, Past(), found, 10_000)
+    made = system_prompt(turn(remembering), None, Past(), found, 10_000)
     assert "- [01 May 2026] Mara: Green tea for me" in made.messages[0]["content"].split("\n")
 
 
@@ -233,6 +233,6 @@ def test_a_memory_is_no_instruction(desk: Any) -> None:
 
 def test_the_report_can_be_sent(remembering: Any) -> None:
     found = find(remembering, "What tea does the user drink?")
-    made = told(turn(remembering), None, Past(), found, 10_000)
+    made = system_prompt(turn(remembering), None, Past(), found, 10_000)
     held = msgspec.json.decode(msgspec.json.encode(made.report(found)))
     assert {"id", "kind", "score", "similarity", "used"} == set(held["retrieved"][0])

@@ -34,7 +34,7 @@ class Attachments:
         self._files = Knowledge(core, subject).files
         self._tenant = subject.tenant_id
         self._texts: dict[str, str] = {}
-        self._room, self._bytes = MAX_CHARS, MAX_IMAGE_BYTES
+        self._chars_left, self._bytes = MAX_CHARS, MAX_IMAGE_BYTES
         self._few = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, items: Sequence[Item], where: str = "input") -> None:
@@ -57,18 +57,18 @@ class Attachments:
         part = item["content"][place]
         async with self._few:
             text = await self._text(part, where)
-        self._room -= len(text)
-        if self._room < 0:
+        self._chars_left -= len(text)
+        if self._chars_left < 0:
             raise InvalidInput(where, f"is more than {MAX_CHARS} characters with the files before it")
         item.setdefault(TEXTS, {})[str(place)] = text
 
     async def _text(self, part: Item, where: str) -> str:
-        """What a file says; one that several parts name is read once.
+        """The text of a file; one that several parts name is read once.
 
         Raises:
             InvalidInput: it is not there, or cannot be read; or the files before it were too much already.
         """
-        if self._room < 0:
+        if self._chars_left < 0:
             raise InvalidInput(where, f"is more than {MAX_CHARS} characters with the files before it")
         try:
             return await (self._uploaded(part) if part.get("file_id") else self._sent(part, where))
@@ -82,13 +82,13 @@ class Attachments:
         part.setdefault("filename", file.filename)
         if file.id in self._texts:
             return self._texts[file.id]
-        held = self._core.blobs.local(self._tenant, file.id)
-        path = await self._core.threads.run(held.__enter__)
+        local_copy = self._core.blobs.local(self._tenant, file.id)
+        path = await self._core.threads.run(local_copy.__enter__)
         try:
             text = (await self._core.readers.read(path, file.filename)).document.text
             return self._texts.setdefault(file.id, text)
         finally:
-            await self._core.threads.run(held.__exit__, None, None, None)
+            await self._core.threads.run(local_copy.__exit__, None, None, None)
 
     async def _sent(self, part: Item, where: str) -> str:
         media, data = decoded(part["file_data"], f"{where}.file_data")
@@ -99,26 +99,24 @@ class Attachments:
             return (await self._core.readers.read(path, name)).document.text
 
     async def images(self, items: Sequence[Item], past: bool = False) -> dict[str, str]:
-        """Data URLs of the images that are uploaded files, by file id. Of the `past` some may be gone: they are left
-        out.
+        """Return data URLs of the images that are uploaded files, by file id. With `past`, images that no longer exist
+        are left out.
 
         Raises:
             InvalidInput: an image of a new input is not there, too large, or none.
         """
-        found: dict[str, str] = {}
+        urls: dict[str, str] = {}
         self._bytes = MAX_IMAGE_BYTES
         for i, j, kind in _parts(items):
             part = items[i]["content"][j]
-            if kind != "input_image" or part.get("image_url") or part["file_id"] in found:
+            if kind != "input_image" or part.get("image_url") or part["file_id"] in urls:
                 continue
             try:
-                found[part["file_id"]] = await self._image(
-                    part["file_id"], f"input[{i}].content[{j}].file_id"
-                )
+                urls[part["file_id"]] = await self._image(part["file_id"], f"input[{i}].content[{j}].file_id")
             except InvalidInput:
                 if not past:
                     raise
-        return found
+        return urls
 
     async def _image(self, id_: str, where: str) -> str:
         try:
@@ -138,7 +136,7 @@ class Attachments:
 
 
 def media_of(data: bytes, declared: str | None) -> str | None:
-    """What kind of image this is, by how it begins, or as it was declared; None where it is none."""
+    """Return the media type of an image by its first bytes, else as declared; None if it is no image."""
     for start, media in IMAGES.items():
         if data.startswith(start):
             return media

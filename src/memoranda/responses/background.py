@@ -1,4 +1,4 @@
-"""Responses that nobody waits for: durable jobs, whose events are kept so that anybody may follow them later."""
+"""Background responses: durable jobs whose events are stored, so that any client can follow them later."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from memoranda.types import Subject
 
 RESPOND_JOB = "responses.create"
 LOOK_SECONDS = 0.25
-"""How often a response that another process makes is looked at."""
+"""How often a response that another process makes is polled."""
 INTERRUPTED = "The response was interrupted while it was made; what it had begun is not repeated. Ask again."
 ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
-TOLD_NOTHING = frozenset({"response.created", "response.queued", "response.in_progress"})
+BEFORE_OUTPUT = frozenset({"response.created", "response.queued", "response.in_progress"})
 Resume = Callable[[Subject, ResponseRequest, Response, int], Awaitable[Run]]
 
 
 class Background:
-    """The background responses that this process queues, makes and follows. `resume` begins to make one."""
+    """The background responses that this process queues, makes and follows. `resume` starts a queued one."""
 
     def __init__(self, core: Core, resume: Resume) -> None:
         self._core = core
         self._resume = resume
-        self._kept: dict[str, Keeping] = {}
+        self._keeping: dict[str, Keeping] = {}
         core.jobs.handlers[RESPOND_JOB] = self._job
         core.jobs.lanes[RESPOND_JOB] = AGENT_LANE
         core.jobs.endings[RESPOND_JOB] = self._given_up
@@ -65,10 +65,10 @@ class Background:
     # --- making ------------------------------------------------------------------------------------
 
     async def _job(self, job: Job) -> dict[str, Any] | None:
-        row, events = await self._held(job)
+        row, events = await self._row_and_events(job)
         if row is None or not row.live:
             return None
-        if any(event["type"] not in TOLD_NOTHING for event in events):
+        if any(event["type"] not in BEFORE_OUTPUT for event in events):
             await self._end(row, lambda run: run.failed(INTERRUPTED))
             return {"status": "failed"}
         request = msgspec.convert(job.payload["request"], ResponseRequest)
@@ -76,26 +76,26 @@ class Background:
         subject = msgspec.convert(job.payload["subject"], Subject)
         first = events[-1]["sequence_number"] + 1 if events else 0
         run = await self._resume(subject, request, response_of(row), first)
-        keeping = self._kept[row.id] = Keeping(self._core, run, row)
+        keeping = self._keeping[row.id] = Keeping(self._core, run, row)
         try:
             await keeping.whole()
         except asyncio.CancelledError:
             await asyncio.shield(self._part_with(run, job))
             raise
         finally:
-            self._kept.pop(row.id).flushed.set()
+            self._keeping.pop(row.id).flushed.set()
         return {"status": run.response.status}
 
     async def _part_with(self, run: Run, job: Job) -> None:
-        """The process ends, or another one has the job. What was told of a response is not taken back: then it has
-        failed; otherwise another process makes it."""
+        """The process ends, or another one has the job. A response with reported output fails; one without output is
+        left to another process."""
         if job.lost or not run.response.output:
             await run.leave()
         else:
             run.abandon(ENDING)
             await run.done()
 
-    async def _held(self, job: Job) -> tuple[ResponseRow | None, list[Event]]:
+    async def _row_and_events(self, job: Job) -> tuple[ResponseRow | None, list[Event]]:
         key = [job.tenant, job.payload.get("id", "")]
 
         def read(c: Connection) -> tuple[ResponseRow | None, list[Event]]:
@@ -108,19 +108,19 @@ class Background:
 
     def _given_up(self, c: Connection, job: Job, reason: str) -> None:
         """The job failed for good: so did the response."""
-        held = c.one("get_response", [job.tenant, job.payload.get("id", "")])
-        if held is not None:
-            _end(c, ResponseRow._make(held), lambda run: run.failed(reason))
+        row = c.one("get_response", [job.tenant, job.payload.get("id", "")])
+        if row is not None:
+            _end(c, ResponseRow._make(row), lambda run: run.failed(reason))
 
     # --- ending ------------------------------------------------------------------------------------
 
     async def end(self, new: NewResponse, heard: Heard | None) -> None:
-        """Stores how a response ended that is made here, with its last events and what was said in it.
+        """Stores the end of a response that is made here, with its last events and messages.
 
         Raises:
             MemorandaError: it was not stored.
         """
-        await self._kept[new.response.id].end(new, heard)
+        await self._keeping[new.response.id].end(new, heard)
 
     async def cancel(self, row: ResponseRow) -> None:
         """Ends a response that is under way, here or in another process.
@@ -128,7 +128,7 @@ class Background:
         Raises:
             MemorandaError: its end was not stored.
         """
-        if (keeping := self._kept.get(row.id)) is None:
+        if (keeping := self._keeping.get(row.id)) is None:
             await self._end(row, lambda run: run.cancelled())
             return
         keeping.run.abandon()
@@ -145,7 +145,7 @@ class Background:
         """The events of a response after a number, up to its last one: read from where they are stored, so that it does
         not matter which process makes it. Ends without a last one when the response is deleted."""
         while True:
-            keeping = self._kept.get(row.id)
+            keeping = self._keeping.get(row.id)
             flushed = None if keeping is None else keeping.flushed
             live, events = await self._news(row, after)
             if events:
@@ -156,13 +156,13 @@ class Background:
             await _either(flushed, LOOK_SECONDS)
 
     async def _news(self, row: ResponseRow, after: int) -> tuple[bool, list[Event]]:
-        """Whether more will come, and what has: of one moment."""
+        """Return whether the response is live, and its new events, from one read."""
         key = [row.tenant_id, row.id]
 
         def read(c: Connection) -> tuple[bool, list[Event]]:
             events = events_of(c.all("events_after", [*key, after]))
-            held = c.one("response_status", key)
-            live = held is not None and held[0] in LIVE
+            status = c.one("response_status", key)
+            live = status is not None and status[0] in LIVE
             return live, [event for event in events if event["sequence_number"] > after]
 
         return await self._core.threads.run(self._core.store.db.read, read, row.tenant_id)
@@ -181,8 +181,8 @@ async def _either(flushed: asyncio.Event | None, seconds: float) -> None:
 
 
 def _end(c: Connection, row: ResponseRow, tell: Callable[[Run], None]) -> None:
-    """Writes how a response ended that nobody makes, with what was told of it and its last event; nothing when it has
-    ended."""
+    """Writes the end of a response that no process makes, with its reported output and its last event. Does nothing
+    if it has ended."""
     key = [row.tenant_id, row.id]
     if c.one("hold_response", key) is None:
         return

@@ -1,4 +1,4 @@
-"""What a request for a response may ask: ranges, and fields that do not go together."""
+"""Checks of a request for a response: ranges, and fields that exclude each other."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def response_format(text: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return {"type": kind}
     if not isinstance(asked.get("schema"), dict) or not isinstance(asked.get("name"), str):
         raise InvalidInput("text.format.schema", "a json_schema needs a `name` and a `schema`")
-    held = {
+    schema = {
         key: asked[key] for key in ("name", "description", "schema", "strict") if asked.get(key) is not None
     }
-    return {"type": kind, "json_schema": held}
+    return {"type": kind, "json_schema": schema}
 
 
 def conversation_of(request: ResponseRequest) -> str | None:
@@ -106,6 +106,6 @@ def conversation_of(request: ResponseRequest) -> str | None:
 
 
 def memory_of(request: ResponseRequest) -> MemoryUse:
-    """What the request says about memory; a bare true or false is about retrieval."""
-    said = request.memory
-    return MemoryUse(retrieval=said) if isinstance(said, bool) or said is None else said
+    """The memory options of a request; a bare true or false sets `retrieval`."""
+    options = request.memory
+    return MemoryUse(retrieval=options) if isinstance(options, bool) or options is None else options

@@ -51,8 +51,8 @@ def annotations(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
     code = [Span(match.start(), match.end()) for match in _CODE.finditer(text)]
     markers = [span for span in _markers(text) if span.number in documents and not _meets(span, code)]
     quotes = _quoted(text, list(documents.values()), markers, code)
-    found = sorted([*markers, *quotes], key=lambda span: span.start)
-    return [_annotation(text, span, documents[span.number]) for span in found]
+    spans = sorted([*markers, *quotes], key=lambda span: span.start)
+    return [_annotation(text, span, documents[span.number]) for span in spans]
 
 
 def _markers(text: str) -> Iterator[Span]:
@@ -63,8 +63,8 @@ def _markers(text: str) -> Iterator[Span]:
         if len(numbers) == 1:
             yield Span(match.start(), match.end(), int(numbers[0].group()))
             continue
-        for one in numbers:
-            yield Span(match.start() + one.start(), match.start() + one.end(), int(one.group()))
+        for digits in numbers:
+            yield Span(match.start() + digits.start(), match.start() + digits.end(), int(digits.group()))
 
 
 def _quoted(
@@ -72,16 +72,16 @@ def _quoted(
 ) -> list[Span]:
     """The quotes that stand in a document and are not cited by a marker."""
     folded: list[tuple[int, str]] = []
-    found: list[Span] = []
+    spans: list[Span] = []
     for quote in _quotes(text):
         said = _folded(text[quote.start + 1 : quote.end - 1]).rstrip(".,;:!?…。、， ").lstrip("… ")
-        if not _enough(said) or any(_meets(quote, places) for places in (code, markers, found)):
+        if not _enough(said) or any(_meets(quote, places) for places in (code, markers, spans)):
             continue
         folded = folded or [(source.number, _folded(source.text)) for source in documents]
         holding = [number for number, words in folded if said in words]
         if holding and not _followed(text, quote.end, markers, holding):
-            found.append(Span(quote.start, quote.end, holding[0]))
-    return found
+            spans.append(Span(quote.start, quote.end, holding[0]))
+    return spans
 
 
 def _quotes(text: str) -> list[Span]:
@@ -97,13 +97,13 @@ def _quotes(text: str) -> list[Span]:
 
 
 def _enough(said: str) -> bool:
-    """Whether a quote says so much that finding it in a document means something."""
+    """Return True if a quote is long enough that a match in a document is no coincidence."""
     unspaced = len(_UNSPACED.findall(said))
     return unspaced >= UNSPACED_ENOUGH or (len(said) >= LONG_ENOUGH and len(said.split()) >= WORDS_ENOUGH)
 
 
 def _followed(text: str, end: int, markers: Sequence[Span], numbers: Sequence[int]) -> bool:
-    """Whether markers stand right after the quote, and one of them names one of these documents."""
+    """Return True if markers stand right after the quote, and one of them names one of these documents."""
     at = end
     for span in markers[bisect_left(markers, end, key=lambda span: span.start) :]:
         between = text[at : span.start].strip("[]【】 ,;，、；")
@@ -116,7 +116,7 @@ def _followed(text: str, end: int, markers: Sequence[Span], numbers: Sequence[in
 
 
 def _meets(span: Span, places: Sequence[Span]) -> bool:
-    """Whether a span shares a character with one of these, which are in order and apart."""
+    """Return True if a span overlaps one of `places`, which are sorted and disjoint."""
     at = bisect_left(places, span.end, key=lambda place: place.start) - 1
     return at >= 0 and places[at].end > span.start
 

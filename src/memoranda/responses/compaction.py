@@ -1,6 +1,6 @@
 """The text of a compacted conversation, packed into a string that a client carries and sends again.
 
-It is checked against damage, not kept secret: it holds only what its bearer was told anyway.
+A checksum detects damage. It is not encrypted: it contains only what the client may see anyway.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from memoranda.store.ids import new_id
 
 VERSION = "rc1."
 MAX_CHARS = 1 << 20
-"""Characters of a packed string, and bytes of the text in it, beyond which it is not looked at."""
+"""The most characters of a packed string, and bytes of the text in it, that are decoded."""
 CHECK = 4
 """Bytes of the checksum that goes before the packed text."""
 _PACKED = re.compile(rf'"encrypted_content"\s*:\s*"({re.escape(VERSION)}[A-Za-z0-9_=-]+)"')
 
 
 def compaction_item(text: str) -> Item:
-    """The item that stands for a conversation told by `text`."""
+    """The item that stands for the conversation that `text` summarizes."""
     return {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": encode(text)}
 
 
@@ -39,7 +39,7 @@ def decode(content: Any, where: str = "encrypted_content") -> str:
     """The text that `encode` packed.
 
     Raises:
-        InvalidInput: it is no string of this server's making, or was changed on the way.
+        InvalidInput: this server did not make the string, or it was changed.
     """
     if not isinstance(content, str) or not content.startswith(VERSION) or len(content) > MAX_CHARS:
         says = "is no compacted conversation of this server's; send the item as /v1/responses/compact gave it"
@@ -61,13 +61,13 @@ def decode(content: Any, where: str = "encrypted_content") -> str:
 
 
 def packed_in(*texts: str | None) -> list[str]:
-    """Return what is packed in the compaction items of JSON texts."""
-    found = (match for text in texts if text for match in _PACKED.findall(text))
-    return [told({"encrypted_content": content}) for content in found]
+    """Return the texts that are packed in the compaction items of JSON texts."""
+    contents = (match for text in texts if text for match in _PACKED.findall(text))
+    return [unpacked({"encrypted_content": content}) for content in contents]
 
 
-def told(item: Item) -> str:
-    """The text of a compaction item that was checked before; "" where it cannot be read any more."""
+def unpacked(item: Item) -> str:
+    """The text of a compaction item that was checked before; "" if it can no longer be read."""
     try:
         return decode(item.get("encrypted_content"))
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""What a model is told before the conversation: instructions, what is remembered, what was said long ago."""
+"""The system messages before a conversation: instructions, memories, and the summary of earlier turns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPEAKERS = ("user", "assistant")
 
 @dataclass(slots=True)
 class Remembered:
-    """What was found in memory for a question; `snippet` is how many characters of a session's summary are told."""
+    """Memories and session summaries for a question; `snippet` is how many characters of a summary are shown."""
 
     question: str = ""
     found: Found = field(default_factory=lambda: Found(""))
@@ -41,12 +41,12 @@ class Remembered:
 
     @property
     def degraded(self) -> list[str]:
-        """The sides that could not answer in full."""
+        """The indexes that could not answer in full."""
         return sorted(self.found.degraded)
 
 
 async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
-    """The memories that bear on what is asked, in the scopes of this conversation, but for those that the history
+    """Retrieve memories for the last question in the scopes of this conversation, without those that the history
     shows: one search, one embedding."""
     question = last_question(new)
     use, settings = turn.memory, turn.settings
@@ -62,14 +62,14 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         threshold=settings.memory_min_score if use.min_score is None else use.min_score,
     )
     try:
-        found = await Finding(turn.core, acting(turn)).find(asked, together=True)
+        retrieved = await Finding(turn.core, acting(turn)).find(asked, together=True)
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
-    return Remembered(question, found, turn.core.config.sessions.snippet_chars)
+    return Remembered(question, retrieved, turn.core.config.sessions.snippet_chars)
 
 
 def _said(items: Sequence[Item]) -> list[Said]:
-    """What was said before, as far as it is text."""
+    """The text messages of users and assistants among the items."""
     return [
         Said(role=item["role"], content=text, id=item.get("id"))
         for item in items
@@ -78,9 +78,9 @@ def _said(items: Sequence[Item]) -> list[Said]:
 
 
 @dataclass(slots=True)
-class Told:
-    """What goes before the conversation, and of what it is made. `used` are the ids of the memories in it, `evidence`
-    says whether they answer (None: there are none)."""
+class SystemPrompt:
+    """The messages before the conversation, and their parts. `used` are the ids of the memories in them, `evidence`
+    says whether they answer the question (None: there are none)."""
 
     messages: list[Message]
     assembled: Assembled
@@ -88,8 +88,8 @@ class Told:
     used: list[str]
     evidence: Evidence | None
 
-    def report(self, found: Remembered) -> dict[str, Any]:
-        """What of memory was found and what of it the model is told, for the response's extension."""
+    def report(self, retrieved: Remembered) -> dict[str, Any]:
+        """The retrieved memories, and which of them the model reads, for the response's extension."""
         return {
             "retrieved": [
                 {
@@ -99,43 +99,45 @@ class Told:
                     "similarity": hit.similarity,
                     "used": hit.memory.id in self.used,
                 }
-                for hit in found.hits
+                for hit in retrieved.hits
             ],
             "tokens": sum(self.assembled.tokens.get(part, 0) for part in ("memories", "sessions")),
         }
 
 
-def told(turn: Turn, instructions: str | None, past: Past, found: Remembered, total: int) -> Told:
-    """The system messages: instructions first and whole, then what is remembered within its budget, then the summary of
-    what was said long ago. Where the memories are not likely to answer the question, this is said."""
-    held = found.found
-    entries = remembered_entries(held.memories, held.sessions, marks=False, snippet=found.snippet)
+def system_prompt(
+    turn: Turn, instructions: str | None, past: Past, retrieved: Remembered, total: int
+) -> SystemPrompt:
+    """The system messages: the complete instructions, then the memories within their budget, then the summary of
+    earlier turns. If the memories are not likely to answer the question, the messages say so."""
+    context = retrieved.found
+    entries = remembered_entries(context.memories, context.sessions, marks=False, snippet=retrieved.snippet)
     pieces = [entry.piece for entry in entries]
     if past.summary is not None:
         pieces.append(Piece(part="summary", text=past.summary.summary, id=past.summary.summarized_up_to))
     tokens = turn.settings.memory_tokens
-    made = assemble(
+    assembled = assemble(
         pieces,
         total=total - turn.count(f"\n\n{prompts.UNREMEMBERED}"),
         budgets={"memories": tokens, "sessions": tokens},
         count=turn.count,
         headings=HEADINGS,
     )
-    placed = {id(one.piece) for one in made.placed}
+    placed = {id(placement.piece) for placement in assembled.placed}
     shown = [entry for entry in entries if id(entry.piece) in placed]
-    evidence = evidence_of(found.question, shown) if shown else None
-    texts = [text for text in (instructions, *made.texts.values()) if text]
+    evidence = evidence_of(retrieved.question, shown) if shown else None
+    texts = [text for text in (instructions, *assembled.texts.values()) if text]
     if evidence is not None and evidence.level == "none":
         texts.append(prompts.UNREMEMBERED)
     messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
-    used = [one.memory.id for entry in shown for one in entry.found]
-    sources = [_source(hit) for hit in found.hits if hit.memory.id in used]
-    return Told(messages, made, sources, used, evidence)
+    used = [hit.memory.id for entry in shown for hit in entry.found]
+    sources = [_source(hit) for hit in retrieved.hits if hit.memory.id in used]
+    return SystemPrompt(messages, assembled, sources, used, evidence)
 
 
 async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
-    """Counts the memories that a response's extension says were told as used."""
-    used = [one["id"] for one in extension.get("retrieved", ()) if one["used"]]
+    """Counts an access for the memories that a response's extension marks as used."""
+    used = [memory["id"] for memory in extension.get("retrieved", ()) if memory["used"]]
     if used:
         await Memories(turn.core, acting(turn)).count_access(used)
 

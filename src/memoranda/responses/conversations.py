@@ -1,4 +1,4 @@
-"""Conversations that outlive requests: what one subject keeps, and what is in it."""
+"""Stored conversations of one subject, and their items."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Reach(Summary, kw_only=True):
 
 
 class Conversations:
-    """The conversations of one subject. Another's, of this tenant or not, is one that does not exist."""
+    """The conversations of one subject. A conversation of another subject, of this tenant or not, does not exist."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
@@ -109,12 +109,12 @@ class Conversations:
             Forbidden: the subject writes nothing.
         """
         must_write(self.subject)
-        held = metadata_of(metadata)
+        metadata_json = metadata_of(metadata)
 
         def work(c: Connection) -> Conversation:
             row = conversation_seen(c, self.subject, id)
-            c.run("set_conversation", [held, self._tenant, id])
-            return _value(row._replace(metadata=held))
+            c.run("set_conversation", [metadata_json, self._tenant, id])
+            return _value(row._replace(metadata=metadata_json))
 
         return await self._write(work)
 
@@ -147,8 +147,8 @@ class Conversations:
         order: str = "desc",
         include: Sequence[str] = (),
     ) -> Listed[Item]:
-        """One page of what is in a conversation, newest first unless `order` is `asc`. What searches in files found is
-        there when `include` names `file_search_call.results`.
+        """One page of the items of a conversation, newest first unless `order` is `asc`. File searches carry their
+        results if `include` names `file_search_call.results`.
 
         Raises:
             NotFound: no such conversation for this subject.
@@ -216,7 +216,7 @@ class Conversations:
         return await self._read(read)
 
     async def delete_item(self, id: str, item_id: str) -> Conversation:
-        """Takes an item out of a conversation; a summary that tells of it goes with it.
+        """Deletes an item of a conversation, and the summary if it covers the item.
 
         Raises:
             NotFound: no such conversation for this subject, or no such item in it.
@@ -228,8 +228,8 @@ class Conversations:
             row = conversation_seen(c, self.subject, id)
             seq = _item(c, self._tenant, id, item_id)[0]
             c.run("drop_item", [self._tenant, id, item_id])
-            told = stored_summary(row)
-            if told is not None and seq <= told.seq:
+            summary = stored_summary(row)
+            if summary is not None and seq <= summary.seq:
                 c.run("summarize_conversation", [None, self._tenant, id])
                 row = row._replace(summary=None)
             return _value(row)
@@ -287,10 +287,10 @@ def conversation_seen(c: Connection, subject: Subject, id_: str) -> Conversation
         NotFound: there is none for this subject.
     """
     row = c.one("get_conversation", [subject.tenant_id, id_]) if nameable(id_) else None
-    found = None if row is None else ConversationRow._make(row)
-    if found is None or not owns(subject, found.user_id):
+    conversation = None if row is None else ConversationRow._make(row)
+    if conversation is None or not owns(subject, conversation.user_id):
         raise NotFound(f"Conversation with id '{id_}' not found.")
-    return found
+    return conversation
 
 
 def stored_summary(row: ConversationRow) -> Reach | None:
@@ -298,16 +298,16 @@ def stored_summary(row: ConversationRow) -> Reach | None:
     return None if row.summary is None else msgspec.json.decode(row.summary, type=Reach)
 
 
-def keep_summary(c: Connection, tenant: str, id_: str, summary: Summary, told: Sequence[str]) -> bool:
-    """Stores a summary of the items `told`, the last of which it names. False, and nothing is stored, where one of them
-    is gone meanwhile, or another summary reaches further."""
-    held = c.one("get_conversation", [tenant, id_])
+def keep_summary(c: Connection, tenant: str, id_: str, summary: Summary, summarized: Sequence[str]) -> bool:
+    """Stores a summary of the items `summarized`, the last of which it names. Return False and store nothing if one of
+    them was deleted meanwhile, or if another summary reaches further."""
+    row = c.one("get_conversation", [tenant, id_])
     last = c.one("get_item", [tenant, id_, summary.summarized_up_to])
-    if held is None or last is None:
+    if row is None or last is None:
         return False
-    if len(c.all("items_there", [tenant, id_, listed(told)])) < len(told):
+    if len(c.all("items_there", [tenant, id_, listed(summarized)])) < len(summarized):
         return False
-    earlier = stored_summary(ConversationRow._make(held))
+    earlier = stored_summary(ConversationRow._make(row))
     if earlier is not None and earlier.seq > last[0]:
         return False
     fields = msgspec.structs.asdict(summary)
@@ -327,8 +327,8 @@ def _seen(item: Item, include: Sequence[str]) -> Item:
 
 
 def _decoded(text: str) -> Item:
-    found: Item = msgspec.json.decode(text)
-    return found
+    item: Item = msgspec.json.decode(text)
+    return item
 
 
 def _value(row: ConversationRow) -> Conversation:

@@ -44,16 +44,16 @@ def tokens_of_items(items: Iterable[Item], encoding: str = DEFAULT_ENCODING) -> 
 
 
 def tokens_of_item(item: Item, encoding: str = DEFAULT_ENCODING) -> int:
-    """The tokens of one item as a model reads it; 0 for one that no model is told of. The count that a stored item
-    carries is believed."""
-    held = item.get(COUNTED)
-    if held is not None and encoding == DEFAULT_ENCODING:
-        return int(held)
+    """The tokens of one item as a model reads it; 0 for one that is not sent to models. The count that a stored item
+    carries is used as it is."""
+    stored = item.get(COUNTED)
+    if stored is not None and encoding == DEFAULT_ENCODING:
+        return int(stored)
     return sum(_message(message, encoding) for message in to_messages([item]))
 
 
 def mark(items: Iterable[Item]) -> None:
-    """Has items that are complete carry their tokens, so that whoever reads them again has nothing to count."""
+    """Stores the token count of complete items in them, so that later readers need not count again."""
     for item in items:
         if COUNTED not in item:
             item[COUNTED] = tokens_of_item(item)

@@ -140,12 +140,12 @@ def _check(tool: Tool, at: str) -> None:
     type_ = tool.get("type")
     if not isinstance(type_, str) or type_ not in KINDS:
         raise InvalidInput(f"{at}.type", f"must be one of {', '.join(KINDS)}")
-    held = convert(tool, KINDS[type_], at)
-    if isinstance(held, FileSearchTool) and held.filters is not None:
-        parse(held.filters, f"{at}.filters")
-    if isinstance(held, McpTool):
-        secrets = {f"headers.{name}": value for name, value in (held.headers or {}).items()}
-        secrets |= {"authorization": held.authorization or "", "server_url": held.server_url}
+    declared = convert(tool, KINDS[type_], at)
+    if isinstance(declared, FileSearchTool) and declared.filters is not None:
+        parse(declared.filters, f"{at}.filters")
+    if isinstance(declared, McpTool):
+        secrets = {f"headers.{name}": value for name, value in (declared.headers or {}).items()}
+        secrets |= {"authorization": declared.authorization or "", "server_url": declared.server_url}
         masks = (MASK, REDACTED)
         if hidden := next((name for name, value in secrets.items() if any(m in value for m in masks)), None):
             raise InvalidInput(
@@ -161,16 +161,16 @@ def stores_of(tools: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def repeated(tool: Tool) -> Tool:
-    """A tool as a response repeats it: a function with every field that clients look for, an MCP server without what
-    lets one in."""
+    """A tool as a response repeats it: a function with every field that clients expect, an MCP server without its
+    credentials."""
     if tool.get("type") == "mcp":
         return echoed(tool)
     return EVERY_FIELD | tool if tool.get("type") == "function" else tool
 
 
 def without_secrets(tools: Iterable[Tool]) -> list[Tool]:
-    """The tools as they may be shown: what is sent to MCP servers to be let in reads `***`, a path of
-    their URL that may be a secret `<redacted>`."""
+    """The tools as they may be shown: credentials of MCP servers read `***`, a path of their URL that may be a secret
+    reads `<redacted>`."""
     return [_masked(tool) if tool.get("type") == "mcp" else tool for tool in tools]
 
 

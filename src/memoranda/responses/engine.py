@@ -1,4 +1,4 @@
-"""From a plan to a response under way: what it needs is gathered, the loop runs, and the end is stored."""
+"""From a plan to a running response: gather its context, run the loop, store the end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from memoranda.providers.chat.base import Ask, Model, TokenUsage
 from memoranda.responses import checks, records
 from memoranda.responses.attachments import Attachments
 from memoranda.responses.background import Background
-from memoranda.responses.context import Remembered, count_used, remembered, told
+from memoranda.responses.context import Remembered, count_used, remembered, system_prompt
 from memoranda.responses.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from memoranda.responses.events import item_id
 from memoranda.responses.history import History, Past, fit
 from memoranda.responses.items import last_question
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.merging import Effective
-from memoranda.responses.observing import Exchanged, Heard, kept, stored
+from memoranda.responses.observing import Exchanged, Heard, store_exchange, stored
 from memoranda.responses.offers import choice, offers
 from memoranda.responses.plan import Plan, Planning, is_long, queued_items
 from memoranda.responses.profile_values import Profile
@@ -44,15 +44,15 @@ from memoranda.store.ids import new_id
 from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.responses")
-ROOM_TO_ANSWER = 1_024
-"""Tokens kept free for the answer when nothing says how many it may have."""
+ANSWER_RESERVE = 1_024
+"""Tokens reserved for the answer if neither the request nor the configuration limits it."""
 FORWARDED = ("service_tier", "prompt_cache_key", "safety_identifier", "user")
-"""Fields of a request that are the model server's business."""
+"""Fields of a request that are passed on to the model server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a hook is told of a response that has ended and is stored."""
+    """A response that has ended and is stored, as a hook receives it."""
 
     subject: Subject
     response: Response
@@ -65,8 +65,8 @@ Hook = Callable[[Answered], Awaitable[None]]
 
 
 class Engine:
-    """Makes responses for every subject of one open library. `hooks` are called after each one that was stored, when
-    nobody waits any more."""
+    """Makes responses for every subject of one open library. `hooks` are called after each stored response, when its
+    caller no longer waits."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Engine:
     async def _resume(
         self, subject: Subject, request: ResponseRequest, response: Response, first: int
     ) -> Run:
-        """Makes a response that was queued. What is wrong by now (a store is gone) is its failure."""
+        """Makes a response that was queued. If its request is no longer valid (a store is gone), the response fails."""
         run = Run(response, request.include, first)
         try:
             plan = await self.planning.plan(subject, request, response)
@@ -125,7 +125,7 @@ class Engine:
         task.add_done_callback(lambda _: self._runs.pop(run, None))
 
     async def stop(self) -> None:
-        """Ends what is under way, and waits for what comes after."""
+        """Ends the running responses, and waits for their hooks."""
         for run in list(self._runs):
             run.abandon(ENDING)
         for run in list(self._runs):
@@ -137,8 +137,7 @@ class Engine:
             model.close()
 
     async def give_up(self, aim: Aim) -> None:
-        """Ends the responses under way here that are about to be forgotten, and waits for what comes after those that
-        have ended."""
+        """Ends the running responses of this process that `aim` covers, and waits for the hooks of ended ones."""
         meant = [run for run, plan in self._runs.items() if _meant(aim, plan)]
         for run in meant:
             run.abandon()
@@ -156,28 +155,32 @@ class Engine:
     async def _work(self, plan: Plan, run: Run) -> None:
         request, response, began = plan.request, plan.response, time.monotonic()
         async with self.planning.servers(request) as servers:
-            found, images = await together(
+            memories, images = await together(
                 remembered(plan.turn, plan.past, plan.input),
                 Attachments(self.core, plan.subject).images(plan.past.items, past=True),
                 servers.list(run.telling, plan.past.items),
             )
-            held = offers(request.tools or [], [*plan.tools, *servers.tools])
-            asked, only = choice(request.tool_choice, held)
-            shapes = held.shapes(only)
+            offered = offers(request.tools or [], [*plan.tools, *servers.tools])
+            asked, only = choice(request.tool_choice, offered)
+            shapes = offered.shapes(only)
             retrieved = time.monotonic()
-            context = told(
-                plan.turn, request.instructions, plan.past, found, self.planning.config.model.context_tokens
+            context = system_prompt(
+                plan.turn,
+                request.instructions,
+                plan.past,
+                memories,
+                self.planning.config.model.context_tokens,
             )
             fitted = partial(self._fitted, plan, context.messages, shapes)
             long = is_long(context.messages, shapes, plan.input)
             past, new = await self.core.threads.run(fitted) if long else fitted()
-            response.extensions["memory"] = context.report(found)
+            response.extensions["memory"] = context.report(memories)
             _note_history(response, past, plan.effective)
             brief = Brief(
                 ask=self._ask(plan),
                 system=context.messages,
                 items=[*past.items, *new],
-                offers=held,
+                offers=offered,
                 turn=plan.turn,
                 choice=asked,
                 only=only,
@@ -186,9 +189,11 @@ class Engine:
                 max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
                 search_first=self.planning.config.responses.search_first,
             )
-            models = [self.core.ledger.paid(one, plan.subject.tenant_id, "responses") for one in self._models]
+            models = [
+                self.core.ledger.paid(model, plan.subject.tenant_id, "responses") for model in self._models
+            ]
             loop = Loop(brief, run.telling, models)
-            loop.degraded.update(found.degraded)
+            loop.degraded.update(memories.degraded)
             loop.note(context.evidence)
             try:
                 await servers.answer(loop, [*past.items, *plan.input])
@@ -226,8 +231,8 @@ class Engine:
     def _fitted(
         self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]]
     ) -> tuple[Past, list[Item]]:
-        """The past and the input as far as the model can read them: where the oldest turns are to be left out, those of
-        an input that brings its own history are, too.
+        """The past and the input, cut to the model's context. With truncation, old turns of an input that brings its
+        own history are left out, too.
 
         Raises:
             ContextTooLong: it is too long, and must not be cut.
@@ -238,7 +243,7 @@ class Engine:
             tokens_of_messages(system, plan.encoding)
             + tokens_of_tools(shapes, plan.encoding)
             + tokens_of_items(new, plan.encoding)
-            + min(plan.response.max_output_tokens or ROOM_TO_ANSWER, limit // 2)
+            + min(plan.response.max_output_tokens or ANSWER_RESERVE, limit // 2)
         )
         return fit(past, used, limit, truncation, new, plan.encoding), new
 
@@ -249,8 +254,8 @@ class Engine:
         if plan.exchange is None:
             await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
         elif plan.exchange.observed:
-            said = Exchanged(plan.turn, plan.input, plan.response)
-            if not await kept(self.core, plan.subject.tenant_id, said):
+            exchange = Exchanged(plan.turn, plan.input, plan.response)
+            if not await store_exchange(self.core, plan.subject.tenant_id, exchange):
                 degraded = plan.response.extensions.get("degraded", [])
                 plan.response.extensions["degraded"] = sorted({*degraded, "messages"})
         task = asyncio.create_task(self._follow_up(plan))
@@ -261,9 +266,9 @@ class Engine:
         counts = {f"responses.{response.status}": 1}
         counts["response_tokens.input"] = response.usage.input_tokens
         counts["response_tokens.output"] = response.usage.output_tokens
-        told = response.extensions.get("memory", {}).get("retrieved", ())
-        counts["memories_told"] = sum(one["used"] for one in told)
-        counts["sessions_retrieved"] = sum(one["kind"] == "session_summary" for one in told)
+        retrieved = response.extensions.get("memory", {}).get("retrieved", ())
+        counts["memories_told"] = sum(memory["used"] for memory in retrieved)
+        counts["sessions_retrieved"] = sum(memory["kind"] == "session_summary" for memory in retrieved)
         counts["responses_quoted"] = int(response.extensions.get("answered_by") == "extractive")
         self.core.tally.update(counts)
         self.core.tally.update(
@@ -306,16 +311,20 @@ class Engine:
     async def input_tokens(self, subject: Subject, request: ResponseRequest) -> int:
         """See `Responses.input_tokens`."""
         plan = await self.planning.plan(subject, request)
-        held = offers(plan.request.tools or [], plan.tools)
-        found = await remembered(plan.turn, plan.past, plan.input)
-        context = told(
-            plan.turn, plan.request.instructions, plan.past, found, self.planning.config.model.context_tokens
+        offered = offers(plan.request.tools or [], plan.tools)
+        memories = await remembered(plan.turn, plan.past, plan.input)
+        context = system_prompt(
+            plan.turn,
+            plan.request.instructions,
+            plan.past,
+            memories,
+            self.planning.config.model.context_tokens,
         )
 
         def counted() -> int:
             return (
                 tokens_of_messages(context.messages, plan.encoding)
-                + tokens_of_tools(held.shapes(), plan.encoding)
+                + tokens_of_tools(offered.shapes(), plan.encoding)
                 + tokens_of_items([*plan.past.items, *plan.input], plan.encoding)
             )
 
@@ -337,9 +346,9 @@ class Engine:
             context_tokens=self.planning.config.model.context_tokens,
             meter=spent.append,
         )
-        before, after = sum(one.input for one in spent), sum(one.output for one in spent)
+        before, after = sum(usage.input for usage in spent), sum(usage.output for usage in spent)
         now, id_ = int(time.time()), new_id("resp_")
-        made = Response(
+        response = Response(
             id=id_,
             created_at=now,
             completed_at=now,
@@ -352,28 +361,28 @@ class Engine:
             usage=ResponseUsage(input_tokens=before, output_tokens=after, total_tokens=before + after),
             store=request.store is not False,
         )
-        if made.store:
-            mark(made.output)
+        if response.store:
+            mark(response.output)
             new = NewResponse(
-                subject=acting(plan.turn), response=made, input=[], session_id=plan.turn.session_id
+                subject=acting(plan.turn), response=response, input=[], session_id=plan.turn.session_id
             )
             await stored(self.core, subject.tenant_id, lambda c: records.add(c, new), None)
-        return made
+        return response
 
 
 def _meant(aim: Aim, plan: Plan) -> bool:
-    """Whether a response under way is among what is to be forgotten."""
+    """Return True if `aim` covers a running response."""
     asker, new = plan.subject, plan.new
     if asker.tenant_id != aim.tenant or (aim.bound and asker.user_id != aim.own):
         return False
     if aim.text is not None and not aim.text.within_json(encoded(new.input), body_of(plan.response)):
         return False
-    told = [("user", asker.user_id), ("session", new.session_id), *places(plan.turn).items()]
-    return aim.everything or any(id_ in aim.places.get(place, ()) for place, id_ in told)
+    scopes = [("user", asker.user_id), ("session", new.session_id), *places(plan.turn).items()]
+    return aim.everything or any(id_ in aim.places.get(place, ()) for place, id_ in scopes)
 
 
 def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:
-    """What came before with the older turns of the input, and the input's last turn."""
+    """The past with the older turns of the input, and the input's last turn."""
     turns = turns_of(plan.input)
     older = [item for turn in turns[:-1] for item in turn]
     if not older:
@@ -388,10 +397,10 @@ def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:
 
 
 async def together(
-    found: Awaitable[Remembered], images: Awaitable[dict[str, str]], listed: Awaitable[None]
+    memories: Awaitable[Remembered], images: Awaitable[dict[str, str]], listed: Awaitable[None]
 ) -> tuple[Remembered, dict[str, str]]:
-    """What they give, at once; when one fails, the others end before that is heard of."""
-    first, second = asyncio.ensure_future(found), asyncio.ensure_future(images)
+    """Await all three at once and return the first two results; if one fails, cancel the others before raising."""
+    first, second = asyncio.ensure_future(memories), asyncio.ensure_future(images)
     third = asyncio.ensure_future(listed)
     try:
         await asyncio.gather(first, second, third)

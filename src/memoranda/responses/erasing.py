@@ -1,4 +1,4 @@
-"""Forgetting what agents said and were told: responses with their events, conversations and their items, profiles."""
+"""Deletion of agent data: responses with their events, conversations with their items, profiles."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class Erasing:
         async for page in run.pages("responses", columns, where):
             going, cleared = [], []
             for seq, id_, session, status, *texts, summary in page:
-                if aim.text is None or _told(aim.text, *texts):
+                if aim.text is None or _contains(aim.text, *texts):
                     going.append(_Going(seq, id_, session, sum(map(len, filter(None, [*texts, summary])))))
                     if status in LIVE:
                         await self._cancel(run, id_)
                 elif aim.text.within_json(summary):
                     cleared.append(id_)
-            for some in parted(going, lambda one: one.characters, TEXTS):
+            for some in parted(going, lambda response: response.characters, TEXTS):
                 await run.change(lambda w, some=some: _erased(w, some))  # type: ignore[misc]
             if cleared:
                 await run.change(lambda w, ids=cleared: _cleared(w, ids))  # type: ignore[misc]
-            run.ids |= {one.id for one in going}
+            run.ids |= {response.id for response in going}
 
     async def _cancel(self, run: Forgetting, id_: str) -> None:
         key = [run.aim.tenant, id_]
@@ -69,7 +69,7 @@ class Erasing:
     # --- conversations -----------------------------------------------------------------------------
 
     async def conversations(self, run: Forgetting) -> None:
-        """Conversations as a whole, or the items that are meant in them, with the summary that told of them."""
+        """Whole conversations, or the matching items in them, together with the summary of those items."""
         aim = run.aim
         if not aim.rooms:
             return
@@ -106,12 +106,12 @@ class Erasing:
 
     async def _items(self, run: Forgetting, conversation: str) -> None:
         aim = run.aim
-        found, values = "conversation_id = ?", list[Any]([conversation])
+        where, values = "conversation_id = ?", list[Any]([conversation])
         for sign, at in ((">=", aim.since), ("<", aim.until)):
             if at is not None:
-                found, values = f"{found} AND created_at {sign} ?", [*values, at]
-        async for page in run.pages("conversation_items", "seq, id, item", (found, values)):
-            ids = [id_ for _, id_, item in page if aim.text is None or _told(aim.text, item)]
+                where, values = f"{where} AND created_at {sign} ?", [*values, at]
+        async for page in run.pages("conversation_items", "seq, id, item", (where, values)):
+            ids = [id_ for _, id_, item in page if aim.text is None or _contains(aim.text, item)]
             if ids:
                 await run.change(lambda w, ids=ids: _taken_out(w.c, w.tenant, conversation, ids))  # type: ignore[misc]
 
@@ -129,7 +129,7 @@ class Erasing:
                 await run.change(lambda w, ids=ids: _unmade(w.c, w.tenant, ids))  # type: ignore[misc]
 
 
-def _told(phrase: Phrase, *texts: str) -> bool:
+def _contains(phrase: Phrase, *texts: str) -> bool:
     """Return True if a phrase is in the JSON of items, or packed in one of them."""
     return phrase.within_json(*texts) or phrase.within(*packed_in(*texts))
 
@@ -140,9 +140,9 @@ def _in(phrase: Phrase, name: str, body: str) -> bool:
 
 def _erased(w: Writing, going: Sequence[_Going]) -> dict[str, int]:
     gone = 0
-    for one in going:
-        w.c.run("drop_later_summaries", [w.tenant, one.session, one.seq])
-        gone += w.c.run("drop_response", [w.tenant, one.id])
+    for response in going:
+        w.c.run("drop_later_summaries", [w.tenant, response.session, response.seq])
+        gone += w.c.run("drop_response", [w.tenant, response.id])
     return {"responses": gone}
 
 

@@ -1,4 +1,4 @@
-"""The events of background responses, where they are stored: written as they come, the last ones with the end."""
+"""Storage of the events of background responses: written as they come, the last ones with the end."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from memoranda.store.core import Core
 log = logging.getLogger("memoranda.responses")
 T = TypeVar("T")
 FLUSH_SECONDS = 0.05
-"""How long events are gathered before they are stored: what a process that is killed had told is at most this old."""
+"""How long events are gathered before they are stored; a killed process loses the events of at most this time."""
 AGAIN_SECONDS = 0.5
 """After how long a write that failed is tried again."""
 WATCH_SECONDS = 1.0
-"""How often a response that says nothing is looked at, where another process may end it."""
+"""How often a silent response is polled, if another process may end it."""
 _line = msgspec.json.Decoder(Event)
 
 
 class Keeping:
-    """Stores what one run tells. The run is left when somebody else has ended the response, or deleted it.
+    """Stores the events of one run. The run is left when another process has ended the response, or deleted it.
 
-    `flushed` is set whenever something was stored, and is another one then."""
+    `flushed` is set whenever events were stored, and is then replaced by a new event."""
 
     def __init__(self, core: Core, run: Run, row: ResponseRow) -> None:
         self.run = run
@@ -43,10 +43,10 @@ class Keeping:
         self._key = (row.tenant_id, row.id)
         self._failure: MemorandaError | None = None
         self._pending: list[Event] = []
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def whole(self) -> None:
-        """Keeps on until the run has ended.
+        """Stores events until the run has ended.
 
         Raises:
             MemorandaError: how it ended could not be stored.
@@ -63,18 +63,18 @@ class Keeping:
         self.check()
 
     def check(self) -> None:
-        """Raises what kept the end from being stored, if anything did."""
+        """Raises the error that prevented the end from being stored, if there was one."""
         failure = self._failure if self.run.left else None if self.run.stored else self.run.failure
         if failure is not None:
             raise failure
 
     async def end(self, new: NewResponse, heard: Heard | None) -> None:
-        """Stores how the run ended, with its last events and what was said: who sees that it has ended finds it all.
+        """Stores the end of the run in one transaction with its last events and messages.
 
         Raises:
             MemorandaError: it was not stored.
         """
-        async with self._one:
+        async with self._lock:
             self.run.tell_end()
             events = self._taken()
 
@@ -85,7 +85,7 @@ class Keeping:
                 return ended
 
             await stored(self._core, self._key[0], work, heard)
-            self._tell()
+            self._notify()
 
     async def _flush(self) -> None:
         async for batch in self.run:
@@ -101,15 +101,15 @@ class Keeping:
                 return
 
     async def _store(self) -> bool:
-        """Whether the response is still to be made."""
+        """Store pending events. Return False if the response has ended or is deleted."""
         while True:
-            async with self._one:
+            async with self._lock:
                 if self.run.left or not (events := self._taken()):
                     return True
                 work = partial(keep, tenant=self._key[0], response_id=self._key[1], events=events)
                 try:
                     live = await self._write(work)
-                    self._tell()
+                    self._notify()
                     return live
                 except StorageError as exc:
                     log.warning("the events of %s wait for their rows: %s", self._key[1], exc)
@@ -121,10 +121,10 @@ class Keeping:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                held = await self._core.threads.run(read, lambda c: c.one("response_status", key), key[0])
+                status = await self._core.threads.run(read, lambda c: c.one("response_status", key), key[0])
             except StorageError:  # it may come back
                 continue
-            if held is None or held[0] not in LIVE:
+            if status is None or status[0] not in LIVE:
                 await self.run.leave()
 
     def _taken(self) -> list[Event]:
@@ -134,21 +134,21 @@ class Keeping:
     async def _write(self, work: Callable[[Connection], T]) -> T:
         return await self._core.threads.result(self._core.store.db.write(work, tenant=self._key[0]))
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.flushed.set()
         self.flushed = asyncio.Event()
 
 
 def keep(c: Connection, tenant: str, response_id: str, events: Sequence[Event]) -> bool:
-    """Stores events of a response that is still to be made; False when it is not.
+    """Store events of a live response. Return False if it is not live.
 
     Raises:
-        Conflict: somebody else has stored events of these numbers.
+        Conflict: another process has stored events of these numbers.
     """
-    held = c.one("hold_response", [tenant, response_id])
-    if held is None or held[0] not in LIVE:
+    row = c.one("hold_response", [tenant, response_id])
+    if row is None or row[0] not in LIVE:
         return False
-    if held[0] == "queued" and any(event["type"] == "response.in_progress" for event in events):
+    if row[0] == "queued" and any(event["type"] == "response.in_progress" for event in events):
         c.run("begin_response", [tenant, response_id])
     add_events(c, tenant, response_id, events)
     return True
@@ -158,7 +158,7 @@ def add_events(c: Connection, tenant: str, response_id: str, events: Sequence[Ev
     """Stores events after those that are there.
 
     Raises:
-        Conflict: somebody else has stored events of these numbers.
+        Conflict: another process has stored events of these numbers.
     """
     if not events:
         return

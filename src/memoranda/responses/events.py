@@ -1,4 +1,4 @@
-"""The events of a response, in the order and with the numbers that clients expect, and the response they tell of."""
+"""The events of a response, in the order and with the numbers that clients expect, and the response they build."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memoranda.responses.values import Item, Response, shown
 from memoranda.store.ids import new_id
 
 Event = dict[str, Any]
-"""One event: its `type`, its `sequence_number`, and what it tells."""
+"""One event: its `type`, its `sequence_number`, and its data."""
 
 
 class Telling:
-    """Tells of one response as it grows. Every change to `response` goes through here, and each is an event; `sink`
-    takes them. Items are appended when they begin and are the same objects until they end."""
+    """Emits the events of one response as it grows. Every change to `response` goes through here and is an event for
+    `sink`. Items are appended when they begin and are the same objects until they end."""
 
     def __init__(
         self, response: Response, sink: Callable[[Event], None], first: int = 0, include: Sequence[str] = ()
@@ -28,27 +28,27 @@ class Telling:
         self._results = "file_search_call.results" in include
         self._open: dict[str, int] = {}
 
-    def _tell(self, kind: str, fields: Event) -> None:
+    def _emit(self, kind: str, fields: Event) -> None:
         event = {"type": kind, "sequence_number": self.next, **fields}
         self.next += 1
         self._sink(event)
 
     def state(self, kind: str) -> None:
         """The whole response, as `response.created`, `response.in_progress`, `response.completed`, ..."""
-        self._tell(kind, {"response": self.copy()})
+        self._emit(kind, {"response": self.copy()})
 
     def copy(self) -> dict[str, Any]:
         """The response as it stands, as a client sees it."""
-        held = self.response
+        response = self.response
         fields = {
             name: value
-            for name in held.__struct_fields__
-            if (value := getattr(held, name)) is not msgspec.UNSET
+            for name in response.__struct_fields__
+            if (value := getattr(response, name)) is not msgspec.UNSET
         }
         return fields | {
-            "usage": msgspec.to_builtins(held.usage),
-            "output": [self.visible(item) for item in held.output],
-            "extensions": dict(held.extensions),
+            "usage": msgspec.to_builtins(response.usage),
+            "output": [self.visible(item) for item in response.output],
+            "extensions": dict(response.extensions),
         }
 
     def visible(self, item: Item) -> Item:
@@ -73,31 +73,31 @@ class Telling:
 
     def _item(self, stage: str, place: int, item: Item) -> None:
         where = {"response_id": self.response.id, "output_index": place}
-        self._tell(f"response.output_item.{stage}", {**where, "item": self.visible(item)})
+        self._emit(f"response.output_item.{stage}", {**where, "item": self.visible(item)})
 
     def stage(self, item: Item, stage: str) -> None:
         """How far a call is: `response.file_search_call.searching` and the like."""
         kind = f"response.{item['type']}.{stage}"
-        self._tell(kind, {"output_index": self._open[item["id"]], "item_id": item["id"]})
+        self._emit(kind, {"output_index": self._open[item["id"]], "item_id": item["id"]})
 
     def arguments(self, item: Item, delta: str) -> None:
         """More of a function's arguments."""
         item["arguments"] += delta
         kind = f"response.{_family(item)}_arguments.delta"
         place = self._open[item["id"]]
-        self._tell(kind, {"item_id": item["id"], "output_index": place, "delta": delta})
+        self._emit(kind, {"item_id": item["id"], "output_index": place, "delta": delta})
 
     def arguments_done(self, item: Item) -> None:
         """All of a call's arguments."""
         place = {"item_id": item["id"], "output_index": self._open[item["id"]]}
         done = {**place, "name": item["name"], "arguments": item["arguments"]}
-        self._tell(f"response.{_family(item)}_arguments.done", done)
+        self._emit(f"response.{_family(item)}_arguments.done", done)
 
     def input(self, item: Item) -> None:
         """All of the text that a custom tool is called with."""
         place = {"item_id": item["id"], "output_index": self._open[item["id"]]}
-        self._tell("response.custom_tool_call_input.delta", {**place, "delta": item["input"]})
-        self._tell("response.custom_tool_call_input.done", {**place, "input": item["input"]})
+        self._emit("response.custom_tool_call_input.delta", {**place, "delta": item["input"]})
+        self._emit("response.custom_tool_call_input.done", {**place, "input": item["input"]})
 
     def end_open(self, status: str) -> None:
         """Ends every item that has begun, with this status; texts as far as they came."""
@@ -130,7 +130,7 @@ class Telling:
     def begin_part(self, item: Item, part: Item) -> None:
         """A new part at the end of an item's content."""
         item["content"].append(part)
-        self._tell("response.content_part.added", {**self._at(item), "part": _copied(part)})
+        self._emit("response.content_part.added", {**self._at(item), "part": _copied(part)})
 
     def text(self, item: Item, delta: str, logprobs: list[dict[str, Any]] | None = None) -> None:
         """More of the text of a message's last part."""
@@ -155,12 +155,12 @@ class Telling:
     def reasoning(self, item: Item, delta: str) -> None:
         """More of the reasoning."""
         item["content"][-1]["text"] += delta
-        self._tell("response.reasoning_text.delta", {**self._at(item), "delta": delta})
+        self._emit("response.reasoning_text.delta", {**self._at(item), "delta": delta})
 
     def refusal(self, item: Item, delta: str) -> None:
         """More of a refusal."""
         item["content"][-1]["refusal"] += delta
-        self._tell("response.refusal.delta", {**self._at(item), "delta": delta})
+        self._emit("response.refusal.delta", {**self._at(item), "delta": delta})
 
     def annotate(self, item: Item, annotations: Sequence[Item]) -> None:
         """Citations of the last part."""
@@ -168,7 +168,7 @@ class Telling:
         for annotation in annotations:
             where = {**self._at(item), "annotation_index": len(part["annotations"])}
             part["annotations"].append(annotation)
-            self._tell("response.output_text.annotation.added", {**where, "annotation": annotation})
+            self._emit("response.output_text.annotation.added", {**where, "annotation": annotation})
 
     def end_part(self, item: Item) -> None:
         """Says that the last part is done."""
@@ -176,12 +176,12 @@ class Telling:
         where = self._at(item)
         if part["type"] == "output_text":
             done = {**where, "text": part["text"], "logprobs": part["logprobs"]}
-            self._tell("response.output_text.done", done)
+            self._emit("response.output_text.done", done)
         elif part["type"] == "refusal":
-            self._tell("response.refusal.done", {**where, "refusal": part["refusal"]})
+            self._emit("response.refusal.done", {**where, "refusal": part["refusal"]})
         else:
-            self._tell("response.reasoning_text.done", {**where, "text": part["text"]})
-        self._tell("response.content_part.done", {**where, "part": dict(part)})
+            self._emit("response.reasoning_text.done", {**where, "text": part["text"]})
+        self._emit("response.content_part.done", {**where, "part": dict(part)})
 
     def _at(self, item: Item) -> Event:
         return {
@@ -207,7 +207,7 @@ def _copied(part: Item) -> Item:
 
 
 def item_id(kind: str, response_id: str, place: int) -> str:
-    """The id of an output item: it tells which response it is of, so that a reference to it can be followed."""
+    """The id of an output item: it contains the id of its response, so that a reference to it can be resolved."""
     return f"{kind}_{response_id.removeprefix('resp_')}{place:04x}"
 
 

@@ -1,4 +1,4 @@
-"""A summary without a model: the sentences of a conversation that tell most, in their order."""
+"""Extractive summaries: the most informative sentences of a conversation, in their order."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from memoranda.text.extracting import chosen, looked_at, sentences, weights
 
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System"}
 EARLIER = "Earlier"
-TOLD = 1.5
-"""How much more a sentence tells that an earlier summary had."""
-ASKED = 0.5
-"""How much more one of the user tells."""
-FIRST = 100.0
-"""How much more the user's first one tells."""
+SUMMARY_WEIGHT = 1.5
+"""Added to the weight of a sentence of an earlier summary."""
+USER_WEIGHT = 0.5
+"""Added to the weight of a sentence of the user."""
+FIRST_WEIGHT = 100.0
+"""Added to the weight of the user's first sentence."""
 
 
 def extract(items: Sequence[Item], before: str, most: int) -> str:
-    """The sentences that tell most of `before` (an earlier summary) and `items`, as one text of at most `most` tokens;
-    always the same for the same conversation. The user's first request goes before all."""
-    held = looked_at(list(sentences(_texts(items, before))))
-    scores = weights(held)
-    first = next((i for i, one in enumerate(held) if one.speaker == "User"), None)
+    """The most informative sentences of `before` (an earlier summary) and `items`, as one text of at most `most`
+    tokens; deterministic. The user's first request always has a place."""
+    candidates = looked_at(list(sentences(_texts(items, before))))
+    scores = weights(candidates)
+    first = next((i for i, candidate in enumerate(candidates) if candidate.speaker == "User"), None)
     if first is not None:
-        scores[first] += FIRST
-    return chosen(held, most, scores)
+        scores[first] += FIRST_WEIGHT
+    return chosen(candidates, most, scores)
 
 
 def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str, float, int]]:
-    """Who said what, and how much more it tells: what an earlier summary has, and what the user said; its tokens are
-    not known."""
+    """Yield speaker, text, added weight and 0 tokens (not known) for each line of an earlier summary and each item."""
     for line in before.splitlines():
         speaker, _, said = line.partition(": ")
         known = said and speaker in (*SPEAKERS.values(), EARLIER)
-        yield (speaker, said, TOLD, 0) if known else (EARLIER, line, TOLD, 0)
+        yield (speaker, said, SUMMARY_WEIGHT, 0) if known else (EARLIER, line, SUMMARY_WEIGHT, 0)
     for item in items:
         kind = item.get("type", "message")
         if kind == "message":
             speaker = SPEAKERS.get(item["role"], "System")
-            yield speaker, text_of(item), ASKED if speaker == "User" else 0.0, 0
+            yield speaker, text_of(item), USER_WEIGHT if speaker == "User" else 0.0, 0
         elif kind == "compaction":
-            yield EARLIER, compaction.told(item), TOLD, 0
+            yield EARLIER, compaction.unpacked(item), SUMMARY_WEIGHT, 0

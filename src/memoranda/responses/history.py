@@ -1,5 +1,5 @@
-"""What was said before: the chain of responses or the conversation that a request goes on from, as much of it as the
-model is to be shown."""
+"""The history of a request: the chain of responses or the conversation that it continues, cut to what the model
+is shown."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ log = logging.getLogger("memoranda.responses")
 
 
 class UnknownResponse(NotFound):
-    """The response to go on from is not there, or not the subject's."""
+    """The previous response does not exist, or is not the subject's."""
 
 
 class ContextTooLong(InvalidInput):
-    """More than the model reads: `context_length_exceeded`."""
+    """The request is longer than the model's context: `context_length_exceeded`."""
 
 
 class Past(msgspec.Struct, kw_only=True):
-    """What goes before a new input.
+    """The history before a new input.
 
-    `items` are shown as they are, oldest first; `summary` tells what was before them. `session_id` is the conversation,
-    or the first response of the chain; None where nothing came before; `user_id` is whose it is (None: the tenant's).
-    `turns` and `tokens` (summary included) are of what is here, `dropped` turns were left out untold. `broken` says
-    that a link of the chain was missing or not the subject's; `notes` say what else went wrong (`summary_failed: ...`);
-    `settings` are those it was made by.
+    `items` are shown as they are, oldest first; `summary` covers the items before them. `session_id` is the
+    conversation, or the first response of the chain (None: no history); `user_id` is the owner (None: the tenant).
+    `turns` and `tokens` (summary included) count this history, `dropped` the turns that neither items nor summary
+    cover. `broken` means that a link of the chain was missing or not the subject's; `notes` name other failures
+    (`summary_failed: ...`); `settings` are the summarization settings of this history.
     """
 
     items: list[Item] = []
@@ -78,15 +78,15 @@ def fit(
     new: Sequence[Item] = (),
     encoding: str = DEFAULT_ENCODING,
 ) -> Past:
-    """The past, cut to what `used_tokens` (instructions, tools, `new` input, room to answer) leave of `limit`. With
-    truncation `auto` the oldest turns are dropped, whole, and the summary only where no turn has room beside it; a turn
+    """The past, cut to what `used_tokens` (instructions, tools, `new` input, reserve for the answer) leave of `limit`.
+    With truncation `auto` the oldest whole turns are dropped, and the summary only if no turn fits beside it; a turn
     whose call `new` answers stays.
 
     Raises:
         ContextTooLong: it does not fit, and truncation is `disabled` or does not help.
     """
-    room = limit - used_tokens
-    if past.tokens <= room:
+    budget = limit - used_tokens
+    if past.tokens <= budget:
         return past
     if truncation != "auto":
         says = (
@@ -95,31 +95,31 @@ def fit(
         )
         raise ContextTooLong("input", says)
     summary = past.summary
-    told = 0 if summary is None else summary.token_count
-    kept, tokens = fitting(past.items, room - told, new, encoding)
-    if told and (tokens + told > room or kept == len(past.items)):
-        bare = fitting(past.items, room, new, encoding)
-        if told > room or bare[0] < len(past.items):
-            (kept, tokens), summary, told = bare, None, 0
-    if tokens > room:
+    summary_tokens = 0 if summary is None else summary.token_count
+    start, tokens = fitting(past.items, budget - summary_tokens, new, encoding)
+    if summary_tokens and (tokens + summary_tokens > budget or start == len(past.items)):
+        bare = fitting(past.items, budget, new, encoding)
+        if summary_tokens > budget or bare[0] < len(past.items):
+            (start, tokens), summary, summary_tokens = bare, None, 0
+    if tokens > budget:
         raise ContextTooLong("input", f"is {used_tokens} tokens, and the model reads {limit}; shorten it")
-    items = past.items[kept:]
+    items = past.items[start:]
     turns = len(starts_of(items))
     return msgspec.structs.replace(
         past,
         items=items,
         summary=summary,
         turns=turns,
-        tokens=tokens + told,
+        tokens=tokens + summary_tokens,
         dropped=past.dropped + past.turns - turns,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is stored of a past, oldest first. `cuts` are the places that a summary may reach to, each with the response
-    or item that it then tells of last. `tail` is the latest response of a chain, None in a conversation. `ids` are the
-    responses or items that `items` come from; `mixed` says that they are not all one user's."""
+class StoredPast:
+    """The stored items of a history, oldest first. `cuts` are the positions that a summary may reach to, each with the
+    last response or item that it then covers. `tail` is the latest response of a chain, None in a conversation. `ids`
+    are the responses or items that `items` come from; `mixed` means that they belong to several users."""
 
     tenant: str
     items: list[Item]
@@ -157,7 +157,7 @@ class Told:
 
 SUMMARIZE_JOB = "summarize"
 SECONDS = 30.0
-"""How long a request waits for a summary; then it goes on without, and the next one finds it."""
+"""How long a request waits for a summary; then it goes on without, and a later request uses it."""
 JOB_SECONDS = 300.0
 """How long one may take to be made."""
 REST = 60.0
@@ -167,7 +167,7 @@ URGENT = 2
 
 
 class History:
-    """What came before a request, with its beginning summarized where that is long."""
+    """Loads the history of a request, and summarizes the beginning of a long one."""
 
     def __init__(
         self, core: Core, settings: Summarization, model: Model, *, context_tokens: int = 128_000
@@ -192,10 +192,10 @@ class History:
         encoding: str = DEFAULT_ENCODING,
         settings: Summarization | None = None,
     ) -> Past:
-        """What goes before `new` in the chain that ends with a response, or in a conversation; nothing for neither.
-        Above the threshold, what is before the last turns is told as a summary: the first is made here, later ones by a
-        job. Where that fails, it is left out, and `notes` say so. `settings` go before those of the configuration.
-        For a reader, who writes nothing, none is made.
+        """The history before `new` in the chain that ends with a response, or in a conversation; empty for neither.
+        Above the threshold, a summary replaces the items before the last turns: the first is made here, later ones by
+        a job. If that fails, these items are left out, and `notes` say so. `settings` override the configuration.
+        No summary is made for the role `reader`, which writes nothing.
 
         Raises:
             UnknownResponse: there is no such response for this subject.
@@ -205,23 +205,23 @@ class History:
         if previous_response_id is None and conversation_id is None:
             return Past(settings=settings)
 
-        def read() -> tuple[Told, Past]:
-            told = self._told(subject, previous_response_id, conversation_id)
-            return told, told.from_(0, encoding)
+        def read() -> tuple[StoredPast, Past]:
+            stored = self._stored_past(subject, previous_response_id, conversation_id)
+            return stored, stored.from_(0, encoding)
 
-        told, past = await self._core.threads.run(read)
+        stored, past = await self._core.threads.run(read)
         past.settings = settings
         if not settings.enabled or past.tokens <= settings.token_threshold or subject.role == "reader":
             return past
-        at = told.window(settings.window_size, new)
+        at = stored.window(settings.window_size, new)
         if not at:
             return past
-        later = settings.strategy == "eager" or told.summary is not None
+        later = settings.strategy == "eager" or stored.summary is not None
         if later and past.tokens <= URGENT * settings.token_threshold:
-            if _grown(told, at, settings):
-                await self._queue(told.tenant, told.tail, told.session_id, settings)
+            if _grown(stored, at, settings):
+                await self._queue(stored.tenant, stored.tail, stored.session_id, settings)
             return past
-        return await self._shortened(told, at, encoding, settings)
+        return await self._shortened(stored, at, encoding, settings)
 
     async def answered(
         self,
@@ -232,8 +232,8 @@ class History:
         response_id: str,
         conversation_id: str | None = None,
     ) -> None:
-        """To be called once a response is stored: has an `eager` summary made in the background, where what the next
-        request would be shown, `past` and what was `said` since, is above the threshold."""
+        """To be called once a response is stored: queues an `eager` summary if the history of the next request, `past`
+        and the items `said` since, is above the threshold."""
         settings = past.settings
         if not settings.enabled or settings.strategy != "eager":
             return
@@ -242,7 +242,7 @@ class History:
             await self._queue(tenant, tail, conversation_id or "", settings)
 
     async def make(self, run: Run) -> dict[str, Any]:
-        """The job: summarizes what is before the last turns of a chain or a conversation, if that is still long.
+        """The job: summarizes the items before the last turns of a chain or a conversation, if it is still long.
 
         Raises:
             ModelError: no summary could be made; it is tried again.
@@ -252,21 +252,21 @@ class History:
             return {"summarized": False}
         response, conversation = run.payload.get("response"), run.payload.get("conversation")
 
-        def read() -> Told:
-            return self._told(Subject(tenant_id=run.tenant), response, conversation)
+        def read() -> StoredPast:
+            return self._stored_past(Subject(tenant_id=run.tenant), response, conversation)
 
         try:
-            told = await self._core.threads.run(read)
+            stored = await self._core.threads.run(read)
         except NotFound:
             return {"summarized": False}
-        past = told.from_(0, DEFAULT_ENCODING)
-        at = told.window(settings.window_size)
+        past = stored.from_(0, DEFAULT_ENCODING)
+        at = stored.window(settings.window_size)
         short = past.tokens <= settings.token_threshold
-        if not at or short or told.mixed or not _grown(told, at, settings):
+        if not at or short or stored.mixed or not _grown(stored, at, settings):
             return {"summarized": False}
         async with asyncio.timeout(JOB_SECONDS):
-            summary = await self._summary(told, at, settings)
-        await self._keep(told, at, summary)
+            summary = await self._summary(stored, at, settings)
+        await self._keep(stored, at, summary)
         return {"summarized": True, "up_to": summary.summarized_up_to, "tokens": summary.token_count}
 
     def _wanted(self, tenant: str, settings: Summarized) -> bool:
@@ -279,7 +279,7 @@ class History:
         return self._settings.enabled if said is None else said
 
     async def close(self) -> None:
-        """Gives up summaries that are being made. Idempotent."""
+        """Cancels running summaries. Idempotent."""
         tasks = list(self._making.values())
         for task in tasks:
             task.cancel()
@@ -287,7 +287,7 @@ class History:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def _told(self, subject: Subject, response: str | None, conversation: str | None) -> Told:
+    def _stored_past(self, subject: Subject, response: str | None, conversation: str | None) -> StoredPast:
         db, tenant = self._core.store.db, subject.tenant_id
         if conversation is not None:
             return _of_conversation(*db.read(lambda c: _conversation(c, subject, conversation), tenant))
@@ -298,7 +298,7 @@ class History:
     async def _queue(
         self, tenant: str, response: str | None, conversation: str, settings: Summarization
     ) -> None:
-        """Has a summary made in the background, of the chain that ends with `response`, else of a conversation."""
+        """Queue a summary of the chain that ends with `response`, else of a conversation."""
         place = {"response": response} if response else {"conversation": conversation}
         payload = {**place, "settings": msgspec.to_builtins(settings)}
         key = response or conversation
@@ -307,15 +307,15 @@ class History:
         except MemorandaError as exc:
             log.warning("a summary was not asked for: %s", exc)
 
-    async def _shortened(self, told: Told, at: int, encoding: str, settings: Summarization) -> Past:
+    async def _shortened(self, stored: StoredPast, at: int, encoding: str, settings: Summarization) -> Past:
         """The last turns from item `at` on, and a summary of the rest made now."""
         note = "summary_failed: not tried again yet after an earlier failure"
-        place, now = (told.tenant, told.session_id), time.monotonic()
+        place, now = (stored.tenant, stored.session_id), time.monotonic()
         if now >= self._resting.get(place, 0.0):
             try:
                 async with asyncio.timeout(SECONDS):
-                    summary = await self._made(told, at, settings)
-                past = replace(told, summary=summary).from_(at, encoding)
+                    summary = await self._shared_summary(stored, at, settings)
+                past = replace(stored, summary=summary).from_(at, encoding)
                 past.settings = settings
                 return past
             except Exception as exc:  # whatever it is, the request goes on
@@ -323,19 +323,19 @@ class History:
                 note = f"summary_failed: {_said(exc)}"
                 self._resting = {other: until for other, until in self._resting.items() if until > now}
                 self._resting[place] = now + REST
-        past = told.from_(at, encoding)
+        past = stored.from_(at, encoding)
         past.settings = settings
-        past.dropped = sum(start < at for start in starts_of(told.items))
+        past.dropped = sum(start < at for start in starts_of(stored.items))
         past.notes.append(note)
         return past
 
-    async def _made(self, told: Told, at: int, settings: Summarization) -> Summary:
-        """The summary of what is before item `at`, made once for all that ask for it meanwhile, and stored though
-        nobody waits for it any more. Who sees less of a chain begins at another response, and has one of their own."""
-        key = (told.tenant, told.tail or told.session_id, told.cuts[at], told.ids[0])
+    async def _shared_summary(self, stored: StoredPast, at: int, settings: Summarization) -> Summary:
+        """The summary of the items before `at`: concurrent requests share one call, and it is stored even if no request
+        waits for it any more. A subject that sees less of a chain begins at another response, with its own summary."""
+        key = (stored.tenant, stored.tail or stored.session_id, stored.cuts[at], stored.ids[0])
         task = self._making.get(key)
         if task is None:
-            task = asyncio.create_task(self._make_and_keep(told, at, settings), name="summary")
+            task = asyncio.create_task(self._make_and_keep(stored, at, settings), name="summary")
             self._making[key] = task
             task.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(task)
@@ -343,64 +343,64 @@ class History:
     def _ended(self, key: tuple[str, ...], task: asyncio.Task[Summary]) -> None:
         self._making.pop(key, None)
         if not task.cancelled():
-            task.exception()  # looked at here, where whoever asked may be gone
+            task.exception()  # retrieved here, as the caller may be gone
 
-    async def _make_and_keep(self, told: Told, at: int, settings: Summarization) -> Summary:
+    async def _make_and_keep(self, stored: StoredPast, at: int, settings: Summarization) -> Summary:
         async with asyncio.timeout(JOB_SECONDS):
-            summary = await self._summary(told, at, settings)
-        if not told.mixed:
+            summary = await self._summary(stored, at, settings)
+        if not stored.mixed:
             try:
-                await self._keep(told, at, summary)
+                await self._keep(stored, at, summary)
             except MemorandaError as exc:
                 log.warning("a summary was made and not stored: %s", exc)
         return summary
 
-    async def _summary(self, told: Told, at: int, settings: Summarization) -> Summary:
+    async def _summary(self, stored: StoredPast, at: int, settings: Summarization) -> Summary:
         try:
-            made = await summarize(
-                told.items[:at],
-                self._core.ledger.paid(self._model, told.tenant, "summaries"),
+            summary = await summarize(
+                stored.items[:at],
+                self._core.ledger.paid(self._model, stored.tenant, "summaries"),
                 settings,
-                up_to=told.cuts[at],
-                previous=told.summary,
+                up_to=stored.cuts[at],
+                previous=stored.summary,
                 context_tokens=self._context,
             )
         except BaseException:
             self._core.tally["summaries.failed"] += 1
             raise
         self._core.tally["summaries.made"] += 1
-        return made
+        return summary
 
-    async def _keep(self, told: Told, at: int, summary: Summary) -> None:
-        """Stores a summary, unless something that it tells of was deleted meanwhile."""
-        ids = told.ids[: told.ids.index(told.cuts[at]) + 1]
+    async def _keep(self, stored: StoredPast, at: int, summary: Summary) -> None:
+        """Stores a summary, unless an item that it covers was deleted meanwhile."""
+        ids = stored.ids[: stored.ids.index(stored.cuts[at]) + 1]
 
         def work(c: Connection) -> None:
-            if told.tail is None:
-                keep_summary(c, told.tenant, told.session_id, summary, ids)
-            elif len(c.all("responses_there", [told.tenant, listed(ids)])) == len(ids):
-                values = [compact_json(summary), summary.summarized_up_to, told.tenant, told.tail]
+            if stored.tail is None:
+                keep_summary(c, stored.tenant, stored.session_id, summary, ids)
+            elif len(c.all("responses_there", [stored.tenant, listed(ids)])) == len(ids):
+                values = [compact_json(summary), summary.summarized_up_to, stored.tenant, stored.tail]
                 c.run("summarize_response", values)
 
-        await self._core.threads.result(self._core.store.db.write(work, tenant=told.tenant))
+        await self._core.threads.result(self._core.store.db.write(work, tenant=stored.tenant))
 
 
 def _said(exc: Exception) -> str:
-    """What a caller is told of a failure: no more than the name of one that nobody expected."""
+    """The message that a caller sees for a failure; of an unexpected exception only its class name."""
     if isinstance(exc, TimeoutError):
         return "it took too long"
     return str(exc) if isinstance(exc, MemorandaError) else type(exc).__name__
 
 
-def _grown(told: Told, at: int, settings: Summarization) -> bool:
-    """Whether enough left the window since the last summary for another one: half a window of turns, or half of the
-    threshold in tokens."""
-    if told.summary is None:
+def _grown(stored: StoredPast, at: int, settings: Summarization) -> bool:
+    """Return True if enough left the window since the last summary for another one: half a window of turns, or half
+    of the threshold in tokens."""
+    if stored.summary is None:
         return True
-    out = sum(start < at for start in starts_of(told.items))
+    out = sum(start < at for start in starts_of(stored.items))
     if out >= max(1, settings.window_size // 2):
         return True
-    return tokens_of_items(told.items[:at]) >= settings.token_threshold // 2
+    return tokens_of_items(stored.items[:at]) >= settings.token_threshold // 2
 
 
 def _chain(c: Connection, subject: Subject, id_: str) -> list[records.ResponseRow]:
@@ -419,11 +419,11 @@ def _chain(c: Connection, subject: Subject, id_: str) -> list[records.ResponseRo
     return rows
 
 
-def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> Told:
+def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> StoredPast:
     newest = rows[0]
-    told = next((row for row in rows if row.summary is not None), None)
-    summary = None if told is None or told.summary is None else _summary_of(told.summary)
-    upto = None if told is None else told.summarized_to
+    summarized = next((row for row in rows if row.summary is not None), None)
+    summary = None if summarized is None or summarized.summary is None else _summary_of(summarized.summary)
+    upto = None if summarized is None else summarized.summarized_to
     mine = next((i for i, row in enumerate(rows) if not owns(subject, row.user_id)), len(rows))
     oldest = rows[mine - 1]
     items: list[Item] = []
@@ -433,7 +433,7 @@ def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> Told:
             cuts[len(items)] = row.previous_id
         items += row.input_items
         items += row.output_items
-    return Told(
+    return StoredPast(
         tenant=newest.tenant_id,
         items=items,
         cuts=cuts,
@@ -448,7 +448,7 @@ def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> Told:
 
 
 def _conversation(c: Connection, subject: Subject, id_: str) -> tuple[ConversationRow, list[Row]]:
-    """A conversation, and its items that no summary tells of.
+    """A conversation, and its items that no summary covers.
 
     Raises:
         NotFound: it is not there, or not the subject's.
@@ -458,11 +458,11 @@ def _conversation(c: Connection, subject: Subject, id_: str) -> tuple[Conversati
     return row, c.all("items_after", [row.tenant_id, id_, -1 if reach is None else reach.seq])
 
 
-def _of_conversation(row: ConversationRow, held: list[Row]) -> Told:
-    ids = [item_id for _, item_id, _ in held]
-    return Told(
+def _of_conversation(row: ConversationRow, rows: list[Row]) -> StoredPast:
+    ids = [item_id for _, item_id, _ in rows]
+    return StoredPast(
         tenant=row.tenant_id,
-        items=[msgspec.json.decode(text) for _, _, text in held],
+        items=[msgspec.json.decode(text) for _, _, text in rows],
         cuts={at: ids[at - 1] for at in range(1, len(ids))},
         ids=ids,
         summary=None if row.summary is None else _summary_of(row.summary),

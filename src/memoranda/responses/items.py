@@ -1,4 +1,4 @@
-"""Items as clients send them: checked, completed, and told apart by whether a model can read them."""
+"""Items as clients send them: checked, completed, and classified by whether a model can read them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PREFIXES: dict[str, str] = {
     "compaction": "cmp_",
     "item_reference": "",
 }
-"""What a model can be told of, and how ids of each type begin."""
+"""The types that are sent to models, and the prefix of the ids of each."""
 SILENT = frozenset(
     {
         "web_search_call", "computer_call", "computer_call_output", "image_generation_call", "code_interpreter_call",
@@ -43,7 +43,7 @@ SILENT = frozenset(
         "program", "program_output", "compaction_summary",
     }
 )  # fmt: skip
-"""Types of the API that are kept and told to no model."""
+"""Types of the API that are stored and not sent to models."""
 NEEDED: dict[str, tuple[str, ...]] = {
     "function_call": ("call_id", "name", "arguments"),
     "function_call_output": ("call_id",),
@@ -177,13 +177,13 @@ def checked(raw: Any, where: str = "input") -> list[Item]:
         raise InvalidInput(where, "must be a text or a list of items")
     if len(raw) > MAX_ITEMS:
         raise InvalidInput(where, f"holds {len(raw)} items; send at most {MAX_ITEMS}")
-    items, room = [], MAX_CHARS
+    items, chars_left = [], MAX_CHARS
     for i, each in enumerate(raw):
         items.append(_item(each, f"{where}[{i}]"))
         if items[-1]["type"] == "compaction":
             at = f"{where}[{i}].encrypted_content"
-            room -= len(decode(items[-1]["encrypted_content"], at))
-            if room < 0:
+            chars_left -= len(decode(items[-1]["encrypted_content"], at))
+            if chars_left < 0:
                 raise InvalidInput(
                     at, f"is more than {MAX_CHARS} characters with those before; leave some out"
                 )
@@ -220,19 +220,19 @@ def paired(items: Sequence[Item]) -> dict[int, int]:
             outputs.setdefault(item["call_id"], []).append(place)
     pairs: dict[int, int] = {}
     for place, item in enumerate(items):
-        if item["type"] in CALLS and (held := outputs.get(item["call_id"])):
-            pairs[place] = held.pop(0)
+        if item["type"] in CALLS and (places := outputs.get(item["call_id"])):
+            pairs[place] = places.pop(0)
     return pairs
 
 
 def broken_off(item: Item) -> bool:
-    """Whether it is a call that the model did not finish: nobody can answer it, and no model is told of it."""
+    """Return True for a call that the model did not finish: it cannot be answered, and is not sent to models."""
     return item["type"] in CALLS and item.get("status") == "incomplete"
 
 
 def check_calls(items: Sequence[Item], where: str = "input") -> None:
-    """Refuses calls of functions without their outputs, and outputs without their calls: no model takes them. A call
-    that broke off needs none.
+    """Refuses calls of functions without their outputs, and outputs without their calls: models reject them. An
+    unfinished call needs no output.
 
     Raises:
         InvalidInput: names the call.
@@ -301,13 +301,13 @@ def _fill(item: Item) -> None:
 
 def _completed(item: Item, where: str) -> Item:
     kind = item["type"]
-    held = item.get("id")
-    if held is not None and (not isinstance(held, str) or not 1 <= len(held) <= 256):
+    id_ = item.get("id")
+    if id_ is not None and (not isinstance(id_, str) or not 1 <= len(id_) <= 256):
         raise InvalidInput(f"{where}.id", "must be a text of 1 to 256 characters, or left out")
-    if held is None or ("\0" in held and kind != "item_reference"):  # which is the key of no row
+    if id_ is None or ("\0" in id_ and kind != "item_reference"):  # which is the key of no row
         item["id"] = new_id(PREFIXES.get(kind) or "item_")
     else:
-        check_unicode(held, f"{where}.id")
+        check_unicode(id_, f"{where}.id")
     if kind in (
         "message",
         "function_call",

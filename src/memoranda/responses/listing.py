@@ -109,7 +109,7 @@ def listed(
         limit=limit, after=at, before=until, descending=order == "desc",
     )  # fmt: skip
     entries = [_entry(_Row._make(row)) for row in rows]
-    return as_page(entries, [one.id for one in entries], more)
+    return as_page(entries, [entry.id for entry in entries], more)
 
 
 def _seen(subject: Subject) -> tuple[str, list[Any]]:

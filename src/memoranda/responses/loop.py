@@ -1,4 +1,4 @@
-"""The loop: ask the model, run what it calls, ask again, until it has answered or somebody else must."""
+"""The loop: ask the model, run its tool calls, ask again, until it has answered or the client must answer a call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memoranda.responses.model_turn import Listening
 from memoranda.responses.offers import Offers
 from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCall, next_step, parsed
 from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import HOUSE, asking, begun_call, failed_call
+from memoranda.responses.tools.calls import OWN_LABEL, asking, begun_call, failed_call
 from memoranda.responses.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
@@ -34,9 +34,9 @@ CHAT = {"gen_ai.operation.name": "chat"}
 
 @dataclass(slots=True)
 class Brief:
-    """What one response is made from. `ask` is the call of the model but for its messages, tools and sources. `items`
-    are the conversation so far with the new input; `system` says what goes before them. `sources` can be cited from
-    the beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the question
+    """The input of one response. `ask` is the call of the model without messages, tools and sources. `items` are the
+    conversation so far with the new input; `system` are the messages before them. `sources` can be cited from the
+    beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the question
     before the model is asked."""
 
     ask: Ask
@@ -53,8 +53,8 @@ class Brief:
 
 
 class Loop:
-    """Makes one response. `telling` tells of it as it grows; `models` are asked in order, the next when one is away.
-    `seconds` are those that its `model` and its `tools` took."""
+    """Makes one response. `telling` emits its events; `models` are asked in order, the next when one is unavailable.
+    `seconds` are the seconds of its `model` and its `tools`."""
 
     def __init__(self, brief: Brief, telling: Telling, models: Sequence[Model]) -> None:
         self.brief = brief
@@ -72,10 +72,10 @@ class Loop:
         self._said_to_stop = False
 
     async def run(self) -> None:
-        """Goes on until the response has ended: its `status` and why are set, its end is not told yet.
+        """Runs until the response has ended: its `status` and reason are set, its last event is not emitted yet.
 
         Raises:
-            ModelError: the model failed; what it said before is in the response.
+            ModelError: the model failed; its output so far is in the response.
         """
         if self.brief.search_first and not self._models[0].quotes_only:
             await self._search()
@@ -106,7 +106,7 @@ class Loop:
             self.seconds[stage] += time.monotonic() - began
 
     def note(self, evidence: Evidence | None) -> None:
-        """Note whether a search found what answers; the best of several counts."""
+        """Record the evidence of a search; the best of several counts."""
         if evidence is not None and (
             self.evidence is None or evidence.probability > self.evidence.probability
         ):
@@ -133,7 +133,7 @@ class Loop:
     # --- the model ---------------------------------------------------------------------------------
 
     async def _ask(self) -> ModelTurn:
-        """One turn. A model that is away before it said anything gives way to the next one, which only quotes."""
+        """One turn. If a model is unavailable before any output, the next one takes over, which only quotes."""
         while True:
             model = self._models[0]
             ask = self._ask_of()
@@ -160,7 +160,7 @@ class Loop:
             return turn
 
     def _falls_back(self, exc: ModelError | SpendingLimit) -> bool:
-        """Whether another model takes over: where there is something to quote, and no form that quotes do not have."""
+        """Return True if another model takes over: it needs sources to quote, and no response format."""
         if len(self._models) < 2 or isinstance(exc, ModelRefused) or self.brief.ask.response_format:
             return False
         searches = any(tool.family == "file_search_call" for tool in self.brief.offers.here.values())
@@ -191,7 +191,7 @@ class Loop:
         return to_messages(said, self.brief.offers.names, self.brief.images)
 
     def _choice(self) -> Any:
-        """A call that was asked for is asked for once: then the model must be free to answer."""
+        """A demanded call is demanded once: then the model must be free to answer."""
         return "auto" if (self._asked or self._called) and self._demands() else self.brief.choice
 
     def _demands(self) -> bool:
@@ -203,20 +203,20 @@ class Loop:
         choice = self.brief.choice
         return choice["function"]["name"] in self._called if isinstance(choice, dict) else bool(self._called)
 
-    def _count(self, ask: Ask, turn: ModelTurn, told: TokenUsage | None) -> None:
-        if told is None:
-            told = self._estimated(ask, turn)
+    def _count(self, ask: Ask, turn: ModelTurn, usage: TokenUsage | None) -> None:
+        if usage is None:
+            usage = self._estimated(ask, turn)
         old = self.response.usage
         self.response.usage = ResponseUsage(
-            input_tokens=old.input_tokens + told.input,
+            input_tokens=old.input_tokens + usage.input,
             input_tokens_details=InputTokensDetails(
-                cached_tokens=old.input_tokens_details.cached_tokens + told.cached
+                cached_tokens=old.input_tokens_details.cached_tokens + usage.cached
             ),
-            output_tokens=old.output_tokens + told.output,
+            output_tokens=old.output_tokens + usage.output,
             output_tokens_details=OutputTokensDetails(
-                reasoning_tokens=old.output_tokens_details.reasoning_tokens + told.reasoning
+                reasoning_tokens=old.output_tokens_details.reasoning_tokens + usage.reasoning
             ),
-            total_tokens=old.total_tokens + told.input + told.output,
+            total_tokens=old.total_tokens + usage.input + usage.output,
         )
 
     def _estimated(self, ask: Ask, turn: ModelTurn) -> TokenUsage:
@@ -230,7 +230,7 @@ class Loop:
     # --- tools -------------------------------------------------------------------------------------
 
     async def _call(self, step: CallTools) -> None:
-        """Runs calls side by side, and tells of them in the order in which the model made them."""
+        """Runs calls concurrently, and emits their events in the order in which the model made them."""
         self._left -= len(step.calls)
         await self.run_calls([(call, self.brief.offers.here.get(call.name)) for call in step.calls])
         for call in step.ask:
@@ -241,7 +241,7 @@ class Loop:
     async def run_calls(
         self, calls: Sequence[tuple[ToolCall, Tool | None]], approval_id: str | None = None
     ) -> None:
-        """Runs calls of tools that run here (None: nobody has it), all at once."""
+        """Runs calls of tools that run here (None: unknown tool), all at once."""
         begun = [self._begin(call, tool, approval_id) for call, tool in calls]
         with self._timed("tools"):
             results = await asyncio.gather(
@@ -251,7 +251,9 @@ class Loop:
             self._end(call, item, result)
 
     def _begin(self, call: ToolCall, tool: Tool | None, approval_id: str | None) -> Item:
-        item = begun_call(HOUSE, call.name, call.arguments) if tool is None else tool.begun(call.arguments)
+        item = (
+            begun_call(OWN_LABEL, call.name, call.arguments) if tool is None else tool.begun(call.arguments)
+        )
         item["_call_id"] = call.id
         if approval_id is not None:
             item["approval_request_id"] = approval_id
@@ -269,7 +271,7 @@ class Loop:
         return item
 
     async def _run(self, call: ToolCall, tool: Tool | None, item: Item) -> Result:
-        """What a call came to; whatever goes wrong in it is its result, which the model sees."""
+        """The result of a call; a failure becomes its result, which the model sees."""
         if tool is None:
             return failed_call(item, f"There is no tool named {call.name!r}.")
         arguments = parsed(call.arguments)
@@ -290,9 +292,9 @@ class Loop:
     def _end(self, call: ToolCall, item: Item, result: Result) -> None:
         # The item is in the response already: it is filled, not replaced.
         item.update(result.item)
-        if result.told is not None:
+        if result.render is not None:
             numbered = self._numbered(result.sources)
-            item["_told"] = result.told(numbered)
+            item["_told"] = result.render(numbered)
             item["_sources"] = msgspec.to_builtins(numbered)
             for passage, source in zip(item.get("_results", ()), numbered, strict=False):
                 passage["number"] = source.number

@@ -1,4 +1,4 @@
-"""The MCP servers of one response: listed before the first call, asked for what was approved, let go at the end."""
+"""The MCP servers of one response: listed before the first call, called for approved requests, closed at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memoranda.store.ids import new_id
 
 MCP = "mcp"
 ORIGIN = "_origin"
-"""The private key under which a list of tools says by whom it was made."""
+"""The private key of a tool list for the `origin` digest of the server that it was listed from."""
 
 
 class Servers:
@@ -53,8 +53,8 @@ class Servers:
             await tool.close()
 
     async def list(self, telling: Telling, past: Sequence[Item]) -> None:
-        """Lists every server at once; those that were listed here before in this conversation are not asked again. A
-        list that a client sent, or of another server with the same label, says nothing of what may be called."""
+        """Lists all servers concurrently; those that were listed before in this conversation are not asked again. A
+        list that a client sent, or that came from another server with the same label, is ignored."""
         known = {
             (item["server_label"], item.get(ORIGIN)): item
             for item in past
@@ -69,25 +69,27 @@ class Servers:
         known: Mapping[tuple[str, str | None], Item],
         telling: Telling,
     ) -> None:
-        made = origin(declared)
-        cached = known.get((declared["server_label"], made))
+        origin_digest = origin(declared)
+        cached = known.get((declared["server_label"], origin_digest))
         item: Item | None = None
         if cached is None or cached.get("error"):
             item = {"id": new_id("mcpl_"), "type": "mcp_list_tools", "server_label": declared["server_label"]}
-            item |= {"tools": [], ORIGIN: made}
+            item |= {"tools": [], ORIGIN: origin_digest}
             telling.begin(item)
             telling.stage(item, "in_progress")
-        found, tools = await listed(declared, cached, self._settings, self._open_to_all, f"tools[{place}]")
+        tool_list, tools = await listed(
+            declared, cached, self._settings, self._open_to_all, f"tools[{place}]"
+        )
         self.tools += tools
         if item is not None:
             # Clients that check what they read take these fields as texts and objects, or left out.
-            item["tools"] = [_without_none(tool) for tool in found["tools"]]
-            item |= _without_none({"error": found["error"]})
-            telling.stage(item, "failed" if found["error"] else "completed")
+            item["tools"] = [_without_none(tool) for tool in tool_list["tools"]]
+            item |= _without_none({"error": tool_list["error"]})
+            telling.stage(item, "failed" if tool_list["error"] else "completed")
             telling.end(item)
 
     async def answer(self, loop: Loop, items: Sequence[Item]) -> None:
-        """Makes the calls that were asked for and have been approved since."""
+        """Makes the calls that have been approved."""
         for id_, (request, approve) in approved(items).items():
             if approve:
                 call = ToolCall(new_id("call_"), request["name"], request["arguments"])

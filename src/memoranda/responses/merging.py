@@ -1,4 +1,4 @@
-"""What a request comes to under an agent profile. Nothing here reads or writes."""
+"""Merging of a request with an agent profile. No I/O."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memoranda.responses.profile_values import Profile, ProfileMemory
 from memoranda.responses.values import MemoryUse, ResponseRequest
 
 OWN = ("model", "tool_choice", "temperature", "top_p", "max_output_tokens")
-"""Fields that a request has whole or not at all."""
+"""Fields of the request that replace those of the profile as a whole."""
 GROUPS = ("text", "reasoning")
-"""Fields whose members a request has one by one."""
+"""Fields whose members are merged one by one."""
 MAX_FILLED = 1_000_000
 """Characters that variables may add to an agent's instructions."""
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}")
@@ -43,13 +43,13 @@ class Effective(msgspec.Struct, kw_only=True):
 
 
 def merged(profile: Profile, request: ResponseRequest) -> ResponseRequest:
-    """The request with what the profile adds to it; what the request says itself goes before.
+    """The request with the fields of the profile; fields of the request take precedence.
 
     Its tools come first, then those of the profile that it does not replace: functions by name, MCP servers by label,
     others by type. A file search has the stores of both. The profile's instructions go before the request's.
 
     Raises:
-        InvalidInput: the instructions need a variable that nobody gives; or both name too many stores.
+        InvalidInput: the instructions need a variable without a value; or both name too many stores.
     """
     whole = {name: _first(getattr(request, name), getattr(profile, name)) for name in OWN}
     groups = {name: _over(getattr(profile, name), getattr(request, name)) for name in GROUPS}
@@ -83,20 +83,20 @@ def _instructions(profile: Profile, request: ResponseRequest) -> str | None:
 
 
 def filled(text: str, variables: Mapping[str, str]) -> str:
-    """The text with each `{{name}}` replaced, once: what a value holds stays as it is.
+    """The text with each `{{name}}` replaced, once: placeholders inside values are not replaced.
 
     Raises:
         InvalidInput: a variable has no value; or the text becomes longer than `MAX_FILLED` characters.
     """
-    room = MAX_FILLED
+    chars_left = MAX_FILLED
 
     def value(place: re.Match[str]) -> str:
-        nonlocal room
+        nonlocal chars_left
         if place[1] not in variables:
             says = f"is missing: the agent's instructions need a value for {{{{{place[1]}}}}}"
             raise InvalidInput(f"variables.{place[1]}", says)
-        room -= len(variables[place[1]])
-        if room < 0:
+        chars_left -= len(variables[place[1]])
+        if chars_left < 0:
             raise InvalidInput(
                 f"variables.{place[1]}", f"makes the instructions longer than {MAX_FILLED} characters"
             )
@@ -115,7 +115,7 @@ def _tools(below: list[Tool], above: list[Tool] | None) -> list[Tool] | None:
 
 
 def _searching(above: list[Tool], search: Tool) -> list[Tool]:
-    """The request's tools, the first file search among them over the profile's stores, too."""
+    """The request's tools; the first file search among them also searches the profile's stores."""
     at = next((i for i, tool in enumerate(above) if tool.get("type") == FILE_SEARCH), None)
     if at is None:
         return above
@@ -123,7 +123,7 @@ def _searching(above: list[Tool], search: Tool) -> list[Tool]:
     named = own.get("vector_store_ids")
     if named is None:
         named = []
-    if not isinstance(named, list):  # whoever reads the tool says what is wrong with it
+    if not isinstance(named, list):  # the tool's own validation reports it
         return above
     both = [*named, *(id_ for id_ in search["vector_store_ids"] if id_ not in named)]
     if len(both) > MAX_STORES:
@@ -135,7 +135,7 @@ def _searching(above: list[Tool], search: Tool) -> list[Tool]:
 def _memory(below: ProfileMemory | None, above: MemoryUse | bool | None) -> MemoryUse | bool | None:
     if below is None or above is False:
         return above
-    held = MemoryUse(
+    defaults = MemoryUse(
         retrieval=_first(below.retrieval, below.episodic),
         extraction=below.episodic,
         max_results=below.max_results,
@@ -143,10 +143,10 @@ def _memory(below: ProfileMemory | None, above: MemoryUse | bool | None) -> Memo
         kinds=None if below.kinds is None else list(below.kinds),
     )
     if above is True:
-        return msgspec.structs.replace(held, retrieval=True)
+        return msgspec.structs.replace(defaults, retrieval=True)
     given = {} if above is None else {name: getattr(above, name) for name in MemoryUse.__struct_fields__}
     return msgspec.structs.replace(
-        held, **{name: value for name, value in given.items() if value is not None}
+        defaults, **{name: value for name, value in given.items() if value is not None}
     )
 
 
@@ -157,9 +157,9 @@ def effective(
     seen: Collection[str] | None = None,
     switched: bool | None = None,
 ) -> Effective:
-    """What the request comes to under its profile and the configuration. `seen` are the stores of the profile that the
-    subject may read (None: all of them); the others are left out, as those that are gone. `switched` says whether
-    conversations are summarized in the request's channel and tenant (None: nothing is switched there).
+    """The request merged with its profile and the configuration. `seen` are the stores of the profile that the subject
+    may read (None: all of them); the others are left out, like deleted ones. `switched` says whether conversations
+    are summarized in the request's channel and tenant (None: nothing is switched there).
 
     Raises:
         InvalidInput: as `merged`; or the request searches files where that is switched off.
@@ -170,13 +170,13 @@ def effective(
     if profile is None:
         return Effective(request=request, summarization=_summarized(None, request, config, switched))
     stores = stores_of(profile.tools)
-    kept = stores if seen is None else [id_ for id_ in stores if id_ in seen]
-    kept = kept if searching else []
+    readable = stores if seen is None else [id_ for id_ in stores if id_ in seen]
+    readable = readable if searching else []
     return Effective(
-        request=merged(profile if kept == stores else narrowed(profile, kept), request),
+        request=merged(profile if readable == stores else narrowed(profile, readable), request),
         summarization=_summarized(profile, request, config, switched),
         agent_id=profile.id,
-        left_out=[id_ for id_ in stores if id_ not in kept],
+        left_out=[id_ for id_ in stores if id_ not in readable],
     )
 
 
@@ -201,14 +201,14 @@ def _refuse_search(tools: list[Tool]) -> None:
             raise InvalidInput(f"tools[{i}].type", says)
 
 
-def narrowed(profile: Profile, kept: Collection[str]) -> Profile:
-    """The profile with a file search over these of its stores only, or without one where none is left; then nothing
-    demands that it is used."""
+def narrowed(profile: Profile, readable: Collection[str]) -> Profile:
+    """The profile with a file search over its `readable` stores only, or without one if none is left; then no tool
+    choice demands it."""
     tools = []
     for tool in profile.tools:
         if tool["type"] != FILE_SEARCH:
             tools.append(tool)
-        elif left := [id_ for id_ in tool["vector_store_ids"] if id_ in kept]:
+        elif left := [id_ for id_ in tool["vector_store_ids"] if id_ in readable]:
             tools.append({**tool, "vector_store_ids": left})
     choice = profile.tool_choice
     demanded = choice.get("type") == FILE_SEARCH if isinstance(choice, dict) else not tools

@@ -1,4 +1,4 @@
-"""Items as a model of chat completions reads them."""
+"""Conversion of items to the messages of chat completions."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Names = Mapping[tuple[str, str], str]
 def to_messages(
     items: Sequence[Item], names: Names | None = None, images: Images | None = None
 ) -> list[Message]:
-    """The messages that say what the items say, in the order that chat completions demand: what answers a message's
-    calls comes right after it. Calls of the client that follow each other become one message with several, together
-    with those that ran here in the same turn. `names` are the names under which tools are offered now."""
+    """The items as messages, in the order that chat completions demand: answers to a message's calls come right after
+    it. Consecutive calls of the client become one message with several calls, together with those that ran here in
+    the same turn. `names` are the names under which tools are offered now."""
     return _Writing(items, names or {}, images or {}).messages()
 
 
 class _Writing:
-    """The messages made so far. `_answers` go to the calls of the last message, to which more calls may come."""
+    """The messages written so far. `_answers` belong to the calls of the last message, which may get more calls."""
 
     def __init__(self, items: Sequence[Item], names: Names, images: Images) -> None:
         self._items = items
         self._names = names
         self._images = images
         self._pairs = paired(items)
-        self._made: list[Message] = []
+        self._messages: list[Message] = []
         self._answers: list[Message] = []
         self._asked: dict[str, Item] = {}
 
@@ -49,13 +49,13 @@ class _Writing:
             kind = item["type"]
             if kind == "message":
                 self._close()
-                self._made += _message(item, self._images)
+                self._messages += _message(item, self._images)
             elif kind in CALLS:
                 self._call_out(place, item)
             elif kind in OUTPUTS:
                 self._close()
                 if place not in answers:
-                    self._made.append(_answer(item["call_id"], output_text(item)))
+                    self._messages.append(_answer(item["call_id"], output_text(item)))
             elif kind in ("file_search_call", "mcp_call"):
                 self._served(item)
             elif kind == "mcp_approval_request":
@@ -64,20 +64,20 @@ class _Writing:
                 self._refused(item)
             elif kind == "compaction":
                 self._close()
-                self._made.append({"role": "system", "content": decode(item["encrypted_content"])})
+                self._messages.append({"role": "system", "content": decode(item["encrypted_content"])})
         self._close()
-        return self._made
+        return self._messages
 
     def _close(self) -> None:
-        self._made += self._answers
+        self._messages += self._answers
         self._answers = []
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        if self._made and self._made[-1]["role"] == "assistant":
-            self._made[-1].setdefault("tool_calls", []).append(call)
+        if self._messages and self._messages[-1]["role"] == "assistant":
+            self._messages[-1].setdefault("tool_calls", []).append(call)
         else:
-            self._made.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            self._messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
 
     def _call_out(self, place: int, item: Item) -> None:
         """A call of the client's, which its output answers."""
@@ -92,31 +92,33 @@ class _Writing:
         if output is not None:
             self._answers.append(_answer(item["call_id"], output_text(self._items[output])))
 
-    def _ran(self, call_id: str, label: str, name: str, arguments: str, told: str) -> None:
-        """A call that was answered here. With calls of the client before it, it is of their turn."""
+    def _ran(self, call_id: str, label: str, name: str, arguments: str, content: str) -> None:
+        """A call that was answered here. After calls of the client it belongs to their turn."""
         alone = not self._answers
         offered = self._names.get((label, name), name)
         self._call(call_id, offered, _object(arguments))
-        self._answers.append(_answer(call_id, told))
+        self._answers.append(_answer(call_id, content))
         if alone:
             self._close()
 
     def _served(self, item: Item) -> None:
-        """A call that ran here, and what it gave back."""
+        """A call that ran here, and its output."""
         call_id = item.get("_call_id") or f"call_{item['id']}"
         if item["type"] == "file_search_call":
             query = json.dumps({"query": " ".join(item.get("queries") or [])}, ensure_ascii=False)
             self._ran(call_id, "", "file_search", query, item.get("_told") or _results(item))
             return
-        told = item.get("_told") or item.get("output") or _error(item)
-        self._ran(call_id, item["server_label"], item["name"], item.get("arguments") or "{}", told)
+        content = item.get("_told") or item.get("output") or _error(item)
+        self._ran(call_id, item["server_label"], item["name"], item.get("arguments") or "{}", content)
 
     def _refused(self, answer: Item) -> None:
-        """A call that the user did not let run."""
+        """A call that the user did not approve."""
         asked = self._asked.get(answer["approval_request_id"])
         if asked is not None:
-            told = prompts.refused(answer.get("reason"))
-            self._ran(f"call_{asked['id']}", asked["server_label"], asked["name"], asked["arguments"], told)
+            content = prompts.refused(answer.get("reason"))
+            self._ran(
+                f"call_{asked['id']}", asked["server_label"], asked["name"], asked["arguments"], content
+            )
 
 
 def _answer(call_id: str, content: str) -> Message:
@@ -145,8 +147,9 @@ def _part(part: Item, place: int, item: Item, images: Images) -> dict[str, Any]:
 
 def _results(item: Item) -> str:
     """The passages that a client sends back with a search of an earlier response."""
-    found = item.get("results") or []
-    return "\n\n".join(f"{one.get('filename', '')}: {one.get('text', '')}" for one in found) or "No results."
+    results = item.get("results") or []
+    lines = (f"{result.get('filename', '')}: {result.get('text', '')}" for result in results)
+    return "\n\n".join(lines) or "No results."
 
 
 def _error(item: Item) -> str:
@@ -161,7 +164,7 @@ def _texts(content: Any) -> str:
 
 
 def _object(arguments: str) -> str:
-    """The arguments as the JSON object that servers insist on; what is none becomes the one value of it."""
+    """The arguments as the JSON object that servers require; any other text becomes its single value `input`."""
     if not arguments.strip():
         return "{}"
     try:

@@ -1,4 +1,4 @@
-"""One turn of a model, told as it comes."""
+"""One turn of a model, streamed as events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memoranda.store.ids import new_id
 
 @dataclass(slots=True)
 class Calling:
-    """A call as far as it came. `item` is there when it is the client's, whose arguments are told as they come."""
+    """A call as received so far. `item` is set for a call of the client, whose arguments are streamed."""
 
     id: str
     name: str
@@ -39,8 +39,8 @@ class Calling:
 
 
 class Listening:
-    """Hears one turn of a model and tells of it: reasoning, text with its citations, calls of the client's functions.
-    Calls that run here are left to the loop."""
+    """Receives one turn of a model and emits its events: reasoning, text with its citations, calls of the client's
+    functions. Calls that run here are left to the loop."""
 
     def __init__(self, telling: Telling, offers: Offers, sources: Sequence[Source]) -> None:
         self._telling = telling
@@ -51,7 +51,7 @@ class Listening:
         self._calls: dict[int, Calling] = {}
         self._text: list[str] = []
         self.began = False
-        """Whether anything was told."""
+        """True once an event was emitted."""
         self.usage: TokenUsage | None = None
         self.model = ""
 
@@ -59,11 +59,11 @@ class Listening:
         """The whole turn.
 
         Raises:
-            ModelError: as `Model.answer`. What came before is told, and still open.
+            ModelError: as `Model.answer`. Items that were emitted before are still open.
         """
         ended: Ended | None = None
-        async with aclosing(pieces) as held:  # type: ignore[type-var]
-            async for piece in held:
+        async with aclosing(pieces) as stream:  # type: ignore[type-var]
+            async for piece in stream:
                 if isinstance(piece, TextDelta):
                     self._say(piece)
                 elif isinstance(piece, ToolCallDelta):
@@ -126,7 +126,7 @@ class Listening:
                 self._telling.arguments(calling.item, piece.arguments)
 
     def _own(self, id_: str | None) -> str:
-        """The id of a call, another one where the model has given it to two."""
+        """The id of a call, a new one if the model has given the same id to another call."""
         taken = {calling.id for calling in self._calls.values()}
         return id_ if id_ and id_ not in taken else new_id("call_")
 
@@ -157,7 +157,9 @@ class Listening:
         for _, calling in sorted(self._calls.items()):
             if calling.item is not None:
                 self._end_call(calling, calling.item, status)
-        calls = [ToolCall(one.id, one.name, "".join(one.arguments)) for _, one in sorted(self._calls.items())]
+        calls = [
+            ToolCall(call.id, call.name, "".join(call.arguments)) for _, call in sorted(self._calls.items())
+        ]
         return ModelTurn(ended.reason, "".join(self._text), calls)
 
     def _end_call(self, calling: Calling, item: Item, status: str) -> None:
@@ -191,7 +193,7 @@ class Listening:
         self._telling.end_part(message)
 
     def cut(self) -> None:
-        """Ends what came of a text that will not go on, with its citations; the items are left open."""
+        """Ends the parts of an interrupted text, with its citations; the items are left open."""
         if self._reasoning is not None:
             self._telling.end_part(self._reasoning)
         if self._message is not None and self._message["content"]:
@@ -201,7 +203,7 @@ class Listening:
 def _input(arguments: str) -> str:
     """The text that a custom tool is called with."""
     try:
-        held: Any = msgspec.json.decode(arguments)
+        value: Any = msgspec.json.decode(arguments)
     except msgspec.DecodeError:
         return arguments
-    return held["input"] if isinstance(held, dict) and isinstance(held.get("input"), str) else arguments
+    return value["input"] if isinstance(value, dict) and isinstance(value.get("input"), str) else arguments

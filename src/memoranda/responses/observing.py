@@ -1,4 +1,4 @@
-"""What is said in a stored response goes into the message log, in the transaction that stores it."""
+"""Messages of a stored response are written to the message log, in the transaction that stores it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAY = 86_400
 
 
 class Heard:
-    """What a response said and was asked, to be kept with it."""
+    """The question and the output of a response, as messages for the log."""
 
     def __init__(self, turn: Turn, new: Sequence[Item], response: Response) -> None:
         self._turn = turn
@@ -36,7 +36,7 @@ class Heard:
         self._said = self._spoken([*(item for some in asked for item in some), *response.output])
 
     def _spoken(self, items: Sequence[Item]) -> list[tuple[str, str, str]]:
-        """Return id, role and text of each item that is kept."""
+        """Return id, role and text of each item that is logged."""
         tools = TOOL in self._turn.core.config.sessions.roles
         return [
             (item["id"], role, text)
@@ -45,8 +45,8 @@ class Heard:
         ]
 
     async def ready(self, named: bool) -> Ready | None:
-        """The messages as the log keeps them: what the user said last and what was answered; what tools said, where
-        that is to be found. None where nothing was answered. With `named` under the ids of their items."""
+        """The messages for the log: the user's last message, the answer, and tool outputs if the configuration logs
+        them. None if there is no answer. With `named` the messages have the ids of their items."""
         turn = self._turn
         if not any(role == "assistant" for _, role, _ in self._said):
             return None
@@ -64,8 +64,8 @@ class Heard:
 
 
 class Exchanged(Heard):
-    """What is new in a conversation that is sent whole, and its answer. A message has the same id whenever it is sent
-    with the same messages before it, in the same session, for the same user and on the same day (UTC)."""
+    """The new part of a conversation that is sent as a whole, and its answer. A message has the same id whenever it is
+    sent with the same messages before it, in the same session, for the same user and on the same day (UTC)."""
 
     def __init__(self, turn: Turn, conversation: Sequence[Item], response: Response) -> None:
         super().__init__(turn, conversation, response)
@@ -78,29 +78,31 @@ class Exchanged(Heard):
 def _chained(
     start: str, earlier: Sequence[tuple[str, str, str]], said: Sequence[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """Return what was said with ids that are made of each message and of all before it."""
-    chain, found = start, []
+    """Return the messages with ids that are a digest of each message and of all before it."""
+    chain, chained = start, []
     for _, role, text in (*earlier, *said):
         chain = digest(chain, role, text)
-        found.append((f"msg_{chain}", role, text))
-    return found[len(earlier) :]
+        chained.append((f"msg_{chain}", role, text))
+    return chained[len(earlier) :]
 
 
-async def kept(core: Core, tenant: str, said: Exchanged) -> bool:
-    """Writes what was said without a response. Return False if it cannot be kept, for a reason that is logged."""
-    return await _kept(core, tenant, lambda _: True, said) is not None
+async def store_exchange(core: Core, tenant: str, said: Exchanged) -> bool:
+    """Write messages without a response. Return False if they cannot be stored, for a reason that is logged."""
+    return await _store_with_messages(core, tenant, lambda _: True, said) is not None
 
 
 async def stored(core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard | None) -> None:
-    """Writes a response by `work`, which says whether it did, and with it what was heard. A response is stored though
-    what it said cannot be kept."""
-    if heard is None or not await _kept(core, tenant, work, heard):
+    """Write a response by `work`, which returns whether it did, together with the messages in `heard`. A response is
+    stored even if its messages cannot be stored."""
+    if heard is None or not await _store_with_messages(core, tenant, work, heard):
         await core.threads.result(core.store.db.write(work, tenant=tenant))
 
 
-async def _kept(core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard) -> bool | None:
-    """Writes what was heard, together with `work`. Return False if nothing was answered, None if it cannot be kept:
-    then nothing was written."""
+async def _store_with_messages(
+    core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard
+) -> bool | None:
+    """Write the messages in `heard`, together with `work`. Return False if there is no answer, None if the messages
+    cannot be stored: then nothing was written."""
     for named in (True, False):
         try:
             said = await heard.ready(named)
@@ -120,7 +122,7 @@ async def _together(core: Core, tenant: str, work: Callable[[Connection], bool],
 
 
 def _role(item: Item, tools: bool) -> str:
-    """In whose role an item speaks; "" for one that is not kept."""
+    """The role of an item in the log; "" for one that is not logged."""
     kind = item.get("type", "message")
     if kind == "message":
         return item["role"] if item["role"] in ("user", "assistant") else ""

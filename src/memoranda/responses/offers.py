@@ -1,4 +1,4 @@
-"""Which tools a model is offered, under which names, and which it must or may call."""
+"""The tools that a model is offered, their names, and which it must or may call."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Offers:
 
     def shapes(self, only: Iterable[str] | None = None, *, here: bool = True) -> list[Offer]:
         """The tools as they are sent; `only` some, or without those that run here."""
-        held = dict(self.functions)
+        tools = dict(self.functions)
         if here:
-            held |= {name: tool.offered(name) for name, tool in self.here.items()}
-        named = held.keys() if only is None else set(only)
-        return [offer for name, offer in held.items() if name in named]
+            tools |= {name: tool.offered(name) for name, tool in self.here.items()}
+        named = tools.keys() if only is None else set(only)
+        return [offer for name, offer in tools.items() if name in named]
 
 
 def offers(declared: Sequence[Mapping[str, Any]], here: Sequence[Tool]) -> Offers:
@@ -128,11 +128,11 @@ def _client_tools(
             inside = tool.get("tools")
             if not isinstance(inside, list):
                 raise InvalidInput(f"tools[{i}].tools", "must be a list of functions and custom tools")
-            for j, one in enumerate(inside):
+            for j, nested in enumerate(inside):
                 where = f"tools[{i}].tools[{j}]"
-                if not isinstance(one, dict) or one.get("type") not in ("function", "custom"):
+                if not isinstance(nested, dict) or nested.get("type") not in ("function", "custom"):
                     raise InvalidInput(f"{where}.type", "must be function or custom")
-                yield where, space, flat(one)
+                yield where, space, flat(nested)
 
 
 def _name(tool: Mapping[str, Any], where: str) -> str:
@@ -185,8 +185,8 @@ def _custom(tool: Mapping[str, Any]) -> Offer:
     return {"type": "function", "function": function}
 
 
-def choice(asked: str | Mapping[str, Any] | None, held: Offers) -> tuple[Any, list[str] | None]:
-    """What is told to the model about calling tools, and the only names it is offered (None: all).
+def choice(asked: str | Mapping[str, Any] | None, offered: Offers) -> tuple[Any, list[str] | None]:
+    """The `tool_choice` for the model, and the only names it is offered (None: all).
 
     Raises:
         InvalidInput: it names a tool that is not there.
@@ -201,32 +201,33 @@ def choice(asked: str | Mapping[str, Any] | None, held: Offers) -> tuple[Any, li
         if len(asked.get("tools") or []) > MAX_TOOLS:
             raise InvalidInput("tool_choice.tools", f"must name at most {MAX_TOOLS} tools")
         named = [
-            _chosen(one, held, f"tool_choice.tools[{i}]") for i, one in enumerate(asked.get("tools") or [])
+            _chosen(tool, offered, f"tool_choice.tools[{i}]")
+            for i, tool in enumerate(asked.get("tools") or [])
         ]
         return asked.get("mode") or "auto", [name for names in named for name in names]
-    names = _chosen(asked, held, "tool_choice")
+    names = _chosen(asked, offered, "tool_choice")
     if len(names) == 1:
         return {"type": "function", "function": {"name": names[0]}}, None
     return "required", names
 
 
-def _chosen(asked: Mapping[str, Any], held: Offers, where: str) -> list[str]:
+def _chosen(asked: Mapping[str, Any], offers: Offers, where: str) -> list[str]:
     """The offered names that a choice means."""
     kind, name = asked.get("type"), asked.get("name")
     convert(asked, Choice, where)
     if kind in ("function", "custom"):
         space = asked.get("namespace")
-        offered = name if space is None else held.names.get((place_of(str(space)), str(name)))
-        names = [offered] if offered in held.functions else []
+        name_offered = name if space is None else offers.names.get((place_of(str(space)), str(name)))
+        names = [name_offered] if name_offered in offers.functions else []
     elif kind == "mcp":
         label = asked.get("server_label")
         names = [
-            offered
-            for offered, tool in held.here.items()
+            name_offered
+            for name_offered, tool in offers.here.items()
             if getattr(tool, "server_label", None) == label and name in (None, tool.name)
         ]
     else:
-        names = [offered for offered, tool in held.here.items() if tool.name == kind]
+        names = [name_offered for name_offered, tool in offers.here.items() if tool.name == kind]
     if not names:
         raise InvalidInput(where, f"names no tool of this request: {name or kind!r}")
     return [str(each) for each in names]

@@ -1,4 +1,4 @@
-"""A request understood: everything that is the caller's mistake is found here, before anything is begun."""
+"""Planning of a request: every mistake of the caller is reported here, before anything begins."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LONG = 100_000
 
 @dataclass(slots=True)
 class Plan:
-    """A request understood: what is asked, what came before, what is new, which tools there are."""
+    """A planned request: its fields, its history, its new input, its tools."""
 
     subject: Subject
     effective: Effective
@@ -69,12 +69,12 @@ class Plan:
 
     @property
     def request(self) -> ResponseRequest:
-        """What is asked, with all that the agent adds."""
+        """The request merged with its agent profile."""
         return self.effective.request
 
     @property
     def new(self) -> NewResponse:
-        """The response as it is stored: it is the user's for whom it is made, whoever asks."""
+        """The response as it is stored: its owner is the user for whom it is made, not the caller."""
         return NewResponse(
             subject=acting(self.turn),
             response=self.response,
@@ -84,7 +84,7 @@ class Plan:
 
 
 class Planning:
-    """Understands requests, for every subject of one open library."""
+    """Plans requests, for every subject of one open library."""
 
     def __init__(
         self, core: Core, config: Config, model: Model, history: History, configured: Sequence[Profile]
@@ -101,7 +101,7 @@ class Planning:
         return Agents(self.core, subject, self._configured)
 
     async def plan(self, subject: Subject, asked: ResponseRequest, response: Response | None = None) -> Plan:
-        """The request understood; `response` is the one that was queued for it, if it was.
+        """The plan of a request; `response` is the one that was queued for it, if any.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -141,10 +141,10 @@ class Planning:
         tools = tools_of(request.tools or [], self.config.responses)
         for tool in tools:
             await tool.check(turn)
-        held = offers(request.tools or [], tools)
+        offered = offers(request.tools or [], tools)
         self.servers(request)
         if not any(tool.get("type") == MCP for tool in request.tools or []):
-            choice(request.tool_choice, held)
+            choice(request.tool_choice, offered)
         return Plan(subject, effective, past, items, tools, turn, encoding, images, response)
 
     def _turn(
@@ -171,11 +171,11 @@ class Planning:
         )
 
     async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:
-        """The items with those in place that others only name; searches that are sent back are as they are stored, so
-        that they can be cited again. Items that the past has already are not said again."""
+        """The items with references replaced by the items they name; searches that are sent back are read from the
+        store, so that they can be cited again. Items that are in the past already are skipped."""
         said = {item["id"] for item in past.items}
         known: dict[str, dict[str, Item]] = {}
-        found: list[Item] = []
+        resolved: list[Item] = []
         for i, item in enumerate(items):
             if item["type"] in ("item_reference", "file_search_call"):
                 if item["id"] in said:
@@ -187,9 +187,9 @@ class Planning:
                     raise InvalidInput(f"input[{i}].id", f"Item with id '{item['id']}' not found.")
                 said.add(item["id"])
                 item = known[of].get(item["id"], item)
-            found.append(item)
-        cite_again(found, past.items)
-        return found
+            resolved.append(item)
+        cite_again(resolved, past.items)
+        return resolved
 
     async def _items_of(self, subject: Subject, response_id: str) -> dict[str, Item]:
         def read(c: Connection) -> dict[str, Item]:
@@ -203,7 +203,7 @@ class Planning:
 
     def _response(self, effective: Effective) -> Response:
         request = effective.request
-        told = {
+        repeated_fields = {
             name: value
             for name in Response.__struct_fields__
             if name in SAME and (value := getattr(request, name)) is not None
@@ -211,7 +211,7 @@ class Planning:
         conversation = checks.conversation_of(request)
         limit = request.max_output_tokens or self.config.model.max_output_tokens
         return Response(
-            **told,
+            **repeated_fields,
             id=new_id("resp_"),
             created_at=int(time.time()),
             status="in_progress",
@@ -233,8 +233,7 @@ class Planning:
         return Servers(request.tools or [], self.config.responses, alone)
 
     async def ready(self, encoding: str | None = None) -> None:
-        """Has the tokens of a model at hand (None: the configured one): reading them takes about a second, once, in
-        which the loop is free."""
+        """Load the tokenizer of a model (None: the configured one): this takes about a second, once, on a thread."""
         encoding = encoding or encoding_for(self.model.name)[0]
         if encoding not in self._ready:
             await self.core.threads.run(tokens.count, "a", encoding=encoding)
@@ -242,11 +241,11 @@ class Planning:
 
 
 def is_long(*said: Any) -> bool:
-    """Whether counting the tokens of this would hold up others."""
+    """Return True if counting the tokens would block the event loop."""
     return len(encoded(said)) > LONG
 
 
 def queued_items(request: ResponseRequest) -> list[Item]:
-    """The input of a request that was queued: it was checked then, and has what its files said."""
+    """The input of a request that was queued: it was checked then, and contains the texts of its files."""
     assert isinstance(request.input, list)
     return request.input

@@ -1,4 +1,4 @@
-"""Agent profiles as values: what one has, how it is checked, how it is changed."""
+"""Agent profiles as values: their fields, their checks, their changes."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ class ProfileChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 def fields_of(value: msgspec.Struct, type_: type[msgspec.Struct] = NewProfile) -> dict[str, Any]:
     """The fields of `type_` that the value has set, as plain data."""
-    held = {name: getattr(value, name) for name in type_.__struct_fields__}
-    return {name: msgspec.to_builtins(each) for name, each in held.items() if each is not UNSET}
+    values = {name: getattr(value, name) for name in type_.__struct_fields__}
+    return {name: msgspec.to_builtins(each) for name, each in values.items() if each is not UNSET}
 
 
 def checked(given: Any, where: str = "") -> NewProfile:
@@ -128,23 +128,23 @@ def checked(given: Any, where: str = "") -> NewProfile:
         InvalidInput: names the field by its path, below `where`, and the fix.
     """
     raw = fields_of(given) if isinstance(given, NewProfile) else given
-    made = convert(raw, NewProfile, where)
-    made.tools = [flat(tool) for tool in made.tools]
-    if isinstance(made.tool_choice, dict):
-        made.tool_choice = flat(made.tool_choice)
+    profile = convert(raw, NewProfile, where)
+    profile.tools = [flat(tool) for tool in profile.tools]
+    if isinstance(profile.tool_choice, dict):
+        profile.tool_choice = flat(profile.tool_choice)
     at = f"{where}." if where else ""
-    text_of(made.name, f"{at}name", MAX_NAME_CHARS, empty=False)
+    text_of(profile.name, f"{at}name", MAX_NAME_CHARS, empty=False)
     most = {"description": MAX_DESCRIPTION_CHARS, "instructions": MAX_INSTRUCTIONS_CHARS, "model": 256}
     for field, length in most.items():
-        if (text := getattr(made, field)) is not None:
+        if (text := getattr(profile, field)) is not None:
             text_of(text, f"{at}{field}", length, empty=field != "model")
-    check_tools(made.tools, f"{at}tools")
-    _check_choice(made.tool_choice, f"{at}tool_choice")
+    check_tools(profile.tools, f"{at}tools")
+    _check_choice(profile.tool_choice, f"{at}tool_choice")
     for field in ("reasoning", "text", "tool_choice"):
-        _check_size(getattr(made, field), f"{at}{field}")
-    _check_variables(made.variables, f"{at}variables")
-    metadata_of(made.metadata, f"{at}metadata")
-    return made
+        _check_size(getattr(profile, field), f"{at}{field}")
+    _check_variables(profile.variables, f"{at}variables")
+    metadata_of(profile.metadata, f"{at}metadata")
+    return profile
 
 
 def _check_choice(choice: str | dict[str, Any] | None, where: str) -> None:
@@ -196,17 +196,17 @@ def configured(entry: Any, where: str) -> Profile:
     if not isinstance(id_, str) or not ID.fullmatch(id_):
         says = "must be agent_ and then up to 64 letters, digits, dots, _ or -, such as agent_support"
         raise InvalidInput(f"{where}.id", says)
-    made = checked({key: value for key, value in entry.items() if key != "id"}, where)
-    return Profile(id=id_, read_only=True, **_held(made))
+    fields = checked({key: value for key, value in entry.items() if key != "id"}, where)
+    return Profile(id=id_, read_only=True, **_fields(fields))
 
 
-def _held(made: NewProfile) -> dict[str, Any]:
-    return {name: getattr(made, name) for name in NewProfile.__struct_fields__}
+def _fields(profile: NewProfile) -> dict[str, Any]:
+    return {name: getattr(profile, name) for name in NewProfile.__struct_fields__}
 
 
-def profile_of(made: NewProfile, **own: Any) -> Profile:
+def profile_of(fields: NewProfile, **own: Any) -> Profile:
     """The profile of these fields and of `own`: id, owner and times."""
-    return Profile(**_held(made), **own)
+    return Profile(**_fields(fields), **own)
 
 
 def shown(profile: Profile) -> Profile:

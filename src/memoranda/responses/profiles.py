@@ -111,20 +111,20 @@ class Agents:
             Forbidden: the role writes nothing.
         """
         must_write(self.subject)
-        made = checked(new)
+        profile = checked(new)
         if id is not None and not ID.fullmatch(id):
             raise InvalidInput("id", "must be agent_ and then up to 64 letters, digits, _, . and -")
-        await self._read(lambda c: self._check_stores(c, made))
-        now, id_, body = now_micros(), id or new_id("agent_"), compact_json(made)
+        await self._read(lambda c: self._check_stores(c, profile))
+        now, id_, body = now_micros(), id or new_id("agent_"), compact_json(profile)
 
         def work(c: Connection) -> Profile:
-            self._check_room(c)
+            self._check_count(c)
             if id_ in self._fixed or c.one("get_agent", [self._tenant, id_]) is not None:
                 raise Conflict(
                     f"id: an agent {id_!r} is there already; choose another id, or change that one"
                 )
             c.run("add_tenant", [self._tenant, now])
-            row = AgentRow(self._tenant, id_, draw(c), made.name, self.subject.user_id, body, now, now)
+            row = AgentRow(self._tenant, id_, draw(c), profile.name, self.subject.user_id, body, now, now)
             c.run("add_agent", row)
             return shown(value_of(row))
 
@@ -157,19 +157,19 @@ class Agents:
                 "a.seq", limit=limit, after=at, before=until, descending=order == "desc",
             )  # fmt: skip
             cursor = until if backwards else at
-            held = [(row.seq, value_of(row)) for row in map(AgentRow._make, rows)]
-            held += [
-                one
-                for one in self._fixed.values()
-                if cursor is None or (one[0] < cursor if down else one[0] > cursor)
+            numbered = [(row.seq, value_of(row)) for row in map(AgentRow._make, rows)]
+            numbered += [
+                entry
+                for entry in self._fixed.values()
+                if cursor is None or (entry[0] < cursor if down else entry[0] > cursor)
             ]
-            return held, more
+            return numbered, more
 
-        held, more = await self._read(read)
-        held.sort(key=lambda one: one[0], reverse=down)
-        kept = held[:limit][::-1] if backwards else held[:limit]
-        found = [shown(profile) for _, profile in kept]
-        return as_page(found, [profile.id for profile in found], more or len(held) > limit)
+        numbered, more = await self._read(read)
+        numbered.sort(key=lambda entry: entry[0], reverse=down)
+        page_rows = numbered[:limit][::-1] if backwards else numbered[:limit]
+        agents = [shown(profile) for _, profile in page_rows]
+        return as_page(agents, [profile.id for profile in agents], more or len(numbered) > limit)
 
     async def update(self, id: str, change: ProfileChange | Mapping[str, Any]) -> Profile:
         """Changes the named fields of an agent; the rest stays.
@@ -187,8 +187,8 @@ class Agents:
             )
 
         def work(c: Connection) -> Profile:
-            made, now = changed(self._owned(c, id), given), now_micros()
-            c.run("set_agent", [made.name, compact_json(made), now, self._tenant, id])
+            profile, now = changed(self._owned(c, id), given), now_micros()
+            c.run("set_agent", [profile.name, compact_json(profile), now, self._tenant, id])
             return shown(self._seen(c, id))
 
         return await self._write(work)
@@ -209,8 +209,7 @@ class Agents:
         await self._write(work)
 
     async def effective(self, request: ResponseRequest, config: Config) -> Effective:
-        """What a request comes to: with what its agent adds, over those of the agent's vector stores that this subject
-        may read.
+        """The request merged with its agent profile, over the agent's vector stores that this subject may read.
 
         Raises:
             NotFound: it names an agent that is none of this subject's.
@@ -240,8 +239,8 @@ class Agents:
 
     def _row(self, c: Connection, id_: str) -> AgentRow | None:
         row = c.one("get_agent", [self._tenant, id_]) if nameable(id_) else None
-        held = None if row is None else AgentRow._make(row)
-        return held if held is not None and owns(self.subject, held.user_id) else None
+        agent = None if row is None else AgentRow._make(row)
+        return agent if agent is not None and owns(self.subject, agent.user_id) else None
 
     def _seen(self, c: Connection, id_: str) -> Profile:
         if id_ in self._fixed:
@@ -252,13 +251,13 @@ class Agents:
         return value_of(row)
 
     def _owned(self, c: Connection, id_: str) -> Profile:
-        held = self._seen(c, id_)
-        if held.read_only:
+        profile = self._seen(c, id_)
+        if profile.read_only:
             raise Forbidden(f"the agent {id_!r} is of the configuration; change it there")
-        mine = held.user_id is not None and held.user_id == self.subject.user_id
+        mine = profile.user_id is not None and profile.user_id == self.subject.user_id
         if not (mine or sees_all(self.subject)):
             raise Forbidden(f"only the owner of the agent {id_!r}, or an admin, may do this")
-        return held
+        return profile
 
     def _place(self, c: Connection, id_: str) -> int | None:
         if id_ in self._fixed:
@@ -271,35 +270,35 @@ class Agents:
         try:
             return self._seen(c, name)
         except NotFound:
-            found = self._called(c, name)
-            if not found:
+            named = self._called(c, name)
+            if not named:
                 raise
-        if len(found) > 1:
-            says = f"several agents are called {name!r}; name one by its id, such as {found[0].id}"
+        if len(named) > 1:
+            says = f"several agents are called {name!r}; name one by its id, such as {named[0].id}"
             raise InvalidInput(field, says)
-        return found[0]
+        return named[0]
 
     def _called(self, c: Connection, name: str) -> Sequence[Profile]:
-        """The agents of this name, as far as it takes to see whether there are several."""
+        """The first two agents of this name, which is enough to detect several."""
         where, params = self._condition()
         select = f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND a.name = ? AND {where} LIMIT 2"
         rows = c.select(select, [self._tenant, name, *params]) if nameable(name) else []
         fixed = [profile for _, profile in self._fixed.values() if profile.name == name]
         return [*fixed, *(value_of(AgentRow._make(row)) for row in rows)]
 
-    def _check_stores(self, c: Connection, made: NewProfile) -> None:
-        stores = stores_of(made.tools)
+    def _check_stores(self, c: Connection, profile: NewProfile) -> None:
+        stores = stores_of(profile.tools)
         seen = stores_seen(c, self.subject, stores) if stores else {}
         if missing := next((id_ for id_ in stores if id_ not in seen), None):
             raise NotFound(f"no vector store {missing!r}")
 
-    def _check_room(self, c: Connection) -> None:
-        held = c.one("count_agents", [self._tenant])
-        if held is not None and held[0] >= MAX_AGENTS:
+    def _check_count(self, c: Connection) -> None:
+        row = c.one("count_agents", [self._tenant])
+        if row is not None and row[0] >= MAX_AGENTS:
             raise QuotaExceeded("agent", f"would be one more than {MAX_AGENTS}; delete one", "max_agents")
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
-        """Reads; not bound to the tenant, for vector stores that another one shares with everyone."""
+        """Reads across tenants, for vector stores that another tenant shares with everyone."""
         return await self._core.threads.run(self._core.store.db.read, work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
@@ -326,7 +325,7 @@ def _without_prompt(request: ResponseRequest) -> ResponseRequest:
 
 
 def _named(request: ResponseRequest) -> tuple[str, str] | None:
-    """The field by which a request names its agent, and what it says there."""
+    """The field by which a request names its agent, and its value."""
     if request.agent is not None and request.agent_id not in (None, request.agent):
         raise InvalidInput("agent_id", "names another agent than `agent`; send one of the two")
     if request.agent is not None:

@@ -1,4 +1,4 @@
-"""Responses as rows: what is stored, read again, and walked back along a chain."""
+"""Responses as rows: writing, reading, and walking back along a chain."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ class ResponseRow(NamedTuple):
 
     @property
     def input_items(self) -> list[Item]:
-        """What was said to the model, private keys included."""
+        """The input of the model, private keys included."""
         return _items.decode(self.input)
 
     @property
     def output_items(self) -> list[Item]:
-        """What it answered, private keys included."""
+        """The output of the model, private keys included."""
         return _items.decode(self.output)
 
     @property
     def live(self) -> bool:
-        """Whether it has not ended yet."""
+        """True until it has ended."""
         return self.status in LIVE
 
 
 def encoded(value: Any) -> str:
-    """JSON as rows hold it."""
+    """JSON as stored in rows."""
     return _encode(value).decode()
 
 
 def body_of(response: Response) -> str:
-    """The response without what has a column."""
+    """The response as JSON, without the fields that have a column."""
     fields = msgspec.to_builtins(response)
     return encoded({name: value for name, value in fields.items() if name not in OWN_COLUMNS})
 
@@ -93,7 +93,7 @@ class NewResponse(msgspec.Struct, kw_only=True):
 
 
 def add(c: Connection, new: NewResponse) -> bool:
-    """Stores a response; in a conversation, what was said and answered goes into it unless it is under way. True."""
+    """Store a response; unless it is live, its input and output are added to its conversation. Return True."""
     response, tenant = new.response, new.subject.tenant_id
     conversation = response.conversation["id"] if response.conversation else None
     c.run(
@@ -121,7 +121,7 @@ def add(c: Connection, new: NewResponse) -> bool:
 
 
 def end(c: Connection, new: NewResponse) -> bool:
-    """Writes how a response that was under way ended; False when it had ended, or is deleted."""
+    """Write the end of a live response. Return False if it had ended, or is deleted."""
     response = new.response
     values = [response.status, body_of(response), encoded(response.output)]
     if not c.run("end_response", [*values, new.subject.tenant_id, response.id]):
@@ -131,7 +131,7 @@ def end(c: Connection, new: NewResponse) -> bool:
 
 
 def join_conversation(c: Connection, new: NewResponse) -> None:
-    """Adds what was said and answered to the response's conversation, if it has one that is still there."""
+    """Adds input and output to the response's conversation, if it still exists."""
     response, tenant = new.response, new.subject.tenant_id
     if not response.conversation or c.one("has_conversation", [tenant, response.conversation["id"]]) is None:
         return
@@ -163,10 +163,10 @@ def response_seen(c: Connection, subject: Subject, id_: str) -> ResponseRow:
         NotFound: there is none for this subject.
     """
     row = c.one("get_response", [subject.tenant_id, id_]) if nameable(id_) else None
-    found = None if row is None else ResponseRow._make(row)
-    if found is None or not owns(subject, found.user_id):
+    response = None if row is None else ResponseRow._make(row)
+    if response is None or not owns(subject, response.user_id):
         raise NotFound(f"no response {id_!r}")
-    return found
+    return response
 
 
 def chain(c: Connection, tenant: str, id_: str) -> list[ResponseRow]:

@@ -1,4 +1,4 @@
-"""The verbs of responses: make one, fetch it, follow it, cancel it, delete it; what one subject may see of them."""
+"""The operations on responses of one subject: create, get, list, stream, cancel, delete."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from memoranda.validation import convert
 
 MAX_PAGE = 100
 Batches = AsyncIterator[list[Event]]
-"""Events, in lists as they came together."""
+"""Events, in batches as they arrived."""
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
@@ -77,8 +77,8 @@ class Responses:
         return run.shown()
 
     async def start(self, request: ResponseRequest, exchange: Exchange | None = None) -> Run:
-        """A response under way, whose events come as they happen. With an `exchange` it is not stored, and `request`
-        has the whole conversation.
+        """Start a response and return its run, which yields events as they happen. With an `exchange` it is not stored,
+        and `request` has the whole conversation.
 
         Raises:
             InvalidInput: a field is wrong; nothing was begun.
@@ -90,8 +90,8 @@ class Responses:
     async def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> AsyncIterator[Event]:
-        """Answers, event by event as `docs/responses.md` lists them. Whoever stops listening early stops the model,
-        too, unless it works in the background.
+        """Answers, event by event as `docs/responses.md` lists them. Closing the iterator early stops the model,
+        too, unless the response runs in the background.
 
         Raises:
             InvalidInput: a field is wrong; nothing was begun.
@@ -142,8 +142,8 @@ class Responses:
 
     async def delete(self, id: str) -> None:
         """Deletes a response; one that is under way is stopped. What came after it in a chain goes on without it and
-        what was before it; summaries that told of it go, too, and what it said leaves the message log and memory. Facts
-        that were learned from it stay.
+        what was before it; summaries that cover it are deleted, too, and its messages leave the message log and memory.
+        Facts that were learned from it stay.
 
         Raises:
             NotFound: no such response for this subject.
@@ -170,14 +170,14 @@ class Responses:
             raise NotFound(f"no response {id!r}")
 
     def _forget(self, w: Writing, id: str) -> None:
-        """Takes what was said in a response out of the log; what was learned from it stays without it."""
+        """Deletes the messages of a response from the log; facts that were learned from it stay."""
         w.draw(1)
         said, _ = self._cut(w, id)
         remove_messages(w, said)
 
     def _cut(self, w: Writing, id: str) -> tuple[Sequence[MessageRow], bool]:
-        """What was said in a response, of which facts no longer rest on it, or as many as one transaction changes;
-        whether more do."""
+        """Detach facts from the messages of a response, as many as one transaction changes. Return the messages, and
+        whether more facts are left."""
         said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
         return said, cut(w, [row.id for row in said], id)
 
@@ -197,9 +197,9 @@ class Responses:
         return await self.get(id)
 
     async def events(self, id: str, after: int = -1, include: Sequence[str] = ()) -> Batches:
-        """The events of a response whose number is above `after`. Of a background response those that were, then those
-        that come, in lists as they came together, up to the last one. Of any other its events made again from what is
-        stored: each text in one piece, and so with numbers of their own.
+        """The events of a response whose number is above `after`. For a background response the stored events, then new
+        ones as they come, in batches, up to the last one. For any other response the events are rebuilt from the
+        stored response: each text in one piece, and so with numbers of their own.
 
         Raises:
             NotFound: no such response for this subject.
@@ -218,7 +218,7 @@ class Responses:
         order: str = "desc",
         include: Sequence[str] = (),
     ) -> Listed[Item]:
-        """A page of what was said to the model in a response.
+        """A page of the input items of a response.
 
         Raises:
             NotFound: no such response for this subject.
@@ -242,7 +242,7 @@ class Responses:
     async def input_tokens(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> int:
-        """How many tokens the model would read, history, tools and instructions included.
+        """The number of tokens that the model would read, history, tools and instructions included.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -252,16 +252,19 @@ class Responses:
     async def compact(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> Compaction:
-        """The conversation of a request made short, to go on from without sending it all: its `output` is the input of
+        """Compact the conversation of a request, to continue without sending all of it: its `output` is the input of
         another request, or its id the `previous_response_id`, unless `store` is false.
 
         Raises:
             InvalidInput: a field is wrong.
         """
         must_write(self.subject)
-        made = await self._engine.compact(self.subject, _request(request, fields))
+        response = await self._engine.compact(self.subject, _request(request, fields))
         return Compaction(
-            id=made.id, created_at=made.created_at, output=list(map(shown, made.output)), usage=made.usage
+            id=response.id,
+            created_at=response.created_at,
+            output=list(map(shown, response.output)),
+            usage=response.usage,
         )
 
     async def _row(self, id_: str) -> ResponseRow:

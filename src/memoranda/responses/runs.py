@@ -1,4 +1,4 @@
-"""A response under way: its events as they come, its end, and what happens when nobody waits for it any more."""
+"""A running response: its events as they come, its end, and its cancellation."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ NOT_STORED = "The response could not be stored; it cannot be fetched or continue
 
 
 class Run:
-    """One response being made. Iterate it for its events, in lists as they came together; it ends after the last one.
-    Only one iterates it, and what it has taken is not kept. `response` is what there is so far."""
+    """One response being made. Iterate it for its events, in batches; the iteration ends after the last one. It has one
+    consumer, and consumed events are not kept. `response` is the response so far."""
 
     def __init__(self, response: Response, include: list[str] | None = None, first: int = 0) -> None:
         self.response = response
         self.telling = Telling(response, self._take, first, include or ())
         self.failure: BaseException | None = None
-        """Why it failed, when it did."""
+        """The error, if it failed."""
         self.abandoned = False
         self.stored = False
-        """Whether its end is where it was to be stored."""
+        """True once its end is stored."""
         self.left = False
-        """Whether it was left to be made again: nothing more of it is told or stored."""
+        """True if it was left to be made again: no more of it is emitted or stored."""
         self._events: list[Event] = []
         self._more = asyncio.Event()
         self._ended = asyncio.Event()
         self._working = False
-        self._told_end = False
+        self._end_emitted = False
         self._muted = False
         self._task: asyncio.Task[None] | None = None
         self._reason: str | None = None
@@ -48,7 +48,7 @@ class Run:
     # --- making ------------------------------------------------------------------------------------
 
     def begin(self, work: Work, store: Store) -> asyncio.Task[None]:
-        """Starts making it, in a task of its own: whoever listens may go away. The task ends after the end is told."""
+        """Starts making it, in its own task: consumers may go away. The task ends after the last event is emitted."""
         self._task = asyncio.create_task(self._make(work, store), name=self.response.id)
         return self._task
 
@@ -93,7 +93,7 @@ class Run:
         self.response.error = {"type": code, "code": code, "message": message}
 
     async def _close(self, store: Store) -> None:
-        """Ends what is open, stores, and tells the end: whoever hears of it can fetch it."""
+        """Ends open items, stores the response, then emits the end: a client that receives it can fetch it."""
         try:
             if not self.left:
                 await self._end(store)
@@ -110,7 +110,7 @@ class Run:
         try:
             await store(self)
             self.stored = True
-        except Exception as exc:  # whatever it is, whoever waits hears of it
+        except Exception as exc:  # any failure is reported to the waiting caller
             self.failure = exc
             known = isinstance(exc, MemorandaError)
             log.error("the response %s could not be stored: %s", response.id, exc, exc_info=not known)
@@ -119,17 +119,17 @@ class Run:
         self.tell_end()
 
     def tell_end(self) -> None:
-        """Tells how it ended; only the first time. Who stores the last event with the end calls it before."""
-        if self._told_end:
+        """Emits the last event, once. Callers that store the last event with the end call this first."""
+        if self._end_emitted:
             return
-        self._told_end = True
+        self._end_emitted = True
         # The API has no event for a cancelled response: it ends as an incomplete one, whose status says it.
         status = self.response.status
         self.telling.state(f"response.{'incomplete' if status == 'cancelled' else status}")
 
     def abandon(self, reason: str | None = None) -> None:
-        """Stops the model and the tools: whoever asked is gone, or has cancelled. What was said so far is stored with
-        the status `cancelled`; with a `reason` it has failed for it."""
+        """Stops the model and the tools when the caller is gone, or has cancelled. The output so far is stored with the
+        status `cancelled`; with a `reason` the status is `failed`."""
         if self._task is None or self._ended.is_set() or self.abandoned:
             return
         self.abandoned, self._reason = True, reason
@@ -143,7 +143,7 @@ class Run:
         return self.response
 
     async def leave(self) -> None:
-        """Stops making it without an end: it will be made again, by whoever takes it up."""
+        """Stops without an end: another process will make the response again."""
         self.left = True
         self.abandon()
         await self.done()
@@ -151,20 +151,20 @@ class Run:
     # --- without making it -------------------------------------------------------------------------
 
     def queued(self) -> None:
-        """Tells that it waits for its turn: whoever makes it tells the rest."""
+        """Emits that it is queued; the process that makes it emits the rest."""
         self.response.status = "queued"
         self.telling.state("response.created")
         self.telling.state("response.queued")
         self._ended.set()
 
     def failed(self, reason: str) -> None:
-        """Tells that it has failed, after whatever was told before."""
+        """Emits that it has failed, after its earlier events."""
         self._fail("server_error", reason)
         self.tell_end()
         self._ended.set()
 
     def cancelled(self) -> None:
-        """Tells that it was cancelled before anybody made it."""
+        """Emits that it was cancelled before it was made."""
         self.response.status = "cancelled"
         self.tell_end()
         self._ended.set()
@@ -172,7 +172,7 @@ class Run:
     # --- listening ---------------------------------------------------------------------------------
 
     def mute(self) -> None:
-        """Says that nobody will listen: no event is kept from here on."""
+        """Discards all events from here on, as there is no consumer."""
         self._muted = True
         self._events.clear()
 
@@ -194,7 +194,7 @@ class Run:
                 yield taken
 
     def taken(self) -> list[Event]:
-        """The events that have come and nobody has taken yet; they are taken now."""
+        """Return the pending events and remove them."""
         self._more.clear()
         taken, self._events = self._events, []
         return taken

@@ -1,4 +1,4 @@
-"""What searches of a conversation found, so that it can be cited again."""
+"""The results of earlier searches of a conversation, as sources that can be cited again."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from memoranda.text import prompts
 
 
 def past_sources(items: Sequence[Item]) -> list[Source]:
-    """What earlier searches of a conversation found, with the numbers that the model saw."""
+    """The results of earlier searches of a conversation, with the numbers that the model saw."""
     return [
-        msgspec.convert(one, Source)
+        msgspec.convert(source, Source)
         for item in items
         if item["type"] == "file_search_call"
-        for one in item.get("_sources", ())
+        for source in item.get("_sources", ())
     ]
 
 
 def cite_again(items: Sequence[Item], past: Sequence[Item]) -> None:
-    """Numbers what the searches among the items found that a client sends back and nobody has stored, after what was
-    found in the past: so they can be cited."""
+    """Number the results of searches that a client sends back and that are not stored, after the past results, so that
+    they can be cited."""
     number = max((source.number for source in past_sources([*past, *items])), default=0)
     for item in items:
         if item["type"] != "file_search_call" or "_sources" in item or not item.get("results"):
@@ -31,17 +31,19 @@ def cite_again(items: Sequence[Item], past: Sequence[Item]) -> None:
         sources = [
             Source(
                 number=number + at,
-                text=str(one.get("text") or ""),
-                title=str(one.get("filename") or ""),
-                id=str(one.get("file_id") or ""),
+                text=str(result.get("text") or ""),
+                title=str(result.get("filename") or ""),
+                id=str(result.get("file_id") or ""),
             )
-            for at, one in enumerate(item["results"], 1)
+            for at, result in enumerate(item["results"], 1)
         ]
         number += len(sources)
         item["_sources"] = msgspec.to_builtins(sources)
         item["_told"] = prompts.passages(
             [
-                prompts.passage(one.number, one.title, one.text, file_id=one.id, score=one.score)
-                for one in sources
+                prompts.passage(
+                    source.number, source.title, source.text, file_id=source.id, score=source.score
+                )
+                for source in sources
             ]
         )

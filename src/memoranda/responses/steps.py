@@ -1,4 +1,4 @@
-"""What comes next after a model's turn: decided from values alone; `loop` does it."""
+"""The decision what follows a model's turn. Pure; `loop` carries it out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """What one call of the model came to."""
+    """The result of one call of the model."""
 
     reason: EndReason
     text: str = ""
@@ -65,9 +65,9 @@ class Known:
 def next_step(turn: ModelTurn, known: Known, left: int) -> Step:
     """What follows a turn, when `left` more calls may run here.
 
-    Calls of the client's functions end the response, after those that run here have run. A name that nobody has is
-    answered here, with an error that the model sees. Calls beyond the limit are not run: without any other the model is
-    asked to answer with what it has.
+    Calls of the client's functions end the response, after those that run here have run. An unknown name is answered
+    here, with an error that the model sees. Calls beyond the limit are not run: if no other call is left, the model
+    is asked to answer without more calls.
     """
     if turn.reason in INCOMPLETE:
         return Finish(INCOMPLETE[turn.reason])
@@ -83,11 +83,11 @@ def next_step(turn: ModelTurn, known: Known, left: int) -> Step:
 
 
 def parsed(arguments: str) -> dict[str, Any] | str:
-    """The arguments of a call as an object, or the sentence that tells the model what is wrong with them."""
+    """The arguments of a call as an object, or an error message for the model."""
     try:
-        held = json.loads(arguments or "{}")
+        value = json.loads(arguments or "{}")
     except (ValueError, RecursionError) as exc:
         return f"The arguments are no valid JSON ({exc}). Call again with one JSON object."
-    if not isinstance(held, dict):
-        return f"The arguments are a JSON {type(held).__name__}. Call again with one JSON object."
-    return held
+    if not isinstance(value, dict):
+        return f"The arguments are a JSON {type(value).__name__}. Call again with one JSON object."
+    return value

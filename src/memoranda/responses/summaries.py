@@ -24,7 +24,7 @@ MARGIN = 1_000
 LEAST = 2_000
 """Tokens of conversation that go into one call at least, however small the context is said to be."""
 RESULT_TOKENS = 1_000
-"""How much of a tool's result goes into a summary's making."""
+"""Tokens of a tool's result that the summarizing model reads."""
 EXTRACTIVE = "extractive"
 PROMPT = """\
 You keep the notes of a conversation between a user and an assistant, so that it can go on after its beginning is no \
@@ -46,9 +46,9 @@ async def summarize(
     context_tokens: int = 128_000,
     meter: Meter | None = None,
 ) -> Summary:
-    """What `items` say, after what `previous` says, in at most `settings.summary_max_tokens` tokens. `up_to` is the
-    last response or item told of. What is too long for the model's context goes through it piece by piece, each with
-    the notes of those before. `meter` hears what every call cost.
+    """Summarize `previous` and then `items` in at most `settings.summary_max_tokens` tokens. `up_to` is the last
+    response or item covered. A conversation too long for the model's context is summarized piece by piece, each with
+    the notes of the pieces before. `meter` receives the usage of every call.
 
     Raises:
         ModelError: the model gave no usable summary.
@@ -74,9 +74,9 @@ async def _by_model(
     meter: Meter | None,
 ) -> tuple[str, str]:
     most = settings.summary_max_tokens
-    room = max(LEAST, context_tokens - 2 * most - THINKING - MARGIN)
+    budget = max(LEAST, context_tokens - 2 * most - THINKING - MARGIN)
     by = settings.model or model.name
-    for piece in await asyncio.to_thread(pieces_of, items, room):
+    for piece in await asyncio.to_thread(pieces_of, items, budget):
         ask = Ask(
             messages=_messages(notes, piece, most),
             model=settings.model,
@@ -96,8 +96,8 @@ def _messages(notes: str, piece: str, most: int) -> list[dict[str, str]]:
     ]
 
 
-def pieces_of(items: Sequence[Item], room: int) -> list[str]:
-    """The conversation as text, in pieces of at most `room` tokens each, cut between items; one empty piece for none.
+def pieces_of(items: Sequence[Item], budget: int) -> list[str]:
+    """The conversation as text, in pieces of at most `budget` tokens each, cut between items; one empty piece for none.
     A single item that is longer loses its end."""
     pieces: list[list[str]] = [[]]
     spent = 0
@@ -106,9 +106,9 @@ def pieces_of(items: Sequence[Item], room: int) -> list[str]:
         if not line:
             continue
         tokens = count(line) + 1
-        if tokens > room:
-            line, tokens = trimmed(line, room - 1), room
-        if spent + tokens > room:
+        if tokens > budget:
+            line, tokens = trimmed(line, budget - 1), budget
+        if spent + tokens > budget:
             pieces.append([])
             spent = 0
         pieces[-1].append(line)
@@ -117,7 +117,7 @@ def pieces_of(items: Sequence[Item], room: int) -> list[str]:
 
 
 def line_of(item: Item) -> str:
-    """The item as a line of a transcript; "" for what tells nothing."""
+    """The item as a line of a transcript; "" for an item without content."""
     kind = item.get("type", "message")
     if kind == "message":
         text = _said(item)
@@ -132,10 +132,10 @@ def line_of(item: Item) -> str:
     if kind == "mcp_call":
         result = item.get("output") or item.get("error") or ""
         text = result if isinstance(result, str) else compact_json(result)
-        told = f"Assistant called {item.get('name', '')}({item.get('arguments') or ''}): {text}"
-        return trimmed(told, RESULT_TOKENS)
+        line = f"Assistant called {item.get('name', '')}({item.get('arguments') or ''}): {text}"
+        return trimmed(line, RESULT_TOKENS)
     if kind == "compaction":
-        return f"Earlier notes: {compaction.told(item)}"
+        return f"Earlier notes: {compaction.unpacked(item)}"
     return ""
 
 
@@ -162,8 +162,8 @@ async def compacted(
     context_tokens: int = 128_000,
     meter: Meter | None = None,
 ) -> list[Item]:
-    """The conversation made short: the user's messages, then one compaction item that tells all of it, then calls that
-    still wait for their outputs.
+    """The compacted conversation: the user's messages, then one compaction item that summarizes all of it, then calls
+    that still wait for their outputs.
 
     Raises:
         ModelError: the model gave no usable summary.

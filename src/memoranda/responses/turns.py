@@ -1,5 +1,5 @@
-"""Where a conversation may be cut: between turns, a turn being one request of the user and all that answered it. A call
-and its output are never on two sides of a cut, which models refuse."""
+"""Positions where a conversation may be cut: between turns, where a turn is one request of the user and all its
+answers. A cut never separates a call from its output, which models reject."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def starts_of(items: Sequence[Item]) -> list[int]:
     if not items:
         return []
     whole = _uncut(items)
-    found = [0]
+    starts = [0]
     for at in range(1, len(items)):
         if _asks(items[at]) and not _asks(items[at - 1]) and at not in whole:
-            found.append(at)
-    return found
+            starts.append(at)
+    return starts
 
 
 def turns_of(items: Sequence[Item]) -> list[list[Item]]:
@@ -40,19 +40,19 @@ def pinned(items: Sequence[Item], new: Sequence[Item]) -> int:
 
 
 def fitting(
-    items: Sequence[Item], room: int, new: Sequence[Item] = (), encoding: str = DEFAULT_ENCODING
+    items: Sequence[Item], budget: int, new: Sequence[Item] = (), encoding: str = DEFAULT_ENCODING
 ) -> tuple[int, int]:
-    """The first item of the newest whole turns that fit into `room` tokens, and their tokens. What `new` goes on from
-    stays though it does not fit."""
+    """The first item of the newest whole turns that fit into `budget` tokens, and their tokens. Items that `new`
+    continues stay even if they do not fit."""
     starts = starts_of(items)
-    kept, spent = len(items), 0
+    first, spent = len(items), 0
     last = pinned(items, new)
     for start in reversed(starts):
-        tokens = sum(tokens_of_item(item, encoding) for item in items[start:kept])
-        if spent + tokens > room and kept <= last:
+        tokens = sum(tokens_of_item(item, encoding) for item in items[start:first])
+        if spent + tokens > budget and first <= last:
             break
-        kept, spent = start, spent + tokens
-    return kept, spent
+        first, spent = start, spent + tokens
+    return first, spent
 
 
 def _asks(item: Item) -> bool:
@@ -60,7 +60,7 @@ def _asks(item: Item) -> bool:
 
 
 def _links(item: Item) -> list[str]:
-    """What ties this item to others: its call, or the approval it asks for or gives."""
+    """The keys that link this item to others: its call, or the approval it asks for or gives."""
     kind = item.get("type", "message")
     if kind == "mcp_approval_request":
         return [f"approval {item.get('id')}"]
@@ -69,7 +69,7 @@ def _links(item: Item) -> list[str]:
 
 
 def _uncut(items: Sequence[Item]) -> set[int]:
-    """The places before which no cut may be made, since what is tied stands on both sides of them."""
+    """The positions before which no cut may be made, because linked items are on both sides of them."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for at, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""The values of the agent's room: what is asked for, what comes back, what is stored of it."""
+"""Values of the responses package: requests, responses, items and summaries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
-Keys that begin with `_` are for this house alone, and `shown` takes them away."""
+Keys that begin with `_` are private to the server, and `shown` removes them."""
 
 CHOICES = ("auto", "none", "required")
 FORMATS = ("text", "json_object", "json_schema")
@@ -254,7 +254,7 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 def shown(item: Item) -> Item:
-    """The item without what is for this house alone."""
+    """The item without its private keys."""
     if not any(key.startswith("_") for key in item):
         return item
     return {key: value for key, value in item.items() if not key.startswith("_")}

@@ -1,4 +1,4 @@
-"""A tool that runs here: how it is offered to the model, what it is called with, what it gives back."""
+"""The interface of a tool that runs here: its offer to the model, its arguments, its result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from memoranda.types import Subject
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """For whom and where a tool works: the subject, the place (`session_id` is the conversation or the chain), how
-    tokens are counted. `listed` are the memories that the user has seen in a list of what would be forgotten."""
+    """The context of a tool: the subject, the scope (`session_id` is the conversation or the chain), how tokens are
+    counted. `listed` are the memories that the user has seen in a list of what would be forgotten."""
 
     core: Core
     subject: Subject
@@ -32,16 +32,16 @@ class Turn:
 
 @dataclass(slots=True)
 class Result:
-    """What a call came to: the finished item, what the model is told, and what it can cite.
+    """The result of a call: the finished item, the message to the model, and the sources that it can cite.
 
-    `item` goes into the response. `text` is the tool's message to the model where there is nothing to cite. Where there
-    is, `sources` hold it (number 0) and `told` writes the message from them once they have their numbers. A search
-    reports its `evidence`."""
+    `item` goes into the response. `text` is the tool's message to the model if there is nothing to cite. Otherwise
+    `sources` hold the content (number 0) and `render` writes the message from them once they have their numbers. A
+    search reports its `evidence`."""
 
     item: Item
     text: str = ""
     sources: list[Source] = field(default_factory=list)
-    told: Callable[[Sequence[Source]], str] | None = None
+    render: Callable[[Sequence[Source]], str] | None = None
     degraded: list[str] = field(default_factory=list)
     evidence: Evidence | None = None
 
@@ -58,7 +58,7 @@ class Tool(ABC):
     description: str
     parameters: dict[str, Any]
     approved: bool = True
-    """Whether it runs without asking; otherwise the response ends with an item that asks, see `calls.asking`."""
+    """True if it runs without asking; otherwise the response ends with an item that asks, see `calls.asking`."""
 
     def offered(self, name: str) -> dict[str, Any]:
         """The tool as chat completions have it."""
@@ -71,7 +71,7 @@ class Tool(ABC):
 
     @abstractmethod
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
-        """Does it.
+        """Run the call.
 
         Raises:
             MemorandaError: it did not work; the sentence becomes the result that the model sees (see `failed`).
@@ -79,10 +79,10 @@ class Tool(ABC):
 
     @abstractmethod
     def failed(self, item: Item, reason: str) -> Result:
-        """The result of a call that failed: the model is told `reason`."""
+        """The result of a call that failed: the model reads `reason`."""
 
     async def check(self, turn: Turn) -> None:
-        """Refuses what the tool can be known not to do for this subject, before the response begins.
+        """Check before the response begins that the tool can work for this subject.
 
         Raises:
             MemorandaError: the request is to be answered with it, as an error.
@@ -90,5 +90,5 @@ class Tool(ABC):
         return
 
     async def close(self) -> None:
-        """Lets go of what the tool holds for one response; called at its end, however it ended. Idempotent."""
+        """Release the resources of one response; called at its end, however it ended. Idempotent."""
         return

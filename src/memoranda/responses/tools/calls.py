@@ -9,7 +9,7 @@ from memoranda.responses.values import Item
 from memoranda.store.ids import new_id
 from memoranda.text import prompts
 
-HOUSE = "memoranda"
+OWN_LABEL = "memoranda"
 """The label of the server whose tools run in this process."""
 
 
@@ -35,11 +35,11 @@ def asking(begun: Item) -> Item:
 
 
 def done_call(item: Item, output: str) -> Item:
-    """The call with what it gave back."""
+    """The call with its output."""
     return {**item, "status": "completed", "output": output}
 
 
 def failed_call(item: Item, reason: str, error: dict[str, Any] | None = None) -> Result:
     """The result of a call that failed; `error` is the item's, a tool execution error where none is given."""
-    said = error or {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": reason}]}
-    return Result({**item, "status": "failed", "error": said}, prompts.failed(reason))
+    failure = error or {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": reason}]}
+    return Result({**item, "status": "failed", "error": failure}, prompts.failed(reason))

@@ -151,27 +151,34 @@ class FileSearch(Tool):
             else {"dense": weights.embedding_weight, "words": weights.text_weight},
         )
         stores = Knowledge(turn.core, turn.subject).stores
-        found = await stores.search(self.store_ids, query)
-        doubtful = found.evidence == "none"
-        if not found.data and floor is None:  # below the configured floor the nearest are better than none
+        answer = await stores.search(self.store_ids, query)
+        doubtful = answer.evidence == "none"
+        if not answer.data and floor is None:  # below the configured floor the nearest are better than none
             nearest = msgspec.structs.replace(query, threshold=0.0, limit=min(self._limit, NEAREST))
-            found, doubtful = await stores.search(self.store_ids, nearest), True
+            answer, doubtful = await stores.search(self.store_ids, nearest), True
         # Counting some thousand tokens takes milliseconds, which the loop has no time for.
-        kept = await turn.core.threads.run(fitting, found.data, turn.settings.file_tokens, turn.count)
-        done = {**item, "status": "completed", "queries": queries, "_results": [_result(one) for one in kept]}
-        if not kept:
+        passages = await turn.core.threads.run(fitting, answer.data, turn.settings.file_tokens, turn.count)
+        results = [_result(passage) for passage in passages]
+        done = {**item, "status": "completed", "queries": queries, "_results": results}
+        if not passages:
             nothing = Evidence("none", 0.0)
-            return Result(done, prompts.no_passages(), degraded=found.degraded, evidence=nothing)
+            return Result(done, prompts.no_passages(), degraded=answer.degraded, evidence=nothing)
         sources = [
-            Source(number=0, text=one.text, title=one.filename, id=one.file_id, score=one.score)
-            for one in kept
+            Source(
+                number=0,
+                text=passage.text,
+                title=passage.filename,
+                id=passage.file_id,
+                score=passage.score,
+            )
+            for passage in passages
         ]
         return Result(
             done,
             sources=sources,
-            told=lambda told: _told(told, kept, doubtful),
-            degraded=found.degraded,
-            evidence=Evidence(found.evidence, found.evidence_probability),
+            render=lambda numbered: _message(numbered, passages, doubtful),
+            degraded=answer.degraded,
+            evidence=Evidence(answer.evidence, answer.evidence_probability),
         )
 
     def failed(self, item: Item, reason: str) -> Result:
@@ -179,42 +186,42 @@ class FileSearch(Tool):
         return Result({**item, "status": "failed", "_results": []}, prompts.failed(reason))
 
 
-def fitting(found: Sequence[Passage], tokens: int, count: Count) -> list[Passage]:
+def fitting(passages: Sequence[Passage], tokens: int, count: Count) -> list[Passage]:
     """The passages, best first, that are at most so many tokens as the model reads them, how to cite included. When the
     first one alone is too long, it is cut where a character ends."""
-    kept: list[Passage] = []
+    fit: list[Passage] = []
     left = tokens - count(f"{prompts.CITING}\n\n\n\n{prompts.UNANSWERED}")
-    for one in found:
-        cost = count(_block(WIDEST, one))
+    for passage in passages:
+        cost = count(_block(WIDEST, passage))
         if cost <= left:
-            kept.append(one)
+            fit.append(passage)
             left -= cost
-    if kept or not found:
-        return kept
-    first = found[0]
+    if fit or not passages:
+        return fit
+    first = passages[0]
     text = cut(first.text, left, lambda some: count(_block(WIDEST, first, some)))
     return [msgspec.structs.replace(first, text=text)] if text.strip() else []
 
 
-def _told(sources: Sequence[Source], kept: Sequence[Passage], doubtful: bool) -> str:
-    blocks = [_block(source.number, one) for source, one in zip(sources, kept, strict=True)]
+def _message(sources: Sequence[Source], passages: Sequence[Passage], doubtful: bool) -> str:
+    blocks = [_block(source.number, passage) for source, passage in zip(sources, passages, strict=True)]
     return prompts.passages(blocks, doubtful=doubtful)
 
 
-def _block(number: int, one: Passage, text: str | None = None) -> str:
+def _block(number: int, passage: Passage, text: str | None = None) -> str:
     return prompts.passage(
         number,
-        one.filename,
-        one.text if text is None else text,
-        one.page,
-        one.heading,
-        file_id=one.file_id,
-        score=one.score,
+        passage.filename,
+        passage.text if text is None else text,
+        passage.page,
+        passage.heading,
+        file_id=passage.file_id,
+        score=passage.score,
     )
 
 
 def _queries(arguments: dict[str, Any]) -> list[str]:
-    """What the model asks for, in whichever of the two fields."""
+    """The queries of the model, from either of the two fields."""
     given = [arguments.get("query"), *_listed(arguments.get("queries"))]
     texts = [text.strip() for text in given if isinstance(text, str)]
     queries = [text for text in dict.fromkeys(texts) if text]
@@ -227,13 +234,13 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _result(one: Passage) -> dict[str, Any]:
+def _result(passage: Passage) -> dict[str, Any]:
     return {
-        "file_id": one.file_id,
-        "filename": one.filename,
-        "score": one.score,
-        "text": one.text,
-        "attributes": one.attributes,
-        "page": one.page,
-        "heading": one.heading,
+        "file_id": passage.file_id,
+        "filename": passage.filename,
+        "score": passage.score,
+        "text": passage.text,
+        "attributes": passage.attributes,
+        "page": passage.page,
+        "heading": passage.heading,
     }

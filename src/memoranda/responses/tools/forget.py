@@ -1,4 +1,4 @@
-"""`memory_forget`: lists what is remembered of something, and deletes it once the user has confirmed."""
+"""The tool `memory_forget`: lists memories of a topic, and deletes them once the user has confirmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoranda.contexts.assembly import shortened
 from memoranda.errors import NotFound
 from memoranda.memories.memories import Memories
 from memoranda.responses.tools.base import Result, Turn
-from memoranda.responses.tools.calls import HOUSE, done_call
+from memoranda.responses.tools.calls import OWN_LABEL, done_call
 from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import unrelated
@@ -46,7 +46,7 @@ PARAMETERS: dict[str, Any] = {
 
 
 class ForgetArguments(msgspec.Struct, kw_only=True):
-    """What it is called with."""
+    """The arguments of a call."""
 
     query: str | None = None
     ids: list[str] | None = None
@@ -67,20 +67,22 @@ class MemoryForget(MemoryTool):
         asked = arguments_of(arguments, ForgetArguments)
         memories = Memories(turn.core, acting(turn))
         at_once = turn.settings.memory_forget == "immediately"
-        said: list[str] = []
+        messages: list[str] = []
         if asked.ids:
-            found = await _named(memories, asked.ids[:MOST], turn)
-            seen = asked.confirmed and all(memory.id in turn.listed for memory in found)
-            meant = found if at_once or seen else []
+            candidates = await _named(memories, asked.ids[:MOST], turn)
+            seen = asked.confirmed and all(memory.id in turn.listed for memory in candidates)
+            meant = candidates if at_once or seen else []
         else:
             wanted = set(query_terms(asked.query or ""))
-            found = await _about(memories, asked.query or "", wanted, turn)
-            meant = [memory for memory in found if at_once and wanted <= set(terms(memory.content))]
+            candidates = await _about(memories, asked.query or "", wanted, turn)
+            meant = [memory for memory in candidates if at_once and wanted <= set(terms(memory.content))]
         if meant:
-            said.append(await _forgotten(memories, meant))
-        if left := [memory for memory in found if memory not in meant]:
-            said.append(f"{len(left)} memories would be deleted, for good:\n{_listed(left)}\n{ASK[at_once]}")
-        output = "\n".join(said) or "Nothing of this is remembered."
+            messages.append(await _forgotten(memories, meant))
+        if left := [memory for memory in candidates if memory not in meant]:
+            messages.append(
+                f"{len(left)} memories would be deleted, for good:\n{_listed(left)}\n{ASK[at_once]}"
+            )
+        output = "\n".join(messages) or "Nothing of this is remembered."
         return Result(done_call(item, output), output)
 
 
@@ -91,7 +93,7 @@ def listed_before(items: Sequence[Item]) -> frozenset[str]:
         str(item.get("output") or "")
         for item in items[: said[-1] if said else 0]
         if item["type"] == "mcp_call"
-        and item.get("server_label") == HOUSE
+        and item.get("server_label") == OWN_LABEL
         and str(item.get("name")).endswith("memory_forget")
     ]
     return frozenset(id_ for output in calls for id_ in _LISTED.findall(output))
@@ -99,24 +101,24 @@ def listed_before(items: Sequence[Item]) -> frozenset[str]:
 
 async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -> list[Memory]:
     """The user's own memories that a query may be about; `wanted` are its terms."""
-    found = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0)
+    answer = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0)
     return [
         hit.memory
-        for hit in found.results
+        for hit in answer.results
         if _own(hit.memory, turn) and not unrelated(wanted, set(terms(hit.memory.content)), hit.similarity)
     ][:MOST]
 
 
 async def _named(memories: Memories, ids: Sequence[str], turn: Turn) -> list[Memory]:
-    found = []
+    existing = []
     for id_ in dict.fromkeys(ids):
         try:
             memory = await memories.get(id_)
         except NotFound:
             continue
         if _own(memory, turn):
-            found.append(memory)
-    return found
+            existing.append(memory)
+    return existing
 
 
 def _own(memory: Memory, turn: Turn) -> bool:

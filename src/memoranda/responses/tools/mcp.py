@@ -17,7 +17,7 @@ from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import cut
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import HOUSE, begun_call, done_call, failed_call
+from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
 from memoranda.store.ids import new_id
 from memoranda.text import prompts
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from memoranda.responses.tools.mcp_session import Session
 
 OUTPUT_TOKENS = 8_000
-"""How much of an output is kept and told to the model."""
+"""How much of an output is kept and sent to the model."""
 SECRET_LENGTH = 8
-"""A header's value as long as this is taken out of whatever the server says."""
+"""A header's value of at least this length is masked in the server's answers."""
 PLAIN_PATHS = ("", "/", "/mcp", "/mcp/", "/sse", "/sse/")
-"""Paths of servers that tell nothing; another may be a secret, and is not shown."""
+"""Common paths of servers; any other path may be a secret, and is not shown."""
 OWN_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -46,7 +46,7 @@ class ToolFilter(msgspec.Struct, kw_only=True, frozen=True):
     read_only: bool | None = None
 
     def holds(self, tool: Mapping[str, Any]) -> bool:
-        """Whether it means this tool; a filter without any condition means none."""
+        """Return True if the filter matches a tool; a filter without any condition matches none."""
         notes = tool.get("annotations") or {}
         if self.tool_names is None and self.read_only is None:
             return False
@@ -76,7 +76,7 @@ class Declared(msgspec.Struct, kw_only=True, frozen=True):
     tunnel_id: str | None = None
 
     def allows(self, tool: Mapping[str, Any]) -> bool:
-        """Whether the model is offered this tool."""
+        """Return True if the model is offered this tool."""
         if self.allowed_tools is None:
             return True
         if isinstance(self.allowed_tools, list):
@@ -84,7 +84,7 @@ class Declared(msgspec.Struct, kw_only=True, frozen=True):
         return self.allowed_tools.holds(tool)
 
     def approves(self, tool: Mapping[str, Any]) -> bool:
-        """Whether this tool runs without asking."""
+        """Return True if this tool runs without asking."""
         asked = self.require_approval
         if not isinstance(asked, ApprovalFilter):
             return asked == "never"
@@ -108,9 +108,9 @@ def checked(
             raise InvalidInput(
                 f"{where}.{field}", "is not served here; name the MCP server by its server_url"
             )
-    if asked.server_label == HOUSE:
+    if asked.server_label == OWN_LABEL:
         raise InvalidInput(
-            f"{where}.server_label", f"{HOUSE!r} is the label of this server's own tools; take another"
+            f"{where}.server_label", f"{OWN_LABEL!r} is the label of this server's own tools; take another"
         )
     if asked.server_url is None:
         raise InvalidInput(f"{where}.server_url", "is required")
@@ -143,7 +143,7 @@ def _check_host(parts: SplitResult, settings: Settings, open_to_all: bool, where
         )
     host = str(parts.hostname)
     named = {host, f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"}
-    if named.isdisjoint(one.lower() for one in settings.mcp_hosts):
+    if named.isdisjoint(allowed.lower() for allowed in settings.mcp_hosts):
         raise InvalidInput(
             where, f"the host {host} is not one of responses.mcp_hosts, those that may be called"
         )
@@ -193,8 +193,8 @@ class Server:
         self._headers = dict(asked.headers or {})
         if asked.authorization is not None:
             self._headers["authorization"] = f"Bearer {asked.authorization}"
-        held = [*(asked.headers or {}).values(), asked.authorization or ""]
-        self._secrets = [value for value in held if len(value) >= SECRET_LENGTH]
+        credentials = [*(asked.headers or {}).values(), asked.authorization or ""]
+        self._secrets = [value for value in credentials if len(value) >= SECRET_LENGTH]
         self._session: Session | None = None
         self._lock = asyncio.Lock()
         self._closed = False
@@ -208,7 +208,7 @@ class Server:
         return await (await self._opened()).tools()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-        """What a tool says, and whether it is an error; secrets of ours are taken out.
+        """The output of a tool, and whether it is an error; our secrets are masked.
 
         Raises:
             MemorandaError: it did not answer.
@@ -217,7 +217,7 @@ class Server:
         return self.without_secrets(said), is_error
 
     def without_secrets(self, text: str) -> str:
-        """The text with stars for what we sent to be let in."""
+        """The text with stars for the credentials that we sent."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
@@ -252,8 +252,8 @@ async def _sessions() -> type[Session]:
     """The class of sessions. The package behind it takes seconds to load: that is done when it is needed, beside the
     loop."""
     module = await asyncio.to_thread(import_module, "memoranda.responses.tools.mcp_session")
-    found: type[Session] = module.Session
-    return found
+    session_class: type[Session] = module.Session
+    return session_class
 
 
 class McpTool(Tool):
@@ -299,7 +299,7 @@ class McpTool(Tool):
 
 
 def origin(declared: Mapping[str, Any]) -> str:
-    """What tells one server's list of allowed tools from another's, without naming the server."""
+    """A digest of a server's URL and allowed tools, which identifies its list of tools without naming the server."""
     asked = compact_json([declared.get("server_url"), declared.get("allowed_tools")])
     return sha256(asked.encode()).hexdigest()
 

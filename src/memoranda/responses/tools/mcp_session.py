@@ -31,7 +31,7 @@ TLS = httpx2.create_ssl_context()
 """Made once, while this module is loaded: it takes 40 ms."""
 
 for _name in ("mcp.client", "mcp.shared", "httpx2"):
-    # Their lines hold URLs and contents, which no log of ours may; what failed is told in the item of the call.
+    # Their log lines contain URLs and contents, which our log must not; the item of the call reports the failure.
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
@@ -44,8 +44,8 @@ class McpFailed(MemorandaError):
 
 
 class Session:
-    """A connection to the server at `url`, made by `open`. It lives in a task of its own: what it is made of must be
-    entered and left in one task, and calls come from several. `name` is what errors call the server."""
+    """A connection to the server at `url`, made by `open`. It lives in its own task: its context managers must be
+    entered and exited in one task, while calls come from several. Errors refer to the server as `name`."""
 
     def __init__(self, name: str, url: str, headers: dict[str, str], seconds: float) -> None:
         self._name = name
@@ -81,7 +81,7 @@ class Session:
             self._client = None
             if not ready.done():
                 ready.set_exception(McpFailed(f"the session with the MCP server {self._name!r} was closed"))
-            ready.exception()  # looked at, so that nobody's leaving it is no fault
+            ready.exception()  # retrieved, so that an unawaited future logs no error
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
@@ -98,7 +98,7 @@ class Session:
                 yield client
 
     def _http(self, headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        """A client for this server; what the transport would have otherwise is left aside."""
+        """A client for this server; the arguments of the transport are ignored."""
         return httpx2.AsyncClient(
             headers=self._headers,
             verify=TLS,
@@ -110,8 +110,8 @@ class Session:
         self._status = 0
 
     async def _received(self, response: httpx2.Response) -> None:
-        """Notes what the server said, and bounds how much it may say. A server need not have the stream of its own
-        messages, for which the transport asks by GET once it is let in."""
+        """Records the status of the server, and bounds the length of its answer. A server need not offer the stream of
+        its own messages, for which the transport asks by GET once it is connected."""
         if response.request.method == "POST" or self._client is None:
             self._status = response.status_code
         response.stream = _Bounded(response)
@@ -122,20 +122,20 @@ class Session:
         Raises:
             McpFailed: it did not list them.
         """
-        client, held, cursor = self._open_client(), list[dict[str, Any]](), None
+        client, tools, cursor = self._open_client(), list[dict[str, Any]](), None
         try:
-            while len(held) <= MAX_TOOLS:
+            while len(tools) <= MAX_TOOLS:
                 page = await client.list_tools(cursor=cursor)
-                held += [_tool(one) for one in page.tools]
+                tools += [_tool(tool) for tool in page.tools]
                 cursor = page.next_cursor
                 if cursor is None:
-                    return held
+                    return tools
         except Exception as exc:
             raise self._failure(exc) from exc
         raise McpFailed(f"the MCP server {self._name!r} lists more than {MAX_TOOLS} tools")
 
     async def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-        """What a tool says, and whether it is an error.
+        """The output of a tool, and whether it is an error.
 
         Raises:
             McpFailed: the call did not come to an answer.
@@ -154,11 +154,11 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether the connection stands."""
+        """True while the connection is open."""
         return self._client is not None
 
     async def close(self) -> None:
-        """Says goodbye, for a moment at most. Idempotent."""
+        """Closes the connection, waiting for at most `GRACE` seconds per step. Idempotent."""
         if self._task is None:
             return
         self._ending.set()
@@ -168,7 +168,7 @@ class Session:
         await asyncio.wait({self._task}, timeout=GRACE)
 
     def _failure(self, exc: Exception) -> McpFailed:
-        """What went wrong, in words that hold nothing of the request."""
+        """The error as `McpFailed`, whose message contains nothing of the request."""
         first = next(_leaves(exc))
         at = f"the MCP server {self._name!r}"
         if isinstance(first, httpx2.TimeoutException | TimeoutError):
@@ -197,7 +197,7 @@ class Session:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of a response, as far as it may be long and is not packed."""
+    """The body of a response, bounded in length; compressed bodies are refused."""
 
     def __init__(self, response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -217,39 +217,41 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def _leaves(exc: BaseException) -> Iterator[BaseException]:
-    """The errors in a group of groups."""
+    """The single errors in nested exception groups."""
     if isinstance(exc, BaseExceptionGroup):
-        for one in exc.exceptions:
-            yield from _leaves(one)
+        for inner in exc.exceptions:
+            yield from _leaves(inner)
     else:
         yield exc
 
 
-def _tool(one: wire.Tool) -> dict[str, Any]:
-    notes = None if one.annotations is None else one.annotations.model_dump(by_alias=True, exclude_none=True)
+def _tool(tool: wire.Tool) -> dict[str, Any]:
+    notes = (
+        None if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
+    )
     return {
-        "name": one.name,
-        "description": one.description,
-        "input_schema": one.input_schema,
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
         "annotations": notes,
     }
 
 
 def text_of(result: wire.CallToolResult) -> str:
-    """A result as text: its texts, and a line for what is none; its data where there is nothing else."""
-    parts = [_part(one) for one in result.content]
+    """A result as text: its texts, and a line for each other part; its structured data if there is nothing else."""
+    parts = [_part(content) for content in result.content]
     if not parts and result.structured_content is not None:
         return wire.jsonrpc_message_adapter.serializer.to_json(result.structured_content).decode()
     return "\n".join(parts)
 
 
-def _part(one: wire.ContentBlock) -> str:
-    if isinstance(one, wire.TextContent):
-        return one.text
-    if isinstance(one, wire.ImageContent | wire.AudioContent):
-        return f"[{one.type}: {one.mime_type}, {len(base64.b64decode(one.data, validate=False))} bytes]"
-    if isinstance(one, wire.ResourceLink):
-        return f"[{one.name}: {one.uri}]"
-    if isinstance(one.resource, wire.TextResourceContents):
-        return one.resource.text
-    return f"[resource: {one.resource.uri}]"
+def _part(content: wire.ContentBlock) -> str:
+    if isinstance(content, wire.TextContent):
+        return content.text
+    if isinstance(content, wire.ImageContent | wire.AudioContent):
+        return f"[{content.type}: {content.mime_type}, {len(base64.b64decode(content.data, validate=False))} bytes]"
+    if isinstance(content, wire.ResourceLink):
+        return f"[{content.name}: {content.uri}]"
+    if isinstance(content.resource, wire.TextResourceContents):
+        return content.resource.text
+    return f"[resource: {content.resource.uri}]"

@@ -1,4 +1,4 @@
-"""`memory_search` and `memory_write`: what is remembered of the user, the conversation, the agent."""
+"""The tools `memory_search` and `memory_write`: memories of the user, the conversation, the agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Source
 from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import HOUSE, begun_call, done_call, failed_call
+from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
 from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence
@@ -67,7 +67,7 @@ WRITE: dict[str, Any] = {
 
 
 class SearchArguments(msgspec.Struct, kw_only=True):
-    """What a search is called with."""
+    """The arguments of a search."""
 
     query: str
     scope: Scope | None = None
@@ -75,7 +75,7 @@ class SearchArguments(msgspec.Struct, kw_only=True):
 
 
 class WriteArguments(msgspec.Struct, kw_only=True):
-    """What a write is called with."""
+    """The arguments of a write."""
 
     content: str
     scope: Scope | None = None
@@ -88,7 +88,7 @@ class MemoryTool(Tool):
     """A tool over the memories that the subject sees."""
 
     family = "mcp_call"
-    server_label = HOUSE
+    server_label = OWN_LABEL
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -100,7 +100,7 @@ class MemoryTool(Tool):
 
     def begun(self, arguments: str) -> Item:
         """The item of a call that begins."""
-        return begun_call(HOUSE, self.name, arguments)
+        return begun_call(OWN_LABEL, self.name, arguments)
 
     def failed(self, item: Item, reason: str) -> Result:
         """The result of a call that failed."""
@@ -108,7 +108,7 @@ class MemoryTool(Tool):
 
 
 class MemorySearch(MemoryTool):
-    """Finds memories by meaning and by words."""
+    """Finds memories by vector and keyword search."""
 
     description = "Search vector memory for relevant context"
     parameters = SEARCH
@@ -117,7 +117,7 @@ class MemorySearch(MemoryTool):
         """Searches one scope, or all that concern the conversation, the narrower ones weighing more."""
         asked = arguments_of(arguments, SearchArguments)
         floor = turn.memory.min_score
-        found = await Memories(turn.core, acting(turn)).search(
+        answer = await Memories(turn.core, acting(turn)).search(
             asked.query,
             limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
             threshold=turn.settings.memory_min_score if floor is None else floor,
@@ -126,21 +126,21 @@ class MemorySearch(MemoryTool):
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
         )
-        hits = found.results
+        hits = answer.results
         if not hits:
-            told = prompts.found_memories([])
+            message = prompts.found_memories([])
             return Result(
-                done_call(item, told), told, degraded=found.degraded, evidence=Evidence("none", 0.0)
+                done_call(item, message), message, degraded=answer.degraded, evidence=Evidence("none", 0.0)
             )
         sources = [_source(hit) for hit in hits]
-        doubtful = found.evidence == "none"
-        numbered = [msgspec.structs.replace(one, number=n) for n, one in enumerate(sources, 1)]
+        doubtful = answer.evidence == "none"
+        numbered = [msgspec.structs.replace(source, number=n) for n, source in enumerate(sources, 1)]
         return Result(
-            done_call(item, _told(numbered, hits, doubtful)),
+            done_call(item, _message(numbered, hits, doubtful)),
             sources=sources,
-            told=lambda numbered: _told(numbered, hits, doubtful),
-            degraded=found.degraded,
-            evidence=Evidence(found.evidence, found.evidence_probability),
+            render=lambda numbered: _message(numbered, hits, doubtful),
+            degraded=answer.degraded,
+            evidence=Evidence(answer.evidence, answer.evidence_probability),
         )
 
 
@@ -174,8 +174,8 @@ class MemoryWrite(MemoryTool):
 
 
 def acting(turn: Turn) -> Subject:
-    """Whom the tool acts for. Where a user is named, it sees that user's rows and nobody's, also with a key that sees
-    all.
+    """The subject for whom the tool acts. If a user is named, it sees that user's rows and rows without a user, also
+    with a key that sees all.
 
     Raises:
         Forbidden: the key acts for another user alone.
@@ -206,15 +206,15 @@ def _scope(scope: str, turn: Turn) -> str:
 
 
 def _ids(scope: str, turn: Turn) -> dict[str, Any]:
-    """The ids of a memory in this scope. It is its user's, but for a global one, which is nobody's."""
+    """The ids of a memory in this scope. It belongs to its user; a global one belongs to no user."""
     return {"user_id": None} if scope == "global" else {f"{scope}_id": _place(scope, turn)}
 
 
 def _place(scope: str, turn: Turn) -> str:
-    held = places(turn)
-    if scope not in held:
-        raise InvalidInput("scope", f"no {scope} is known here; use one of {', '.join([*held, 'global'])}")
-    return held[scope]
+    ids = places(turn)
+    if scope not in ids:
+        raise InvalidInput("scope", f"no {scope} is known here; use one of {', '.join([*ids, 'global'])}")
+    return ids[scope]
 
 
 def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
@@ -238,11 +238,13 @@ def _source(hit: Hit) -> Source:
     )
 
 
-def _told(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) -> str:
+def _message(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) -> str:
     return prompts.found_memories(
         [
-            prompts.found_memory(one.number, one.score, one.text, one.title, _time(hit.memory.created_at))
-            for one, hit in zip(numbered, hits, strict=True)
+            prompts.found_memory(
+                source.number, source.score, source.text, source.title, _time(hit.memory.created_at)
+            )
+            for source, hit in zip(numbered, hits, strict=True)
         ],
         doubtful=doubtful,
     )

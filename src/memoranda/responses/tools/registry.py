@@ -22,11 +22,11 @@ TYPES: dict[str, Make] = {
     "memory_forget": MemoryForget.declared,
     "vector_memory_forget": MemoryForget.declared,
 }
-"""The declared types that are tools of this house."""
+"""The declared types of built-in tools."""
 
 
 def tools_of(declared: Sequence[dict[str, Any]], settings: Settings) -> list[Tool]:
-    """The tools of this house among those declared, in their order; other types are not looked at.
+    """The built-in tools among those declared, in their order; other types are ignored.
 
     Raises:
         InvalidInput: a field is wrong; it is named as `tools[i].field`.
