@@ -118,7 +118,7 @@ def test_a_job_that_completes_a_deletion_never_gives_up(home: Any) -> None:
             jobs.handlers[RELEASE_JOB] = handler
             id_ = await jobs.enqueue("t", RELEASE_JOB, {})
             for _ in range(3):
-                await until_async(jobs._claim, "a claim", accept=lambda run: run is not None)
+                await until_async(jobs._claim, "a claim", accept=lambda claim: claim[0] is not None)
             jobs.lease = 60_000_000
             await jobs.start(1)
             job = await jobs.wait("t", id_)
@@ -216,7 +216,7 @@ def test_a_job_left_running_by_a_dead_process_is_taken_up(home: Any) -> None:
         async with house(home, lease_seconds=lease) as jobs:
             jobs.handlers["kept"] = handler
             id_ = await jobs.enqueue("t", "kept", {})
-            assert await jobs._claim() is not None
+            assert (await jobs._claim())[0] is not None
             jobs.owner = "nobody"  # the process dies here: it gives nothing back
         async with house(home) as jobs:
             jobs.handlers["kept"] = handler
@@ -232,11 +232,13 @@ def test_an_expired_lease_is_taken_over_and_the_late_worker_is_told(home: Any) -
         async with house(home, lease_seconds=0.05) as jobs:
             jobs.handlers["slow"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
             await jobs.enqueue("t", "slow", {})
-            late = await jobs._claim()
+            late, _ = await jobs._claim()
             assert late is not None
             await asyncio.sleep(0.1)
             other = Jobs(jobs.db, jobs.threads)
-            assert (await other._claim()).id == late.id  # type: ignore[union-attr]
+            taken, _ = await other._claim()
+            assert taken is not None
+            assert taken.id == late.id
             with pytest.raises(module.LeaseLost):
                 await late.report(1)
 

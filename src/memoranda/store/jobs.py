@@ -384,10 +384,10 @@ class Jobs:
         """Wait for the next job of a lane and return it; None on shutdown."""
         while not self._stopping:
             self._wake[lane].clear()
-            run = await self._claim(lane)
+            run, due = await self._claim(lane)
             if run is not None:
                 return run
-            await self._sleep(lane)
+            await self._sleep(lane, due)
         return None
 
     async def _do(self, run: Run, places: asyncio.Semaphore) -> None:
@@ -407,20 +407,23 @@ class Jobs:
             self._endings_seen += 1
             self._ended.notify_all()
 
-    async def _sleep(self, lane: int) -> None:
-        row = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
+    async def _sleep(self, lane: int, due: int | None) -> None:
         wait = OTHERS_WAIT if self.db.shared else LONGEST_WAIT
-        if row is not None and row[0] is not None:
-            wait = min(wait, max(0.01, (row[0] - now_micros()) / SECOND))
+        if due is not None:
+            wait = min(wait, max(0.01, (due - now_micros()) / SECOND))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake[lane].wait(), wait)
 
-    async def _claim(self, lane: int = DEFAULT_LANE) -> Run | None:
+    async def _claim(self, lane: int = DEFAULT_LANE) -> tuple[Run | None, int | None]:
+        """Claim a job of a lane that is due. If there is none, return when the next one is, in microseconds."""
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
-        row = await self.threads.result(
-            self.db.write(lambda c: c.one("claim_job", [lease, now + self.lease, now, lane]))
-        )
-        return None if row is None else self._run_of(lease, row)
+
+        def work(c: Connection) -> tuple[Row | None, Row | None]:
+            row = c.one("claim_job", [lease, now + self.lease, now, lane])
+            return row, c.one("next_job_at", [lane]) if row is None else None
+
+        row, due = await self.threads.result(self.db.write(work))
+        return None if row is None else self._run_of(lease, row), None if due is None else due[0]
 
     def _run_of(self, lease: str, row: Row) -> Run:
         tenant, id_, kind, payload, cursor, done, total, attempts = row

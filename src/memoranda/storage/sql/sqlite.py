@@ -302,7 +302,7 @@ class SqliteDatabase(Database):
 
 
 def _migrate(connection: SqliteConnection) -> None:
-    """Migrate the schema to this version, each step in its own transaction."""
+    """Migrate the schema to this version, in one transaction."""
     raw = connection.raw
     current = int(raw.execute("PRAGMA user_version").fetchone()[0])
     steps = migrations("sqlite")
@@ -310,15 +310,16 @@ def _migrate(connection: SqliteConnection) -> None:
         raise StorageError(
             f"the folder has schema {current}, this version knows {steps[-1][0]}: upgrade memoranda to open it"
         )
-    for version, script in steps:
-        if version <= current:
-            continue
-        try:
-            raw.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={version};\nCOMMIT;")
-        except sqlite.Error as exc:
-            if raw.in_transaction:
-                raw.execute("ROLLBACK")
-            raise StorageError(f"migration {version} failed, the folder is as it was: {exc}") from exc
+    missing = [f"{script}\nPRAGMA user_version={version};" for version, script in steps if version > current]
+    if not missing:
+        return
+    try:
+        raw.executescript("\n".join(["BEGIN IMMEDIATE;", *missing, "COMMIT;"]))
+    except sqlite.Error as exc:
+        version = int(raw.execute("PRAGMA user_version").fetchone()[0]) + 1
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
+        raise StorageError(f"migration {version} failed, the folder is as it was: {exc}") from exc
 
 
 def open_sqlite(url: str, folder: Path | None, options: Options) -> SqliteDatabase:
