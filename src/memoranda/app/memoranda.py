@@ -41,7 +41,7 @@ from memoranda.responses.erasing import Erasing as AgentErasing
 from memoranda.responses.history import History
 from memoranda.responses.profiles import Agents, configured_profiles
 from memoranda.responses.responses import Responses
-from memoranda.sessions.beginning import Rooms
+from memoranda.sessions.beginning import SessionServices
 from memoranda.sessions.beginning import begin as begin_sessions
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.switches import Switches
@@ -67,7 +67,7 @@ class Memoranda:
         upkeep: Upkeep,
         librarian: Librarian,
         engine: Engine,
-        rooms: Rooms,
+        session_services: SessionServices,
         facts_clock: FactsClock,
     ) -> None:
         self.config = config
@@ -86,7 +86,7 @@ class Memoranda:
         self.facts = Facts(core, self.subject)
         self.upload_ask = UploadAsk(core, self.subject)
         self.archives = Archives(core, self.subject)
-        self._rooms = rooms
+        self._session_services = session_services
         self._facts_clock = facts_clock
         self._moves = moves
         self._upkeep = upkeep
@@ -131,7 +131,7 @@ class Memoranda:
         AgentErasing(engine)
         FileErasing(core)
         core.erasers.append(erase_asked)
-        rooms = begin_sessions(core)
+        session_services = begin_sessions(core)
         facts_clock = begin_facts(core)
         begin_asking(core)
         begin_backfills(core)
@@ -139,9 +139,9 @@ class Memoranda:
         await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
         librarian.begin()
-        rooms.clock.begin()
+        session_services.clock.begin()
         facts_clock.begin()
-        return cls(config, wired, moves, upkeep, librarian, engine, rooms, facts_clock)
+        return cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock)
 
     def acting_as(self, subject: Subject) -> Memories:
         """The memories as another subject sees them; nothing is copied or opened."""
@@ -283,7 +283,7 @@ class Memoranda:
             return
         self._closed = True
         self._upkeep.end()
-        await self._rooms.end()
+        await self._session_services.end()
         await self._facts_clock.end()
         await self.core.jobs.stop()
         await self.engine.stop()

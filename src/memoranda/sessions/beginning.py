@@ -1,4 +1,4 @@
-"""What sessions do beside the verbs, from the opening of a library to its end."""
+"""Background work of sessions: hooks, jobs and a clock, from opening a library to closing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoranda.store.core import Core
 from memoranda.store.jobs import MEMORY_LANE
 
 
-class Rooms:
+class SessionServices:
     """The hooks, the clock and the jobs of sessions in one process."""
 
     def __init__(self, core: Core) -> None:
@@ -26,10 +26,10 @@ class Rooms:
         self.clock = Clock(closing)
 
     async def end(self) -> None:
-        """No session is closed from here on."""
+        """Stop the clock: no session is closed from here on."""
         await self.clock.end()
 
 
-def begin(core: Core) -> Rooms:
+def begin(core: Core) -> SessionServices:
     """Registers hooks and jobs; to be called before jobs are worked on, with the event loop running."""
-    return Rooms(core)
+    return SessionServices(core)

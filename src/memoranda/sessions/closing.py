@@ -25,7 +25,7 @@ SUMMARIZE_JOB = "sessions.summarize"
 VERSION = "sessions.summary_version"
 """Where the database says which version of summaries was asked for last."""
 STEP = 256
-"""Sessions that are closed in one transaction."""
+"""Sessions closed in one transaction."""
 SECOND = 1_000_000
 LOOK_SECONDS = 1.0
 """How often the clock is looked at where other processes write too, or something is overdue."""
@@ -69,7 +69,7 @@ class Closing:
         return kinds
 
     def place(self, c: Connection, tenants: set[str]) -> None:
-        """Places the job that summarizes what is closed, one a tenant."""
+        """Enqueue the job that summarizes closed sessions, one a tenant."""
         for tenant in sorted(tenants):
             self.jobs.place(c, tenant, SUMMARIZE_JOB, {}, dedup_key="closed")
 
@@ -144,27 +144,29 @@ class Clock:
         return min(most, max(0.001, (at - now) / SECOND))
 
     def _raise_version(self, c: Connection) -> None:
-        """Where the configured version of summaries rose, all of an earlier one are to be made again."""
-        held, version = c.one("get_meta", [VERSION]), self.settings.summary_version
-        if held is not None and int(held[0]) < version:
+        """If the configured version of summaries rose, mark all of an earlier version to be made again."""
+        stored, version = c.one("get_meta", [VERSION]), self.settings.summary_version
+        if stored is not None and int(stored[0]) < version:
             c.run("summarize_again", [now_micros(), version])
-        if held is None or int(held[0]) < version:
+        if stored is None or int(stored[0]) < version:
             c.run("set_meta", [VERSION, str(version)])
 
     def _due(self, c: Connection) -> int | None:
-        """When something is due next."""
+        """Return when something is due next; None if nothing is."""
         if not self.settings.enabled:
             return None
-        found = [row[0] for name in self._clocks() if (row := c.one(name)) is not None and row[0] is not None]
-        return min(found, default=None)
+        times = [row[0] for name in self._clocks() if (row := c.one(name)) is not None and row[0] is not None]
+        return min(times, default=None)
 
     def _clocks(self) -> tuple[str, ...]:
         return ("next_due", "next_pending", *(("next_rollup",) if self.settings.rollups else ()))
 
     def _close_due(self, c: Connection, now: int) -> tuple[set[str], list[SessionRow], bool]:
-        """Closes what is due, places the jobs that summaries to be made wait for; what is to be woken, what was closed,
-        and whether there is more."""
-        c.one("draw_revs", [1])  # whoever writes messages waits: both lock rows in one order
+        """Close sessions that are due and enqueue jobs for pending summaries.
+
+        Return the kinds of jobs to wake, the closed sessions, and whether there are more.
+        """
+        c.one("draw_revs", [1])  # writers of messages wait: both lock rows in one order
         rows = [SessionRow._make(row) for row in c.all("sessions_due", [now, STEP])]
         kinds = self.closing.close(c, rows, now)
         names = ("pending_tenants", "rollup_tenants") if self.settings.rollups else ("pending_tenants",)

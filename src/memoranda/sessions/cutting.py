@@ -19,7 +19,8 @@ FOREVER = 1 << 62
 
 @dataclass(slots=True)
 class Cluster:
-    """Messages of one batch that belong together: their places in the batch, and from when to when they were said."""
+    """Messages of one batch that belong together: their places in the batch, and when the first and the last were
+    sent."""
 
     started_at: int
     ended_at: int
@@ -45,32 +46,32 @@ def gap_of(minutes: float) -> int:
 
 
 def clusters(times: Sequence[int], gap: int) -> list[Cluster]:
-    """The messages said at `times` in clusters, the earliest first; within one in the order in which they came. Two
+    """Return the messages sent at `times` in clusters, the earliest first; within a cluster in order of arrival. Two
     that are exactly `gap` apart belong together."""
-    found: list[Cluster] = []
+    results: list[Cluster] = []
     for place in sorted(range(len(times)), key=lambda i: (times[i], i)):
-        if found and times[place] - found[-1].ended_at <= gap:
-            found[-1].ended_at = times[place]
-            found[-1].places.append(place)
+        if results and times[place] - results[-1].ended_at <= gap:
+            results[-1].ended_at = times[place]
+            results[-1].places.append(place)
         else:
-            found.append(Cluster(times[place], times[place], [place]))
-    for one in found:
-        one.places.sort()
-    return found
+            results.append(Cluster(times[place], times[place], [place]))
+    for cluster in results:
+        cluster.places.sort()
+    return results
 
 
-def near(cluster: Cluster, held: Iterable[S], gap: int) -> list[S]:
-    """The sessions among `held` that a cluster belongs to; where there are several, it makes them one. The first is the
-    one that began first, whose id stays."""
-    found = [
-        one
-        for one in held
-        if one.ended_at >= cluster.started_at - gap and one.started_at <= cluster.ended_at + gap
+def near(cluster: Cluster, sessions: Iterable[S], gap: int) -> list[S]:
+    """Return those of `sessions` that a cluster belongs to, the earliest first. A cluster merges several into one,
+    which keeps the id of the first."""
+    matching = [
+        session
+        for session in sessions
+        if session.ended_at >= cluster.started_at - gap and session.started_at <= cluster.ended_at + gap
     ]
-    return sorted(found, key=lambda one: (one.started_at, one.ended_at))
+    return sorted(matching, key=lambda session: (session.started_at, session.ended_at))
 
 
 def due_at(ended_at: int, last_seen_at: int, gap: int) -> int:
-    """When a session is closed if nothing more comes: a gap after what was said last. A message that is dated in the
-    future, by a wrong clock perhaps, holds nothing open, and one of the past not for longer than `PATIENCE`."""
+    """Return when a session is closed if no message follows: a gap after its last message. A message dated in the
+    future, perhaps by a wrong clock, keeps no session open, and one of the past no longer than `PATIENCE`."""
     return max(min(ended_at, last_seen_at) + gap, last_seen_at + min(gap, PATIENCE))

@@ -1,4 +1,4 @@
-"""What a conversation came to: a summary with its topics, decisions and open ends; made here by rules."""
+"""Digests of conversations: a summary with its topics, decisions and open questions; made here by rules."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Digest(msgspec.Struct, kw_only=True):
     by: str = EXTRACTIVE
 
     def flat(self) -> str:
-        """All of it as one text, to be found by: nothing that the summary says is said again."""
+        """Return the digest as one text for search; what the summary says is not repeated."""
         lines = [self.summary]
         for label, items in (
             ("Decided", self.decisions),
@@ -85,62 +85,70 @@ class Turn(NamedTuple):
 
 
 def digest_of(said: Iterable[Turn], most: int) -> Digest:
-    """The digest of what was said; a summary of at most `most` tokens. Always the same for the same."""
+    """Return the digest of a conversation, with a summary of at most `most` tokens. It is deterministic."""
     turns = list(said)
-    held = looked_at(list(sentences(_told(one) for one in turns)))
-    names = dict.fromkeys(one.speaker for one in turns)
-    asks = [_asks(one) for one in held]
-    low = [one.text.lower() for one in held]
+    spoken = looked_at(list(sentences(_sentence_source(turn) for turn in turns)))
+    names = dict.fromkeys(turn.speaker for turn in turns)
+    asks = [_asks(sentence) for sentence in spoken]
+    low = [sentence.text.lower() for sentence in spoken]
     decided = [not ask and _DECIDED.search(text) is not None for text, ask in zip(low, asks, strict=True)]
     return Digest(
-        summary=chosen(held, most, weights(held), SENTENCES) or _first(turns, most),
-        topics=topics_of(held, names),
-        decisions=_listed(one for one, so in zip(held, decided, strict=True) if so),
-        open_questions=_listed(one for i, one in enumerate(held) if asks[i] and not _answered(held, asks, i)),
-        action_items=_listed(held[i] for i, text in enumerate(low) if not decided[i] and _TO_DO.search(text)),
-        entities=entities_of(held, names),
+        summary=chosen(spoken, most, weights(spoken), SENTENCES) or _first(turns, most),
+        topics=topics_of(spoken, names),
+        decisions=_listed(sentence for sentence, so in zip(spoken, decided, strict=True) if so),
+        open_questions=_listed(
+            sentence for i, sentence in enumerate(spoken) if asks[i] and not _answered(spoken, asks, i)
+        ),
+        action_items=_listed(
+            spoken[i] for i, text in enumerate(low) if not decided[i] and _TO_DO.search(text)
+        ),
+        entities=entities_of(spoken, names),
     )
 
 
-def _told(one: Turn) -> tuple[str, str, float, int]:
-    return one.speaker, one.text, 0.0 if one.role in ("assistant", "tool") else 0.5, one.tokens
+def _sentence_source(turn: Turn) -> tuple[str, str, float, int]:
+    return turn.speaker, turn.text, 0.0 if turn.role in ("assistant", "tool") else 0.5, turn.tokens
 
 
 def _first(turns: Sequence[Turn], most: int) -> str:
-    """What there is of a conversation without a sentence: signs, single letters."""
-    return "\n".join(f"{one.speaker}: {one.text.strip()}" for one in turns[:SENTENCES])[:most]
+    """Return the beginning of a conversation without a sentence: signs, single letters."""
+    return "\n".join(f"{turn.speaker}: {turn.text.strip()}" for turn in turns[:SENTENCES])[:most]
 
 
-def _asks(one: Sentence) -> bool:
-    return _QUESTION.search(one.text) is not None
+def _asks(sentence: Sentence) -> bool:
+    return _QUESTION.search(sentence.text) is not None
 
 
-def _answered(held: Sequence[Sentence], asks: Sequence[bool], place: int) -> bool:
-    """Whether somebody else says something to it at once, goes on about it, or just says yes or no."""
-    asked = held[place]
-    others = [i for i in range(place + 1, len(held)) if held[i].speaker != asked.speaker][:NEXT]
+def _answered(spoken: Sequence[Sentence], asks: Sequence[bool], place: int) -> bool:
+    """Return True if another speaker replies at once, continues on the subject, or just says yes or no."""
+    asked = spoken[place]
+    others = [i for i in range(place + 1, len(spoken)) if spoken[i].speaker != asked.speaker][:NEXT]
     if others and others[0] == place + 1 and not asks[place + 1]:
-        return _ASIDE.search(held[place + 1].text) is None
-    return any(_ANSWER.match(held[i].text) or (asked.terms & held[i].terms and not asks[i]) for i in others)
+        return _ASIDE.search(spoken[place + 1].text) is None
+    return any(
+        _ANSWER.match(spoken[i].text) or (asked.terms & spoken[i].terms and not asks[i]) for i in others
+    )
 
 
-def _listed(found: Iterable[Sentence]) -> list[str]:
+def _listed(items: Iterable[Sentence]) -> list[str]:
     texts = dict.fromkeys(
-        one.text if len(one.text) <= ITEM_CHARS else f"{one.text[: ITEM_CHARS - 1].rstrip()}…"
-        for one in found
+        sentence.text if len(sentence.text) <= ITEM_CHARS else f"{sentence.text[: ITEM_CHARS - 1].rstrip()}…"
+        for sentence in items
     )
     return list(texts)[:LISTED]
 
 
-def topics_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
-    """The words that most sentences share, as they are mostly written; names of who speaks are none."""
-    shared = Counter(term for one in held for term in one.terms)
+def topics_of(spoken: Sequence[Sentence], names: Iterable[str]) -> list[str]:
+    """Return the words that most sentences share, as they are mostly written, without the names of speakers."""
+    shared = Counter(term for sentence in spoken for term in sentence.terms)
     often = {term: number for term, number in shared.items() if number > 1 and len(term) > 2}
     if not often:
         return []
     known = {word for name in names for word in name.lower().split()}
     written: dict[str, str] = {}
-    for word, _ in Counter(WORD.findall(" ".join(one.text for one in held).lower())).most_common():
+    for word, _ in Counter(
+        WORD.findall(" ".join(sentence.text for sentence in spoken).lower())
+    ).most_common():
         if word not in known and word not in _PLAIN and not word.isdigit():
             for term in word_terms(word):
                 written.setdefault(term, word)
@@ -148,14 +156,14 @@ def topics_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
     return [written[term] for _, _, term in ranked[:TOPICS]]
 
 
-def entities_of(held: Sequence[Sentence], names: Iterable[str]) -> list[str]:
-    """Names of people, places and things that are spoken of: capitalised inside a sentence, or with a sign in them."""
+def entities_of(spoken: Sequence[Sentence], names: Iterable[str]) -> list[str]:
+    """Return names of people, places and things that are mentioned: capitalised inside a sentence, or with a sign."""
     speakers = set(names)
-    found = Counter(
+    counts = Counter(
         name.strip("`")
-        for one in held
-        for name in one.names
+        for sentence in spoken
+        for name in sentence.names
         if name.lower().split("'")[0].split("’")[0] not in STOPWORDS
     )
-    ranked = sorted(found.items(), key=lambda one: -one[1])
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
     return [name for name, _ in ranked if name not in speakers][:ENTITIES]

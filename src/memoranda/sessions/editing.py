@@ -1,4 +1,4 @@
-"""Messages changed and removed, whether a search finds them or not: one way for both, so that all that follows does."""
+"""Changes and removals of messages, indexed or not, with everything that follows from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memoranda.clock import moment, now_micros
 from memoranda.config.sections import Sessions as Settings
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.sessions.following import write_message
-from memoranda.sessions.message_drafts import SOURCE, found, found_as
+from memoranda.sessions.message_drafts import SOURCE, is_indexed, message_draft
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.store.ingest import windows
 from memoranda.store.rows import Record, fetch_ids
@@ -18,13 +18,13 @@ from memoranda.types import Change, NewMemory, Subject
 
 
 def remove_messages(w: Writing, rows: Sequence[MessageRow]) -> tuple[int, int]:
-    """Removes messages from the log and from what is found, with all that was made of them; (memories, vectors) that
-    went."""
-    held = fetch_ids(w.c, w.tenant, [row.id for row in rows if row.indexed])
-    found = w.remove([memory.seq for memory in held.values()])
-    rest = [row for row in rows if row.id not in held]
+    """Remove messages from the log and the indexes, with everything derived from them; return (memories, vectors)
+    removed."""
+    memories = fetch_ids(w.c, w.tenant, [row.id for row in rows if row.indexed])
+    removed = w.remove([memory.seq for memory in memories.values()])
+    rest = [row for row in rows if row.id not in memories]
     more = w.gone([Gone(0, row.id, "message", row.channel_id, row.session_id) for row in rest])
-    return found[0] + more[0], found[1] + more[1]
+    return removed[0] + more[0], removed[1] + more[1]
 
 
 def rewritten(
@@ -36,20 +36,20 @@ def rewritten(
     bounds: Bounds,
     embedder: Embedder,
 ) -> MessageRow:
-    """Gives a message another text; the message as it is then. What was found stays found; what was too short to be may
-    be found now.
+    """Give a message another text and return it as it is then. An indexed message stays indexed; one that was too short
+    may become indexed.
 
     Raises:
-        InvalidInput: the text cannot be kept.
+        InvalidInput: the text cannot be stored.
     """
     now, change = now_micros(), Change(content=content)
-    held = fetch_ids(w.c, w.tenant, [row.id]).get(row.id) if row.indexed else None
-    if held is not None:
-        w.replace(held.seq, lambda before: _replaced(before, change, now, bounds, embedder))
+    memory = fetch_ids(w.c, w.tenant, [row.id]).get(row.id) if row.indexed else None
+    if memory is not None:
+        w.replace(memory.seq, lambda before: _replaced(before, change, now, bounds, embedder))
     else:
         before = memory_of(row, subject, bounds)
         after = _same(before.row, changed(before.row, change, now, bounds))
-        if found(row.role, content, settings):
+        if is_indexed(row.role, content, settings):
             w.insert([Draft(after, named=True)])
             write_message(w.c, row._replace(indexed=1))
         w.edited(before.row, after)
@@ -57,7 +57,7 @@ def rewritten(
 
 
 def _replaced(before: Record, change: Change, now: int, bounds: Bounds, embedder: Embedder) -> Draft:
-    """The memory with another text, its vector to be made."""
+    """Return the memory with another text, its embedding pending."""
     after = _same(before, changed(before, change, now, bounds))
     return Draft(after, named=True, parts=windows(after, embedder), model="")
 
@@ -68,7 +68,7 @@ def _same(before: Record, after: Record) -> Record:
 
 
 def memory_of(row: MessageRow, subject: Subject, bounds: Bounds) -> Draft:
-    """The memory in which a message is, or would be, found."""
+    """Return the memory by which search finds a message."""
     metadata = {} if row.speaker is None else {"speaker": row.speaker}
     new = NewMemory(
         content=row.content,
@@ -83,4 +83,4 @@ def memory_of(row: MessageRow, subject: Subject, bounds: Bounds) -> Draft:
         metadata=metadata,
         occurred_at=moment(row.occurred_at),
     )
-    return found_as(draft(new, subject, row.created_at, bounds, ""), row.key)
+    return message_draft(draft(new, subject, row.created_at, bounds, ""), row.key)

@@ -1,4 +1,4 @@
-"""Forgetting what was said: messages of the log, found by a search or not, with all that was made of them."""
+"""Forgetting messages of the log, indexed or not, with everything derived from them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ COLUMNS = ", ".join(("seq", *(name for name in MessageRow._fields if name != "se
 
 
 async def erase_messages(run: Forgetting) -> None:
-    """The messages that are meant. Where all of a user is, so is what nobody in particular said in sessions that hold
-    no other user's words; what others said stays."""
+    """Erase the messages that are selected. If all of a user is, so are messages without a user in sessions that have
+    no other user; messages of others stay."""
     aim = run.aim
     if aim.ids is not None:
         for at in range(0, len(aim.ids), PAGE):
@@ -27,7 +27,7 @@ async def erase_messages(run: Forgetting) -> None:
         return
     if not aim.messages:
         return
-    await run.jobs.finish(aim.tenant, JOIN_JOB)  # what belongs to a session is in it
+    await run.jobs.finish(aim.tenant, JOIN_JOB)  # every message has reached its session
     tenant, users = aim.tenant, aim.places.get("user", frozenset())
     alone = [compact_json([user]) for user in sorted(users)]
     rows = await run.threads.run(
@@ -42,8 +42,8 @@ async def erase_messages(run: Forgetting) -> None:
         nobodys=True,
     )  # fmt: skip
     async for page in run.pages("messages", COLUMNS, where):
-        held = [_row(row) for row in page]
-        meant = [row for row in held if aim.text is None or _holds(row, aim.text)]
+        messages = [_row(row) for row in page]
+        meant = [row for row in messages if aim.text is None or _holds(row, aim.text)]
         if meant:
             await run.change(lambda w, meant=meant: _erased(w, meant))  # type: ignore[misc]
             run.ids |= {row.session_id for row in meant} if aim.whole else set()
@@ -71,7 +71,7 @@ def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
 
 
 async def erase_summaries(run: Forgetting) -> None:
-    """What a summary tells of a session in its row, where it holds the phrase though no message does."""
+    """Clear the summary fields of sessions that contain the phrase although no message does."""
     text = run.aim.text
     if text is None or not run.aim.rooms or run.aim.bound:
         return

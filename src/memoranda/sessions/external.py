@@ -1,4 +1,4 @@
-"""Summaries of sessions that were made elsewhere: checked, as the digests that are made here."""
+"""Summaries of sessions that callers supply, checked and converted to digests."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from memoranda.store.validation import Bounds, check_name, check_text
 
 
 def digest_given(new: NewSummary, bounds: Bounds) -> Digest:
-    """The digest that somebody else made; what is listed twice counts once.
+    """Return the digest of a summary that a caller supplies; an item listed twice counts once.
 
     Raises:
-        InvalidInput: names the field that holds no text, or what cannot be kept.
+        InvalidInput: names the field that is empty or cannot be stored.
     """
     check_text(new.summary, "summary", bounds)
     check_name(new.model, "model")

@@ -40,23 +40,23 @@ class Following:
 
     # --- going -------------------------------------------------------------------------------------
 
-    def gone(self, w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
-        """Memories went, or messages that were in none."""
-        messages = [one.id for one in told if one.kind == "message"]
+    def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
+        """Update the log and the sessions after memories, or messages without one, were removed."""
+        messages = [item.id for item in removed if item.kind == "message"]
         if messages:
-            held = messages_by_id(w.c, w.tenant, messages)
-            w.c.run("drop_messages", [w.tenant, json.dumps(list(held))])
-            self._measure(w, {row.session_id for row in held.values()})
+            logged = messages_by_id(w.c, w.tenant, messages)
+            w.c.run("drop_messages", [w.tenant, json.dumps(list(logged))])
+            self._measure(w, {row.session_id for row in logged.values()})
         now = now_micros()
-        for one in told:
-            if one.kind == SUMMARY and one.session_id is not None:
-                self._summary_gone(w, one, now)
-            elif one.kind == ROLLUP and one.channel_id is not None:
-                w.c.run("drop_rollup_of", [now, w.tenant, one.id])
+        for item in removed:
+            if item.kind == SUMMARY and item.session_id is not None:
+                self._summary_gone(w, item, now)
+            elif item.kind == ROLLUP and item.channel_id is not None:
+                w.c.run("drop_rollup_of", [now, w.tenant, item.id])
         return 0, 0
 
     def _summary_gone(self, w: Writing, gone: Gone, now: int) -> None:
-        """Somebody deleted a summary: the session has none, and none is made before it changes or one is asked for."""
+        """Clear a deleted summary: the session gets none until it changes or one is requested."""
         row = session_of(w.c, w.tenant, gone.session_id or "")
         if row is None or row.summary_id != gone.id:
             return
@@ -66,7 +66,7 @@ class Following:
         self._rollup_gone(w, row, now)
 
     def _rollup_gone(self, w: Writing, row: SessionRow, now: int) -> None:
-        """Takes back the rollup that told of a session."""
+        """Withdraw the rollup that includes a session."""
         if row.channel_id is None:
             return
         key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
@@ -80,15 +80,15 @@ class Following:
     # --- changing ----------------------------------------------------------------------------------
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
-        """The text of a memory became another."""
+        """Update the message of an edited memory."""
         if before.kind != "message" or before.id != after.id:
             return
         row = messages_by_id(w.c, w.tenant, [after.id]).get(after.id)
         if row is None:
             return
-        told = row if after.kind != "message" else _changed(row, after)
-        if told != row:
-            write_message(w.c, told)
+        updated = row if after.kind != "message" else _changed(row, after)
+        if updated != row:
+            write_message(w.c, updated)
             self._measure(w, {row.session_id})
 
     # --- sessions ----------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class Following:
             self.closing.core.expect(now + SOON)
 
     def _measured(self, w: Writing, row: SessionRow, now: int) -> bool:
-        """Whether the session is to be summarized anew."""
+        """Measure a session again; return True if it must be summarized again."""
         measures = w.c.one("measure_session", [w.tenant, row.id])
         number, started, ended = measures or (0, None, None)
         if not number:
@@ -133,7 +133,7 @@ class Following:
 
 
 def _changed(row: MessageRow, memory: Record) -> MessageRow:
-    """The message as the memory in which it is found has it now."""
+    """Return the message as its memory has it now."""
     metadata = json.loads(memory.metadata)
     named = metadata.pop("speaker", None)
     speaker = speaker_of(memory) if isinstance(named, str) and named else None

@@ -1,4 +1,4 @@
-"""What stands before a summary where it is embedded and found: the channel, the time, who spoke, and of what."""
+"""Headers that precede summaries in embeddings and indexes: the channel, the time, the speakers and the topics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Two sessions that a message between them has brought together become one.
+"""Merging of two sessions that a message between them connects.
 
-A short one goes into the other at once, a long one by a job, some messages at a time and the earliest first. Until the
-last has moved they are two sessions beside each other: each message is in one of them, and each counts what it holds.
-So a reader sees nothing that is wrong, and a job that dies goes on where it was."""
+A short one is merged at once, a long one by a job, some messages at a time and the earliest first. Until the last has
+moved both sessions exist: each message is in one of them, and each counts its own. So readers always see a consistent
+state, and a job that fails resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from memoranda.text.json import compact_json
 
 JOIN_JOB = "sessions.join"
 STOPPED_AFTER = 60_000_000
-"""Microseconds after which a session that nobody takes in any more is summarized by itself."""
+"""Microseconds after which a session whose merge was stopped is summarized by itself."""
 
 
 def near(
     c: Connection, tenant: str, channel: str | None, owner: str | None, cluster: Cluster, gap: int
 ) -> list[SessionRow]:
-    """The sessions of a channel that messages belong to, the one that began first first. `owner` is the user whose
-    sessions they are, None for those of everybody."""
-    found: list[SessionRow] = []
+    """Return the sessions of a channel that messages belong to, the earliest first. `owner` is the user who owns the
+    sessions, None for shared ones."""
+    sessions: list[SessionRow] = []
     since = cluster.started_at - gap
     while True:
         values = [tenant, channel, since, int(owner is not None), owner]
         rows = [SessionRow._make(row) for row in c.all("sessions_near", values)]
-        found += rows
+        sessions += rows
         if len(rows) < 4 or rows[-1].started_at > cluster.ended_at + gap:
-            return cutting.near(cluster, found, gap)
+            return cutting.near(cluster, sessions, gap)
         since = rows[-1].ended_at + 1
 
 
-def united(held: str, more: Sequence[str]) -> str:
-    """A list of strings with more of them, each once."""
-    there = texts_of(held)
+def united(listed: str, more: Sequence[str]) -> str:
+    """Return a JSON list of strings with `more` added, each once."""
+    there = texts_of(listed)
     fresh = [name for name in dict.fromkeys(more) if name not in there]
-    return compact_json([*there, *fresh]) if fresh else held
+    return compact_json([*there, *fresh]) if fresh else listed
 
 
 def merged(w: Writing, row: SessionRow, other: SessionRow, now: int) -> SessionRow:
@@ -103,14 +103,15 @@ class Joining:
             await run.report(moved)
 
     def _step(self, w: Writing, run: Run) -> tuple[SessionRow | None, int]:
-        """One step: the session as it is then, None where nothing is beside it, and how many messages moved."""
-        w.draw(1)  # whoever writes messages waits
+        """Run one step; return the session as it is then, None if it has no neighbour to merge, and how many messages
+        moved."""
+        w.draw(1)  # writers of messages wait
         now, id_ = now_micros(), str(run.payload["session_id"])
         row = session_of(w.c, w.tenant, id_)
         stopped = w.c.one("is_cancelling", [w.tenant, run.id])
         other = None if row is None or stopped is None or stopped[0] else self._beside(w, row)
         if row is None or other is None:
-            w.c.run("free_job_key", [w.tenant, run.id])  # what comes from here on is another job's
+            w.c.run("free_job_key", [w.tenant, run.id])  # later merges get a job of their own
             return None, 0
         first = messages_of(w.c, w.tenant, other.id, ROWS + 1)
         if len(first) <= ROWS:
@@ -127,30 +128,30 @@ class Joining:
         return row, some
 
     def _beside(self, w: Writing, row: SessionRow) -> SessionRow | None:
-        """The session beside this one that began next."""
+        """Return the adjacent session that began next; None if there is none."""
         owner = row.user_id if row.private else None
         cluster = Cluster(row.started_at, row.ended_at)
-        found = near(w.c, w.tenant, row.channel_id, owner, cluster, self.closing.gap)
-        later = [other for other in found if (other.started_at, other.seq) > (row.started_at, row.seq)]
+        nearby = near(w.c, w.tenant, row.channel_id, owner, cluster, self.closing.gap)
+        later = [other for other in nearby if (other.started_at, other.seq) > (row.started_at, row.seq)]
         return later[0] if later else None
 
 
 def _moved(
     w: Writing, row: SessionRow, other: SessionRow, first: Sequence[MessageRow], now: int, pending: bool
 ) -> SessionRow:
-    """The session with the first `ROWS` messages of a long one, which keeps the others."""
+    """Return the session with the first `ROWS` messages of a long one, which keeps the others."""
     some, rest = first[:ROWS], first[ROWS]
     w.c.run("move_these_messages", [row.id, w.tenant, compact_json([message.id for message in some])])
-    found = fetch_ids(w.c, w.tenant, [message.id for message in some if message.indexed])
-    w.mark([memory.seq for memory in found.values()], lambda memory: memory._replace(session_id=row.id))
+    memories = fetch_ids(w.c, w.tenant, [message.id for message in some if message.indexed])
+    w.mark([memory.seq for memory in memories.values()], lambda memory: memory._replace(session_id=row.id))
     withdraw(w, other, now)
     set_session(w.c, _shrunk(other, rest, w.draw(1), now, pending))
     return _grown(row, other, some[-1].occurred_at, len(some))
 
 
 def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int, pending: bool) -> SessionRow:
-    """A session without its first messages, beginning with `rest`. A summary of it is made only if it is still there
-    after a while: because somebody stopped the job."""
+    """Return a session without its first messages, beginning with `rest`. It is summarized only if it still exists
+    after a while, because the job was stopped."""
     is_open = other.status == "open"
     return other._replace(
         rev=rev,

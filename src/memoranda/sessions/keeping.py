@@ -1,4 +1,4 @@
-"""The summaries of sessions as memories: withdrawn with what they told, and put in its place."""
+"""Summaries of sessions as memories: written, replaced and withdrawn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoranda.text.json import compact_json
 DAY = 86_400_000_000
 WEEK = 7 * DAY
 QUIET = 2_000_000
-"""For how long nothing of a week must change before its rollup is made again."""
+"""How long a week must be unchanged before its rollup is made again."""
 _MONDAY = 3
 """Days since a Monday on the first day of 1970."""
 
@@ -28,14 +28,14 @@ def week_of(moment: int) -> int:
 
 
 def owner_of(row: SessionRow) -> str:
-    """Whose the week is that a session belongs to: of a session in which several users spoke the channel's, that of
-    nobody alone."""
+    """Return the owner of the week that a session belongs to: its user, or "" for the channel if several users
+    spoke."""
     return "" if len(texts_of(row.users)) > 1 else row.user_id or ""
 
 
 def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
-    """Summaries of sessions came, changed or went: the rollups of their weeks are to be made again, once a week is
-    over."""
+    """Mark the rollups of the weeks of these sessions to be made again once a week is over, after their summaries
+    changed."""
     weeks = {
         (row.channel_id, owner_of(row), week_of(row.started_at)) for row in rows if row.channel_id is not None
     }
@@ -44,7 +44,7 @@ def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
 
 
 def withdraw(w: Writing, row: SessionRow, now: int) -> None:
-    """Takes back the summary of a session, and the rollup that tells of it."""
+    """Withdraw the summary of a session, and the rollup that includes it."""
     if row.summary_id is None:
         return
     w.c.run("clear_summary", [w.tenant, row.id])
@@ -55,11 +55,11 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> None:
         if rolled is not None and rolled[0] is not None:
             ids.append(rolled[0])
     stale(w, [row], now)
-    held = fetch_ids(w.c, w.tenant, ids)
-    w.remove([memory.seq for memory in held.values()])
+    memories = fetch_ids(w.c, w.tenant, ids)
+    w.remove([memory.seq for memory in memories.values()])
 
 
-def told_memory(
+def derived_memory(
     tenant: str,
     kind: str,
     content: str,
@@ -77,7 +77,7 @@ def told_memory(
     occurred_at: int,
     now: int,
 ) -> Draft:
-    """A memory that this house made of others: `header` is embedded before its text, `key` makes it the only one."""
+    """Return the draft of a memory derived from others: `header` is embedded before its text, `key` makes it unique."""
     content_hash = digest(content)
     row = Record(
         tenant_id=tenant,

@@ -1,4 +1,4 @@
-"""The message log: what was said goes in, its sessions are cut, and what may be found is found, in one transaction."""
+"""The message log: stores messages, cuts them into sessions and indexes those to be found, in one transaction."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from memoranda.types import Subject
 
 @dataclass(slots=True)
 class Saying:
-    """A message that is to be kept: its row without a place, and the memory in which it is found, if it is."""
+    """A message to be stored: its row without a place, and the memory by which search finds it, if it is indexed."""
 
     row: MessageRow
     draft: Draft | None
     named: bool
-    """Whether the caller gave it its id."""
+    """True if the caller gave its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Messages that came together, for one session or one channel. `owner` is whose they are when the writer is bound
-    to a user: its sessions are cut for itself."""
+    """Messages that arrived together, for one session or one channel. `owner` is the user that the writer is bound to:
+    the sessions of each owner are cut separately."""
 
     subject: Subject
     sayings: Sequence[Saying]
@@ -46,7 +46,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Kept:
-    """What became of messages: their rows, whether each is new; the sessions that were touched."""
+    """The result of a write: the rows, whether each is new, and the sessions that changed."""
 
     rows: list[tuple[MessageRow, bool]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
@@ -67,17 +67,17 @@ class Log:
         self.tenant = heard.subject.tenant_id
         self.kept = Kept()
         self._became: dict[str, str] = {}
-        """The sessions that went into another one, and which."""
+        """Sessions merged into another one, and which."""
 
     def write(self) -> Kept:
-        """Keeps what is new of the messages.
+        """Store the messages that are new.
 
         Raises:
             Conflict: an id already names another text.
             NotFound: the session is another's.
         """
         heard, c = self.heard, self.w.c
-        first = self.w.draw(len(heard.sayings))  # whoever else writes waits from here on
+        first = self.w.draw(len(heard.sayings))  # other writers wait from here on
         known = self._known()
         fresh: list[Saying] = []
         for saying in heard.sayings:
@@ -88,10 +88,10 @@ class Log:
         if fresh:
             fresh = self._placed(fresh)
             c.load("messages", MessageRow._fields, [saying.row for saying in fresh])
-            found = [saying.draft for saying in fresh if saying.draft is not None]
-            if len(found) < len(fresh):
+            drafts = [saying.draft for saying in fresh if saying.draft is not None]
+            if len(drafts) < len(fresh):
                 c.run("add_tenant", [self.tenant, heard.now])
-            self.w.insert(found)
+            self.w.insert(drafts)
         new = {saying.row.key: saying.row for saying in fresh}
         for saying in heard.sayings:
             key = saying.row.key
@@ -99,20 +99,20 @@ class Log:
         return self.kept
 
     def _known(self) -> dict[str, MessageRow]:
-        """The messages that are there already, by key."""
+        """Return the messages that are stored already, by key."""
         keys = json.dumps([saying.row.key for saying in self.heard.sayings])
-        found = {
+        known = {
             row[3]: MessageRow._make(row) for row in self.w.c.all("messages_by_key", [self.tenant, keys])
         }
         for saying in self.heard.sayings:
-            row = found.get(saying.row.key)
+            row = known.get(saying.row.key)
             if row is None:
                 continue
             session = session_of(self.w.c, self.tenant, row.session_id)
             seen = session is None or sees(self.heard.subject, session)
             if not seen or (saying.named and row.content != saying.row.content):
                 raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
-        return found
+        return known
 
     # --- sessions ----------------------------------------------------------------------------------
 
@@ -140,13 +140,13 @@ class Log:
         return cutting.clusters(times, cutting.FOREVER if whole else self.closing.gap)
 
     def _session(self, cluster: Cluster, sayings: Sequence[Saying]) -> str:
-        """The id of the session to which these messages belong, which they have changed or begun."""
-        held = self._held(cluster)
-        row = self._begun(cluster) if not held else held[0]
+        """Return the id of the session of these messages, after it was updated or created."""
+        matching = self._matching(cluster)
+        row = self._begun(cluster) if not matching else matching[0]
         joined = [saying.row for saying in sayings]
-        row = self._with_others(row, held[1:])
+        row = self._with_others(row, matching[1:])
         row = self._with(row, cluster, joined)
-        if held:
+        if matching:
             set_session(self.w.c, row)
         else:
             self.w.c.load("sessions", SessionRow._fields, [row])
@@ -161,8 +161,8 @@ class Log:
         self.kept.due_at = min(self.kept.due_at or row.due_at, row.due_at)
         return row.id
 
-    def _held(self, cluster: Cluster) -> list[SessionRow]:
-        """The sessions that are there to which the messages belong; several are to become one."""
+    def _matching(self, cluster: Cluster) -> list[SessionRow]:
+        """Return the existing sessions that the messages belong to; several are to be merged."""
         heard, c = self.heard, self.w.c
         if heard.session_id is not None:
             row = session_of(c, self.tenant, heard.session_id)
@@ -190,7 +190,7 @@ class Log:
         return None if row is None else SessionRow._make(row)
 
     def _close_earlier(self, cluster: Cluster) -> None:
-        """What was said before the silence is a session of the past now."""
+        """Close the session before the silence."""
         if self.heard.session_id is not None or not self.settings.enabled:
             return
         row = self._before(cluster.started_at - self.closing.gap)
@@ -246,10 +246,12 @@ class Log:
         )
 
     def _with(self, row: SessionRow, cluster: Cluster, joined: Sequence[MessageRow]) -> SessionRow:
-        """The session with messages that were added to it: it is open."""
+        """Return the session with messages added to it: it is open."""
         heard = self.heard
         ended = max(row.ended_at, cluster.ended_at)
-        owner = row.user_id or next((one.user_id for one in joined if one.user_id is not None), None)
+        owner = row.user_id or next(
+            (message.user_id for message in joined if message.user_id is not None), None
+        )
         return row._replace(
             rev=self.w.draw(1),
             channel_id=row.channel_id or heard.channel_id,
@@ -260,8 +262,8 @@ class Log:
             last_seen_at=heard.now,
             due_at=cutting.due_at(ended, heard.now, self.closing.gap),
             message_count=row.message_count + len(joined),
-            participants=united(row.participants, [one.name for one in joined]),
-            users=united(row.users, [one.user_id for one in joined if one.user_id is not None]),
+            participants=united(row.participants, [message.name for message in joined]),
+            users=united(row.users, [message.user_id for message in joined if message.user_id is not None]),
             status="open",
             failure=None,
             pending=0,
@@ -272,8 +274,8 @@ class Log:
         )
 
     def _with_others(self, row: SessionRow, others: Sequence[SessionRow]) -> SessionRow:
-        """One session of several, which messages between them have brought together. What is too much for one
-        transaction is left to a job, and so is what another session was about to take in."""
+        """Merge sessions that messages between them connect. What is too much for one transaction is left to a job, and
+        so are sessions that another one was about to merge."""
         most, left = ROWS, False
         for other in others:
             if other.message_count > most:

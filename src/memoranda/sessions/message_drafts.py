@@ -1,4 +1,4 @@
-"""From what a caller hands in to messages that can be kept: checked, counted, and told which of them are found."""
+"""Messages of callers turned into rows: checked, tokens counted, and marked as indexed or not."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from memoranda.text.tokens import count
 from memoranda.types import NewMemory, Subject
 
 SOURCE = "message"
-"""The source of the memories in which messages are found."""
+"""The source of the memories of messages."""
 
 
 class Place:
-    """Where messages belong, for whom they are kept, and what holds for all of them."""
+    """Where messages belong, for whom they are stored, and the settings that apply to all of them."""
 
     def __init__(self, subject: Subject, around: Around) -> None:
         self.subject = subject
@@ -41,8 +41,8 @@ class Place:
             raise InvalidInput("channel_id", "name the channel it was said in, or a session_id")
 
     def key(self, row: Record, new: NewMessage, speaker: str | None) -> str:
-        """What makes two messages the same one: the id they were given; else where, by whom and when it was said, where
-        the time was told; else nothing does."""
+        """Return the key that makes two messages the same one: the given id; else the place, speaker, time and text if
+        the time is given; else it is unique."""
         if new.id is not None:
             return digest(compact_json(["id", new.id]))
         if new.occurred_at is None:
@@ -59,14 +59,14 @@ class Place:
 def sayings(
     new: Sequence[NewMessage], place: Place, now: int, settings: Settings, bounds: Bounds
 ) -> list[Saying]:
-    """The messages as they can be kept. Tokens are counted: not for the event loop, if they are many.
+    """Return the messages in the form to be stored. Tokens are counted: do not run this on the event loop for many.
 
     Raises:
         InvalidInput: names the message by its place (`[3].role`), the field and the fix.
     """
     return [
-        _saying(one, place, now, settings, bounds, f"[{i}]." if len(new) > 1 else "")
-        for i, one in enumerate(new)
+        _saying(message, place, now, settings, bounds, f"[{i}]." if len(new) > 1 else "")
+        for i, message in enumerate(new)
     ]
 
 
@@ -74,12 +74,12 @@ def _saying(
     new: NewMessage, place: Place, now: int, settings: Settings, bounds: Bounds, where: str
 ) -> Saying:
     check_name(new.speaker, f"{where}speaker")
-    made = draft(_memory(new, place), place.subject, now, bounds, where)
-    key = place.key(made.row, new, new.speaker)
-    if made.row.role is None:
+    memory = draft(_memory(new, place), place.subject, now, bounds, where)
+    key = place.key(memory.row, new, new.speaker)
+    if memory.row.role is None:
         raise InvalidInput(f"{where}role", "must be a string that is not empty: user, assistant, tool, ...")
-    made = found_as(made, key)
-    row = made.row
+    memory = message_draft(memory, key)
+    row = memory.row
     message = MessageRow(
         tenant_id=row.tenant_id,
         seq=0,
@@ -89,18 +89,18 @@ def _saying(
         channel_id=place.channel_id,
         user_id=row.user_id,
         agent_id=place.agent_id,
-        role=made.row.role or "",
+        role=memory.row.role or "",
         speaker=new.speaker,
         content=row.content,
         tokens=count(row.content),
         metadata=compact_json(new.metadata) if new.metadata else "{}",
         response_id=place.response_id,
-        indexed=int(found(row.role or "", row.content, settings)),
+        indexed=int(is_indexed(row.role or "", row.content, settings)),
         extract=ASKED if place.extraction else NEVER,
         occurred_at=row.occurred_at,
         created_at=now,
     )
-    return Saying(message, made if message.indexed else None, new.id is not None)
+    return Saying(message, memory if message.indexed else None, new.id is not None)
 
 
 def _memory(new: NewMessage, place: Place) -> NewMemory:
@@ -119,14 +119,14 @@ def _memory(new: NewMessage, place: Place) -> NewMemory:
     )
 
 
-def found_as(made: Draft, key: str) -> Draft:
-    """The memory of a message: its date is known, and the same text said twice is two memories."""
-    made.row = made.row._replace(dated=1, dedup_key=digest(compact_json(["message", key])))
-    return made
+def message_draft(memory: Draft, key: str) -> Draft:
+    """Return the draft of a message's memory: its date is known, and the same text sent twice is two memories."""
+    memory.row = memory.row._replace(dated=1, dedup_key=digest(compact_json(["message", key])))
+    return memory
 
 
-def found(role: str, content: str, settings: Settings) -> bool:
-    """Whether a search is to find a message."""
+def is_indexed(role: str, content: str, settings: Settings) -> bool:
+    """Return True if a message is to be indexed for search."""
     long_enough = len(content) >= settings.min_length
     short_enough = not settings.max_length or len(content) <= settings.max_length
     return settings.index_messages and role in settings.roles and long_enough and short_enough

@@ -1,4 +1,4 @@
-"""A model's answer as a digest, whatever it is: JSON, JSON in a fence, half of one, a list, or prose."""
+"""Parsing of a model's answer into a digest: JSON, fenced JSON, incomplete JSON, a list, or prose."""
 
 from __future__ import annotations
 
@@ -27,49 +27,49 @@ _LIMITS = {
 
 
 def parsed(answer: str, by: str, most: int) -> Digest:
-    """The digest in a model's answer; prose is the summary. At most `most` tokens of summary.
+    """Return the digest in a model's answer, with at most `most` tokens of summary; prose is the summary.
 
     Raises:
         ModelBroken: nothing in it can be a summary.
     """
     text = _NOWHERE.sub("\ufffd", _THOUGHTS.sub("", answer[:MAX_CHARS])).strip()
-    held = _object(text)
-    if held is None:
-        held = {"summary": _prose(text)}
-    elif isinstance(held, list):
-        held = {"summary": " ".join(_texts(held))}
-    summary = trimmed(_NOWHERE.sub("\ufffd", " ".join(_texts(held.get("summary")))), most)
+    answered = _object(text)
+    if answered is None:
+        answered = {"summary": _prose(text)}
+    elif isinstance(answered, list):
+        answered = {"summary": " ".join(_texts(answered))}
+    summary = trimmed(_NOWHERE.sub("\ufffd", " ".join(_texts(answered.get("summary")))), most)
     if not summary:
         raise ModelBroken("the model's answer holds no summary")
-    lists = {name: _listed(held.get(name), limit) for name, limit in _LIMITS.items()}
+    lists = {name: _listed(answered.get(name), limit) for name, limit in _LIMITS.items()}
     return Digest(summary=summary, by=by, **lists)
 
 
 def _object(text: str) -> dict[str, Any] | list[Any] | None:
-    """The JSON in a text, complete or not; None for prose."""
+    """Return the JSON in a text, complete or not; None for prose."""
     fenced = _FENCE.search(text)
     body = fenced[1] if fenced else text
     start = min((at for at in (body.find("{"), body.find("[")) if at >= 0), default=-1)
     if start < 0 or (not fenced and body[:start].count("\n") > 2):
         return None
     try:
-        found, _ = json.JSONDecoder(strict=False).raw_decode(body[start:])
+        value, _ = json.JSONDecoder(strict=False).raw_decode(body[start:])
     except (ValueError, RecursionError):
         return _half(body[start:])
-    return found if isinstance(found, dict | list) else None
+    return value if isinstance(value, dict | list) else None
 
 
 def _half(body: str) -> dict[str, Any] | None:
-    """What there is of an object that broke off, or is not quite JSON."""
-    found: dict[str, Any] = {}
+    """Return the fields of an object that breaks off, or is not quite JSON; None if there are none."""
+    fields: dict[str, Any] = {}
     summary = re.search(r'"summary"\s*:\s*"((?:[^"\\]|\\.)*)', body, re.DOTALL)
     if summary:
-        found["summary"] = _unescaped(summary[1])
+        fields["summary"] = _unescaped(summary[1])
     for name in _LIMITS:
-        held = re.search(rf'"{name}"\s*:\s*\[([^\]]*)', body, re.DOTALL)
-        if held:
-            found[name] = [_unescaped(one[1:-1]) for one in re.findall(_TEXT, held[1])]
-    return found or None
+        match = re.search(rf'"{name}"\s*:\s*\[([^\]]*)', body, re.DOTALL)
+        if match:
+            fields[name] = [_unescaped(quoted[1:-1]) for quoted in re.findall(_TEXT, match[1])]
+    return fields or None
 
 
 def _unescaped(text: str) -> str:
@@ -84,21 +84,21 @@ def _prose(text: str) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts in a value of any shape."""
+    """Return the texts in a value of any shape."""
     if isinstance(value, str):
         return [" ".join(value.split())] if value.strip() else []
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return [text for one in value for text in _texts(one)]
+        return [text for item in value for text in _texts(item)]
     return [] if value is None or isinstance(value, bool) else [str(value)]
 
 
 def _listed(value: Any, limit: int) -> list[str]:
-    """A list of short texts, each once; an object counts as the texts in it, one text as a list with commas."""
+    """Return a list of short texts, each once; an object counts as the texts in it, one text as a list with commas."""
     if isinstance(value, str):
         value = value.split(",")
     if not isinstance(value, list | tuple):
         value = [] if value is None else [value]
-    texts = (" ".join(_texts(one))[:ITEM_CHARS].strip() for one in value)
+    texts = (" ".join(_texts(item))[:ITEM_CHARS].strip() for item in value)
     return list(dict.fromkeys(text for text in texts if text and nameable(text)))[:limit]

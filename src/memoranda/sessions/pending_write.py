@@ -1,4 +1,4 @@
-"""Messages that are ready to be kept, alone or together with what else one transaction writes."""
+"""Messages ready to be stored, alone or in one transaction with other writes."""
 
 from __future__ import annotations
 
@@ -22,52 +22,52 @@ from memoranda.store.transaction import Writing
 
 T = TypeVar("T")
 Written = list[tuple[list[int], Kept]]
-"""What became of messages, by group: their places, and what was kept."""
+"""The results of a write, by group: the places of its messages, and what was stored."""
 
 
 class Ready:
-    """Messages checked and counted. `write` keeps them in a transaction, `told` is what that came to, once committed;
-    `woken` are the kinds of jobs that are to be looked for then."""
+    """Messages checked and counted. `write` stores them in a transaction; after the commit `told` returns the results
+    and `woken` the kinds of jobs to wake."""
 
-    def __init__(self, core: Core, place: Place, held: Sequence[Saying], now: int) -> None:
+    def __init__(self, core: Core, place: Place, sayings: Sequence[Saying], now: int) -> None:
         self._core = core
         self._place = place
-        self._held = held
+        self._sayings = sayings
         self._now = now
 
     def steps(self, size: int) -> Iterator[Ready]:
         """The same in parts of so many messages, of long ones fewer."""
-        for some in parted(self._held, _weight, size):
+        for some in parted(self._sayings, _weight, size):
             yield Ready(self._core, self._place, some, self._now)
 
     def write(self, w: Writing) -> Written:
-        """Keeps them; a member's own and what it says for everybody are cut into sessions apart.
+        """Store the messages; a user's own messages and those for everybody are cut into separate sessions.
 
         Raises:
             Conflict: an id already names another text, or the session was cut out of a channel.
             NotFound: the session is another's.
         """
         place, closing = self._place, Closing(self._core)
-        mode, held = self._to_extract(w.c)
+        mode, sayings = self._to_extract(w.c)
         groups: dict[str | None, list[int]] = {}
-        for i, saying in enumerate(held):
+        for i, saying in enumerate(sayings):
             owner = place.owner(saying.row.user_id) if place.session_id is None else None
             groups.setdefault(owner, []).append(i)
         done: Written = []
         for owner, places in groups.items():
             heard = Heard(
-                place.subject, [held[i] for i in places], place.session_id, place.channel_id, owner,
+                place.subject, [sayings[i] for i in places], place.session_id, place.channel_id, owner,
                 place.agent_id, mode, self._now,
             )  # fmt: skip
             done.append((places, Log(w, heard, closing).write()))
         return done
 
     def _to_extract(self, c: Connection) -> tuple[Mode, Sequence[Saying]]:
-        """When facts are taken out of the messages, and the messages marked with it: as the request asks, else as the
-        channel or the tenant has it switched, else as configured."""
+        """Return when facts are extracted from the messages, and the messages marked with it: as the request asks, else
+        as the channel or the tenant is switched, else as configured."""
         place, facts = self._place, self._core.config.facts
         if place.extraction is not None:
-            return extraction_mode(facts, place.extraction), self._held
+            return extraction_mode(facts, place.extraction), self._sayings
         channel = place.channel_id
         if channel is None and place.session_id is not None:
             session = session_of(c, place.subject.tenant_id, place.session_id)
@@ -75,30 +75,30 @@ class Ready:
         switched = switches_of(c, place.subject.tenant_id, [channel])[channel]
         mode = extraction_mode(facts, switched.extraction)
         mark = NEVER if mode == "off" else SWITCHED
-        return mode, [replace(one, row=one.row._replace(extract=mark)) for one in self._held]
+        return mode, [replace(saying, row=saying.row._replace(extract=mark)) for saying in self._sayings]
 
     def told(self, written: Written) -> list[Observed]:
-        """What became of each, in order; to be called after the commit."""
-        found: dict[int, Observed] = {}
+        """Return the result of each message, in order; call it after the commit."""
+        observed: dict[int, Observed] = {}
         tally = self._core.tally
-        for places, kept in written:
-            for i, (row, created) in zip(places, kept.rows, strict=True):
-                found[i] = Observed(message=to_message(row), created=created)
-            note(self._core, "opened", self._place.subject.tenant_id, kept.opened)
-            note(self._core, "closed", self._place.subject.tenant_id, kept.closed)
-            tally["messages_observed"] += sum(created for _, created in kept.rows)
-            if kept.due_at:
-                self._core.expect(kept.due_at)
-        return [found[i] for i in range(len(self._held))]
+        for places, logged in written:
+            for i, (row, created) in zip(places, logged.rows, strict=True):
+                observed[i] = Observed(message=to_message(row), created=created)
+            note(self._core, "opened", self._place.subject.tenant_id, logged.opened)
+            note(self._core, "closed", self._place.subject.tenant_id, logged.closed)
+            tally["messages_observed"] += sum(created for _, created in logged.rows)
+            if logged.due_at:
+                self._core.expect(logged.due_at)
+        return [observed[i] for i in range(len(self._sayings))]
 
     @staticmethod
     def woken(written: Written) -> set[str]:
-        """The kinds of jobs that were placed."""
-        return {kind for _, kept in written for kind in kept.woken}
+        """Return the kinds of jobs that were enqueued."""
+        return {kind for _, logged in written for kind in logged.woken}
 
 
 def _weight(saying: Saying) -> float:
-    """How many messages of ordinary size one is worth."""
+    """Return how many messages of ordinary size one counts as."""
     return max(1, len(saying.row.content) / CHARS)
 
 

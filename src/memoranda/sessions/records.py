@@ -45,7 +45,7 @@ class MessageRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of whoever said it, see `name_of`."""
+        """The name of the speaker, see `name_of`."""
         return name_of(self.speaker, self.user_id, self.role)
 
     @property
@@ -60,7 +60,7 @@ class MessageRow(NamedTuple):
 
     @property
     def personal(self) -> bool:
-        """Whether a person said it, not an assistant or a tool."""
+        """Return True if a person sent it, not an assistant or a tool."""
         return is_person(self.role)
 
 
@@ -115,9 +115,9 @@ _MESSAGES = f"SELECT {', '.join('m.' + name for name in MessageRow._fields)} FRO
 _SESSIONS = f"SELECT {', '.join('s.' + name for name in SessionRow._fields)} FROM sessions s"
 
 
-def texts_of(held: str) -> list[str]:
-    """A list of strings as rows hold it."""
-    return [] if held == "[]" else list(msgspec.json.decode(held))
+def texts_of(encoded: str) -> list[str]:
+    """Return a list of strings from its JSON in a row."""
+    return [] if encoded == "[]" else list(msgspec.json.decode(encoded))
 
 
 def to_message(row: MessageRow) -> Message:
@@ -141,8 +141,8 @@ def to_message(row: MessageRow) -> Message:
 
 
 def to_session(row: SessionRow) -> Session:
-    """The session as the caller sees it."""
-    made = row.summary_created_at
+    """Return the session as the caller sees it."""
+    summarized_at = row.summary_created_at
     return Session(
         id=row.id,
         named=bool(row.named),
@@ -164,7 +164,7 @@ def to_session(row: SessionRow) -> Session:
         summary_id=row.summary_id,
         summary_model=row.summary_model,
         summary_version=row.summary_version,
-        summary_created_at=None if made is None else moment(made),
+        summary_created_at=None if summarized_at is None else moment(summarized_at),
         failure=row.failure,
         attempts=row.attempts,
         extraction=row.extraction,  # type: ignore[arg-type]
@@ -186,7 +186,7 @@ def messages_by_id(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, 
 def messages_of(
     c: Connection, tenant: str, session_id: str, first: int = ENOUGH, last: int = 0
 ) -> list[MessageRow]:
-    """What was said in a session, in order: of a long one its `first` and its `last` messages."""
+    """Return the messages of a session, in order: of a long one its `first` and its `last` messages."""
     rows = [MessageRow._make(row) for row in c.all("first_messages", [tenant, session_id, first])]
     if len(rows) < first or not last:
         return rows
@@ -198,8 +198,8 @@ def messages_of(
 def messages_to_learn_from(
     c: Connection, tenant: str, session_id: str, after: int = 0, limit: int = ENOUGH
 ) -> list[MessageRow]:
-    """The messages of a session from which facts may be taken, by request or by switch, in the order in which they
-    came, beginning after the one at `after`."""
+    """Return the messages of a session from which facts may be extracted, by request or by switch, in order of arrival,
+    beginning after the one at `after`."""
     values = [tenant, session_id, after, limit]
     return [MessageRow._make(row) for row in c.all("messages_to_learn_from", values)]
 
@@ -215,8 +215,8 @@ def message_page(
     descending: bool,
     until: int | None = None,
 ) -> tuple[list[MessageRow], bool]:
-    """The next `limit` messages of a session in the order in which they were said, and whether there are more; with
-    `until`, in microseconds, those of that moment and before."""
+    """Return the next `limit` messages of a session in order of time, and whether there are more; with `until`, in
+    microseconds, those of that moment and before."""
     down = descending != backwards
     beyond = "" if cursor is None else f" AND (m.occurred_at, m.seq) {'<' if down else '>'} (?, ?)"
     beyond += "" if until is None else " AND m.occurred_at <= ?"
@@ -229,15 +229,15 @@ def message_page(
         f" ORDER BY m.occurred_at {way}, m.seq {way} LIMIT ?",
         [*values, limit + 1],
     )
-    kept = rows[:limit][::-1] if backwards else rows[:limit]
-    return [MessageRow._make(row) for row in kept], len(rows) > limit
+    page = rows[:limit][::-1] if backwards else rows[:limit]
+    return [MessageRow._make(row) for row in page], len(rows) > limit
 
 
 # --- sessions --------------------------------------------------------------------------------------
 
 
 def session_of(c: Connection, tenant: str, id_: str) -> SessionRow | None:
-    """The session of this id, whoever may see it."""
+    """Return the session of this id, without a check of access; None if there is none."""
     row = c.one("get_session", [tenant, id_]) if nameable(id_) else None
     return None if row is None else SessionRow._make(row)
 
@@ -249,7 +249,7 @@ def sessions_by_id(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, 
 
 
 def sees(subject: Subject, row: SessionRow) -> bool:
-    """Whether a session of the subject's tenant is its own, nobody's, or one in which it has spoken."""
+    """Return True if a session of the subject's tenant is its own, without a user, or one in which it has spoken."""
     if sees_all(subject) or row.user_id is None or row.user_id == subject.user_id:
         return True
     return subject.user_id in texts_of(row.users)
@@ -281,12 +281,12 @@ def message_seen(c: Connection, subject: Subject, session_id: str, id_: str) -> 
 
 
 def _names(column: str) -> str:
-    """A condition: the JSON list of strings in `column` has one. Takes it twice, as `_in_list` writes it."""
+    """Return a condition: the JSON list of strings in `column` contains a name. It takes two values, see `_in_list`."""
     return f"(replace(s.{column}, ?, '') <> s.{column} OR replace(s.{column}, ?, '') <> s.{column})"
 
 
 def _in_list(name: str) -> list[str]:
-    """How a list of strings shows that it has this one: it is its first, or follows another."""
+    """Return the two forms of a name in a JSON list of strings: as the first item, or after another."""
     return [f"[{compact_json(name)}", f",{compact_json(name)}"]
 
 
@@ -335,7 +335,7 @@ def session_page(
     backwards: bool,
     descending: bool,
 ) -> tuple[list[SessionRow], bool]:
-    """The next `limit` sessions in the order in which they were begun, and whether there are more."""
+    """Return the next `limit` sessions in the order in which they began, and whether there are more."""
     where, values = session_condition(subject, wanted)
     down = descending != backwards
     if cursor is not None:
@@ -344,8 +344,8 @@ def session_page(
     rows = c.select(
         f"{_SESSIONS} WHERE {where} ORDER BY s.seq {'DESC' if down else 'ASC'} LIMIT ?", [*values, limit + 1]
     )
-    kept = rows[:limit][::-1] if backwards else rows[:limit]
-    return [SessionRow._make(row) for row in kept], len(rows) > limit
+    page = rows[:limit][::-1] if backwards else rows[:limit]
+    return [SessionRow._make(row) for row in page], len(rows) > limit
 
 
 def set_session(c: Connection, row: SessionRow) -> None:

@@ -1,4 +1,4 @@
-"""The weeks of a channel: one summary of its sessions' summaries, made when the week is over, again when it changed."""
+"""Weekly rollups of channels: a summary of the summaries of a week, made when it is over, again when it changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoranda.clock import now_micros
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.sessions.digests import Digest
 from memoranda.sessions.headers import week_header, week_name
-from memoranda.sessions.keeping import DAY, WEEK, told_memory
+from memoranda.sessions.keeping import DAY, WEEK, derived_memory
 from memoranda.sessions.records import SessionRow, texts_of
 from memoranda.sessions.summarizer import Telling
 from memoranda.sessions.switches import summarized
@@ -24,9 +24,9 @@ from memoranda.store.validation import Draft
 log = logging.getLogger("memoranda.sessions")
 STEP = 32
 LEAST = 2
-"""Summaries of a week that make a rollup: one alone says it all."""
+"""The least number of summaries that make a rollup: a single one needs none."""
 MOST = 200
-"""Sessions of a week that are told of."""
+"""The most sessions of a week in a rollup."""
 AGAIN = 60.0
 """Seconds after which a rollup that failed is tried again; twice as many after each failure, up to a day."""
 LONGEST = 24 * 3600.0
@@ -34,7 +34,7 @@ SOURCE = "rollup"
 
 
 class Week(NamedTuple):
-    """A rollup that is to be made; `week` is its first day, in days since 1970."""
+    """A pending rollup; `week` is its first day, in days since 1970."""
 
     channel_id: str
     owner: str
@@ -51,13 +51,13 @@ class Rolling:
         self.core = core
 
     async def work(self, run: Run, telling: Telling) -> int:
-        """Makes all that are due; how many were made."""
-        made = 0
+        """Make all rollups that are due; return how many."""
+        count = 0
         while weeks := await self._due(run.tenant):
             for week in weeks:
-                made += await self._one(run.tenant, week, telling)
+                count += await self._one(run.tenant, week, telling)
             await run.report(run.done + len(weeks))
-        return made
+        return count
 
     async def _due(self, tenant: str) -> list[Week]:
         values = [tenant, now_micros(), STEP]
@@ -93,8 +93,8 @@ class Rolling:
         )
         if digest is not None:
             self.core.tally["session_rollups.created"] += 1
-            told = {"tenant": tenant, "week": week_name(week.week), "sessions": len(rows), "by": digest.by}
-            log.info("week summarized", extra=told)
+            extra = {"tenant": tenant, "week": week_name(week.week), "sessions": len(rows), "by": digest.by}
+            log.info("week summarized", extra=extra)
         return digest is not None
 
     async def _left(self, tenant: str, week: Week) -> None:
@@ -112,8 +112,8 @@ class Rolling:
         again = now_micros() + int(backoff(week.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         values = [str(exc)[:500], again, tenant, week.channel_id, week.owner, week.week]
         self.core.tally["session_rollups.failed"] += 1
-        told = {"tenant": tenant, "week": week_name(week.week), "error": type(exc).__name__}
-        log.warning("week not summarized", extra=told)
+        extra = {"tenant": tenant, "week": week_name(week.week), "error": type(exc).__name__}
+        log.warning("week not summarized", extra=extra)
         await self.core.threads.result(
             self.core.store.db.write(lambda c: c.run("fail_rollup", values), tenant=tenant)
         )
@@ -121,26 +121,26 @@ class Rolling:
 
 
 def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | None, version: int) -> None:
-    """Writes a rollup and its memory, unless one of its sessions has changed meanwhile; an earlier memory goes."""
+    """Write a rollup and its memory, unless one of its sessions has changed meanwhile; an earlier memory is removed."""
     w.draw(1)
     now = now_micros()
-    made = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now)
+    rollup = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now)
     key = [w.tenant, week.channel_id, week.owner, week.week]
-    held = w.c.one("rollup_memory", key)
-    number = len(rows) if made is not None else 0
-    values = [None if made is None else made.row.id, version, number, now, *key, week.updated_at]
+    previous = w.c.one("rollup_memory", key)
+    number = len(rows) if rollup is not None else 0
+    values = [None if rollup is None else rollup.row.id, version, number, now, *key, week.updated_at]
     if not w.c.run("set_rollup", values):
         return
-    if held is not None and held[0] is not None:
-        w.remove([memory.seq for memory in fetch_ids(w.c, w.tenant, [held[0]]).values()])
-    if made is not None:
-        w.insert([made])
+    if previous is not None and previous[0] is not None:
+        w.remove([memory.seq for memory in fetch_ids(w.c, w.tenant, [previous[0]]).values()])
+    if rollup is not None:
+        w.insert([rollup])
 
 
 def rollup_memory(tenant: str, week: Week, rows: Sequence[SessionRow], digest: Digest, now: int) -> Draft:
     """A channel's week as a memory."""
     ids = [row.id for row in rows]
-    return told_memory(
+    return derived_memory(
         tenant,
         "rollup",
         digest.flat(),
@@ -158,8 +158,8 @@ def rollup_memory(tenant: str, week: Week, rows: Sequence[SessionRow], digest: D
 
 
 def hearers(rows: Sequence[SessionRow]) -> list[str] | None:
-    """The users who took part in all the sessions in which users spoke: nobody is told of a session that they were not
-    in. None where no user spoke: it is everybody's."""
+    """Return the users who took part in all sessions in which users spoke, so that nobody sees a session without having
+    been in it. None if no user spoke: the rollup is for everybody."""
     spoke = [texts_of(row.users) for row in rows if row.users != "[]"]
     return [user for user in spoke[0] if all(user in users for users in spoke)] if spoke else None
 

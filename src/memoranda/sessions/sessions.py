@@ -52,7 +52,7 @@ SHORT = 4_000
 
 
 class Sessions:
-    """The sessions of one subject, and what is said in them. Another's is one that does not exist."""
+    """The sessions of one subject and their messages. Missing and not visible are deliberately indistinguishable."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
@@ -72,12 +72,12 @@ class Sessions:
         extraction: bool | None = None,
         response_id: str | None = None,
     ) -> list[Observed]:
-        """Keeps what was said, in order; its words are found on return, its vector follows. No model is asked.
+        """Store messages, in order; keyword search finds them on return, embeddings follow. No model is called.
 
-        With `session_id` it all belongs to that session; with `channel_id` alone sessions are cut where the channel was
-        silent. `user_id` holds for messages that do not name one. `extraction` says whether facts are taken out of it
-        (None: as configured). Nothing is kept when one of the messages is wrong; more than the configured batch size
-        are kept in several steps.
+        With `session_id` all belong to that session; with `channel_id` alone sessions are cut where the channel was
+        silent. `user_id` applies to messages that do not name one. `extraction` says whether facts are extracted
+        (None: as configured). Nothing is stored if one of the messages is invalid; more than the configured batch size
+        are stored in several steps.
 
         Raises:
             InvalidInput: names the message by its place, the field and the fix.
@@ -88,30 +88,30 @@ class Sessions:
             messages, session_id=session_id, channel_id=channel_id, user_id=user_id, agent_id=agent_id,
             extraction=extraction, response_id=response_id,
         )  # fmt: skip
-        kept: list[Observed] = []
+        observed: list[Observed] = []
         for some in ready.steps(self._core.config.sessions.batch_size):
-            kept += some.told(await changed(self._core, self._tenant, some.write, some.woken))
-        return kept
+            observed += some.told(await changed(self._core, self._tenant, some.write, some.woken))
+        return observed
 
     async def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:
-        """What `observe` keeps, checked and counted, to be written in a transaction together with something else.
-        Errors as `observe`, but for what only the transaction can tell."""
+        """Return what `observe` stores, checked and counted, to be written in a transaction with something else. Errors
+        as `observe`, except those that only the transaction can detect."""
         must_write(self.subject)
         new = self._taken(messages)
         asked = Place(self.subject, place)
         self._may_own(asked.user_id, "user_id")
-        for i, one in enumerate(new):
-            self._may_own(one.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
+        for i, message in enumerate(new):
+            self._may_own(message.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
         now, bounds, settings = now_micros(), self._core.ingest.bounds, self._core.config.sessions
-        if Sessions._counting and sum(len(one.content) for one in new) <= SHORT:
-            held = sayings(new, asked, now, settings, bounds)
+        if Sessions._counting and sum(len(message.content) for message in new) <= SHORT:
+            pending = sayings(new, asked, now, settings, bounds)
         else:
-            held = await self._core.threads.run(sayings, new, asked, now, settings, bounds)
+            pending = await self._core.threads.run(sayings, new, asked, now, settings, bounds)
             Sessions._counting = True
-        return Ready(self._core, asked, held, now)
+        return Ready(self._core, asked, pending, now)
 
     _counting = False
-    """Whether what counts tokens is at hand: reading it takes about a second, once a process."""
+    """True once the tokenizer is loaded, which takes about a second, once a process."""
 
     def _taken(self, messages: Any) -> list[NewMessage]:
         if isinstance(messages, str | NewMessage | Mapping):
@@ -119,11 +119,11 @@ class Sessions:
         given = list(messages)
         items = [
             convert(
-                {"content": one} if isinstance(one, str) else one,
+                {"content": item} if isinstance(item, str) else item,
                 NewMessage,
                 f"[{i}]" if len(given) > 1 else "",
             )
-            for i, one in enumerate(given)
+            for i, item in enumerate(given)
         ]
         if not items:
             raise InvalidInput("messages", "must hold at least one message")
@@ -159,8 +159,8 @@ class Sessions:
         before: str | None = None,
         order: str = "desc",
     ) -> SessionPage:
-        """One page of sessions in the order in which they were begun, newest first unless `order` is `asc`: those of a
-        channel, of a status, in which somebody spoke, that reach beyond `since` and began before `until`.
+        """Return one page of sessions in the order in which they began, newest first unless `order` is `asc`: those of
+        a channel, of a status, with a participant, that reach beyond `since` and began before `until`.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no session.
@@ -235,7 +235,7 @@ class Sessions:
     # --- changing ----------------------------------------------------------------------------------
 
     async def close(self, id: str) -> Session:
-        """Closes a session that is open; what follows from it (its summary, facts) is made soon.
+        """Close a session that is open; its summary and facts are made soon after.
 
         Raises:
             NotFound: no such session for this subject.
@@ -255,12 +255,12 @@ class Sessions:
         return to_session(row)
 
     async def summarize(self, id: str) -> Session:
-        """Makes the summary of a session now, of an open or a small one too.
+        """Make the summary of a session now, also of an open or a small one.
 
         Raises:
             NotFound: no such session for this subject.
             ModelError: the model gave no summary.
-            SpendingLimit: the tenant has spent what it may in a day.
+            SpendingLimit: the tenant has reached its daily limit.
         """
         must_write(self.subject)
         row = await self._read(lambda c: records.session_seen(c, self.subject, id))
@@ -270,8 +270,8 @@ class Sessions:
     async def save_summary(
         self, id: str, summary: str | NewSummary, **fields: Unpack[SummaryFields]
     ) -> Session:
-        """Keeps a summary that was made elsewhere, of an open session too; it takes the place of an earlier one, and is
-        found, replaced and forgotten as one that is made here.
+        """Store a summary that the caller made, also of an open session; it replaces an earlier one, and is found,
+        replaced and forgotten as any other.
 
         Raises:
             NotFound: no such session for this subject.
@@ -282,13 +282,13 @@ class Sessions:
         raw = summary if isinstance(summary, NewSummary) else merged("summary", summary, {**fields})
         new = convert(msgspec.to_builtins(raw), NewSummary)
         digest = digest_given(new, self._core.ingest.bounds)
-        found = partial(records.session_seen, subject=self.subject, id_=id)
-        await Summarizing(self._core).store(self._tenant, found, digest, new.message_count)
+        find = partial(records.session_seen, subject=self.subject, id_=id)
+        await Summarizing(self._core).store(self._tenant, find, digest, new.message_count)
         return await self.get(id)
 
     async def fail_summary(self, id: str, reason: str) -> Session:
-        """Notes that the summary of a session could not be made elsewhere, and why (500 characters are kept): it is
-        `failed`, unless it is open. Where sessions are summarized here, it is tried here after a while.
+        """Record that the caller could not make the summary of a session, and why (500 characters are stored): it is
+        `failed`, unless it is open. If sessions are summarized here, that is tried after a while.
 
         Raises:
             NotFound: no such session for this subject.
@@ -296,16 +296,16 @@ class Sessions:
         """
         must_write(self.subject)
         check_text(reason, "reason", self._core.ingest.bounds)
-        found = partial(records.session_seen, subject=self.subject, id_=id)
-        await Summarizing(self._core).fail(self._tenant, found, reason)
+        find = partial(records.session_seen, subject=self.subject, id_=id)
+        await Summarizing(self._core).fail(self._tenant, find, reason)
         return await self.get(id)
 
     async def update_message(self, session_id: str, id: str, content: str) -> Message:
-        """Gives a message another text: log, memory, summary and facts follow.
+        """Give a message another text: log, memory, summary and facts follow.
 
         Raises:
             NotFound: no such message in the session, or no such session, for this subject.
-            InvalidInput: the text cannot be kept.
+            InvalidInput: the text cannot be stored.
         """
         must_write(self.subject)
         settings, bounds = self._core.config.sessions, self._core.ingest.bounds
@@ -321,7 +321,7 @@ class Sessions:
         return to_message(row)
 
     async def delete_message(self, session_id: str, id: str) -> None:
-        """Deletes a message: from the log, from what is found, and with what was made of it.
+        """Delete a message from the log and the indexes, with everything derived from it.
 
         Raises:
             NotFound: no such message in the session, or no such session, for this subject.
@@ -337,7 +337,7 @@ class Sessions:
         await self._core.jobs.finish(self._tenant, RELEASE_JOB)
 
     async def delete(self, id: str) -> None:
-        """Deletes a session: its messages, the memories they are found in, its summary, and what was made of them.
+        """Delete a session: its messages, their memories, its summary, and everything derived from them.
 
         Raises:
             NotFound: no such session for this subject.
@@ -377,9 +377,9 @@ def _summaries(done: object) -> tuple[str]:
 
 def _statuses(status: Any) -> Sequence[str]:
     named = [status] if isinstance(status, str) else list(status or ())
-    for one in named:
-        if one not in STATUSES:
-            raise InvalidInput("status", f"{one!r} is none; use {', '.join(STATUSES)}")
+    for name in named:
+        if name not in STATUSES:
+            raise InvalidInput("status", f"{name!r} is none; use {', '.join(STATUSES)}")
     return named
 
 

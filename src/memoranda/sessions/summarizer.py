@@ -1,4 +1,4 @@
-"""Digests of what was said: by the model where there is one, else by rules; no more goes into one than is of use."""
+"""Digests of conversations: by the model if there is one, else by rules; long conversations are cut to a budget."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memoranda.text.extracting import trimmed
 PURPOSE = "sessions"
 """What it is called where costs are counted."""
 MODEL_TOKENS = 12_000
-"""Tokens of a conversation that a model is told, at most; half of its context, where that is less."""
+"""Tokens of a conversation that a model reads, at most; half of its context, if that is less."""
 MESSAGE_TOKENS = 1_000
 """Tokens of one message."""
 THINKING = 2_000
 """Tokens that a model may write beyond the summary: for lists, and for those that think first."""
 LISTS = 600
 FIRST_PART = 0.25
-"""Of what is told of a conversation that is too long, how much is its beginning."""
+"""The share of the budget for the beginning of a conversation that is too long."""
 
 
 class Telling:
@@ -40,7 +40,7 @@ class Telling:
 
     @property
     def by_rules(self) -> bool:
-        """Whether no model is there."""
+        """Return True if there is no model."""
         return self._model.quotes_only
 
     @property
@@ -49,9 +49,9 @@ class Telling:
         return self._settings.summary_model or self._model.name
 
     def extracted(self, messages: Sequence[MessageRow]) -> Digest:
-        """The digest of a session by rules; for a thread."""
+        """Return the digest of a session by rules; call it on a thread."""
         return digest_of(
-            (Turn(one.name, one.role, one.content, one.tokens) for one in messages),
+            (Turn(message.name, message.role, message.content, message.tokens) for message in messages),
             self._settings.summary_max_tokens,
         )
 
@@ -103,17 +103,17 @@ class Telling:
 
 
 def week_digest(rows: Sequence[SessionRow], most: int) -> Digest:
-    """A week's digest by rules: what its summaries say most, and what they list, the latest first."""
-    told: list[Turn] = []
+    """Return a week's digest by rules: what its summaries say most, and what they list, the latest first."""
+    turns: list[Turn] = []
     for row in rows:
         for line in (row.summary or "").splitlines():
             speaker, _, text = line.partition(": ")
-            told.append(Turn(speaker, "user", text) if text else Turn(row.channel_id or "", "user", line))
-    made = digest_of(told, most)
+            turns.append(Turn(speaker, "user", text) if text else Turn(row.channel_id or "", "user", line))
+    digest = digest_of(turns, most)
     latest = rows[::-1]
     return Digest(
-        summary=made.summary,
-        topics=_most(texts_of(row.topics) for row in latest) or made.topics,
+        summary=digest.summary,
+        topics=_most(texts_of(row.topics) for row in latest) or digest.topics,
         decisions=_most(texts_of(row.decisions) for row in latest),
         open_questions=_most(texts_of(row.open_questions) for row in latest),
         action_items=_most(texts_of(row.action_items) for row in latest),
@@ -122,37 +122,42 @@ def week_digest(rows: Sequence[SessionRow], most: int) -> Digest:
 
 
 def _most(lists: Iterable[Sequence[str]], limit: int = 10) -> list[str]:
-    """What is in most lists; among equals what came first."""
+    """Return the items of most lists, most frequent first; among equals the first."""
     counts: dict[str, int] = {}
-    for one in lists:
-        for text in dict.fromkeys(one):
+    for texts in lists:
+        for text in dict.fromkeys(texts):
             counts[text] = counts.get(text, 0) + 1
     return sorted(counts, key=lambda text: -counts[text])[:limit]
 
 
-def transcript(messages: Sequence[MessageRow], room: int) -> str:
-    """What was said, a line each with when and who, in about `room` tokens: of too much the beginning and the end."""
-    lines = [(_line(one), min(one.tokens, MESSAGE_TOKENS) + 12) for one in messages]
-    if sum(tokens for _, tokens in lines) <= room:
+def transcript(messages: Sequence[MessageRow], budget: int) -> str:
+    """Return the messages, a line each with time and speaker, in about `budget` tokens: of too many the beginning and
+    the end."""
+    lines = [(_line(message), min(message.tokens, MESSAGE_TOKENS) + 12) for message in messages]
+    if sum(tokens for _, tokens in lines) <= budget:
         return "\n".join(line for line, _ in lines)
-    head, spent = _fitting(lines, room * FIRST_PART)
-    tail, _ = _fitting(lines[head:][::-1], room - spent)
+    head, spent = _fitting(lines, budget * FIRST_PART)
+    tail, _ = _fitting(lines[head:][::-1], budget - spent)
     left = len(lines) - head - tail
-    kept = [line for line, _ in lines]
+    shown = [line for line, _ in lines]
     between = [prompts.left_out(left)] if left else []
-    return "\n".join([*kept[:head], *between, *kept[len(kept) - tail :]])
+    return "\n".join([*shown[:head], *between, *shown[len(shown) - tail :]])
 
 
-def _fitting(lines: Sequence[tuple[str, int]], room: float) -> tuple[int, int]:
-    """How many of the lines fit, and their tokens."""
+def _fitting(lines: Sequence[tuple[str, int]], budget: float) -> tuple[int, int]:
+    """Return how many of the lines fit, and their tokens."""
     spent = 0
     for number, (_, tokens) in enumerate(lines):
-        if spent + tokens > room:
+        if spent + tokens > budget:
             return number, spent
         spent += tokens
     return len(lines), spent
 
 
-def _line(one: MessageRow) -> str:
-    text = one.content if one.tokens <= MESSAGE_TOKENS else f"{trimmed(one.content, MESSAGE_TOKENS)} …"
-    return f"[{moment(one.occurred_at):%d %b %H:%M}] {one.label}: {text}"
+def _line(message: MessageRow) -> str:
+    text = (
+        message.content
+        if message.tokens <= MESSAGE_TOKENS
+        else f"{trimmed(message.content, MESSAGE_TOKENS)} …"
+    )
+    return f"[{moment(message.occurred_at):%d %b %H:%M}] {message.label}: {text}"

@@ -1,4 +1,4 @@
-"""Summaries of closed sessions, by a job for each tenant: made outside of transactions, kept a batch in one."""
+"""Summaries of closed sessions, by a job for each tenant: made outside of transactions, stored a batch in one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLim
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
 from memoranda.sessions.headers import session_header
-from memoranda.sessions.keeping import QUIET, stale, told_memory
+from memoranda.sessions.keeping import QUIET, derived_memory, stale
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.rolling import Rolling
 from memoranda.sessions.summarizer import Telling
@@ -31,12 +31,12 @@ from memoranda.text.json import compact_json
 
 log = logging.getLogger("memoranda.sessions")
 BATCH = 200
-"""Sessions that are summarized by rules in one transaction."""
+"""Sessions summarized by rules in one transaction."""
 ASKED = 8
 """Sessions that a model summarizes for one transaction, `AT_ONCE` at a time."""
 AT_ONCE = 4
 SHORT = 300
-"""Messages of a session that is read whole; of a longer one this many, of its beginning and its end."""
+"""The most messages of a session that is read whole; of a longer one as many, from its beginning and its end."""
 AGAIN = 30.0
 """Seconds after which a summary that failed is tried again; twice as many after each failure, up to a day."""
 LONGEST = 24 * 3600.0
@@ -45,8 +45,8 @@ SOURCE = "session"
 
 @dataclass(slots=True)
 class Done:
-    """What was written: how many summaries were `created`, `failed` and `skipped`, and the ids of the sessions that
-    have one now, with what made it."""
+    """What was written: how many summaries were `created`, `failed` and `skipped`, and the ids of the summarized
+    sessions, with the model of each."""
 
     counts: dict[str, int] = field(default_factory=lambda: {"created": 0, "failed": 0, "skipped": 0})
     summarized: list[tuple[str, str]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Done:
 
 @dataclass(slots=True)
 class Made:
-    """What became of one session: its digest, why there is none, or neither where it is too small."""
+    """The result of one session: its digest, the failure, or neither if it is too small."""
 
     row: SessionRow
     digest: Digest | None = None
@@ -62,7 +62,7 @@ class Made:
 
 
 class Summarizing:
-    """Makes what is missing of a tenant's summaries."""
+    """Makes the pending summaries of a tenant."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -70,46 +70,46 @@ class Summarizing:
         self.rolling = Rolling(core)
 
     async def work(self, run: Run) -> dict[str, Any]:
-        """The job: every session that is closed and not summarized, then the weeks that are over.
+        """Handler of the job: summarize every closed session that has no summary, then the weeks that are over.
 
         Raises:
-            Postponed: the model is away; what it was asked for is noted as failed and tried again.
+            Postponed: the model does not answer; these sessions are recorded as failed and tried again.
         """
         telling = Telling(self.core, run.tenant, background=True)
         counts: dict[str, int] = defaultdict(int)
         while rows := await self._pending(run.tenant, BATCH if telling.by_rules else ASKED):
-            made = await self._made(telling, run.tenant, rows)
-            for name, number in (await self._keep(run.tenant, made)).items():
+            results = await self._results(telling, run.tenant, rows)
+            for name, number in (await self._keep(run.tenant, results)).items():
                 counts[name] += number
             await run.report(run.done + len(rows))
-            _check_away(made)
+            _check_away(results)
         if self.settings.rollups:
             counts["rollups"] = await self.rolling.work(run, telling)
         return dict(counts)
 
     async def one(self, tenant: str, row: SessionRow) -> None:
-        """Summarizes one session now, however small it is.
+        """Summarize one session now, however small it is.
 
         Raises:
             ModelError: the model gave no summary; it is tried again later.
             SpendingLimit: the tenant has spent its day.
         """
         telling = Telling(self.core, tenant, background=False)
-        made = (await self._made(telling, tenant, [row], asked=True))[0]
-        await self._keep(tenant, [made])
-        if made.failure is not None:
-            raise made.failure
+        result = (await self._results(telling, tenant, [row], asked=True))[0]
+        await self._keep(tenant, [result])
+        if result.failure is not None:
+            raise result.failure
 
     async def several(self, tenant: str, rows: Sequence[SessionRow]) -> dict[str, int]:
-        """Summarizes closed sessions that are large enough, and not summarized as they stand; how many were `created`,
+        """Summarize closed sessions that are large enough and have no current summary; return how many were `created`,
         `failed` and `skipped`.
 
         Raises:
-            Postponed: the model is away, or the tenant has spent its day; which failed is noted.
+            Postponed: the model does not answer, or the tenant has reached its daily limit; failures are recorded.
         """
-        made = await self._made(Telling(self.core, tenant, background=True), tenant, rows)
-        counts = await self._keep(tenant, made)
-        _check_away(made)
+        results = await self._results(Telling(self.core, tenant, background=True), tenant, rows)
+        counts = await self._keep(tenant, results)
+        _check_away(results)
         return counts
 
     async def _pending(self, tenant: str, limit: int) -> list[SessionRow]:
@@ -122,24 +122,24 @@ class Summarizing:
 
     # --- making ------------------------------------------------------------------------------------
 
-    async def _made(
+    async def _results(
         self, telling: Telling, tenant: str, rows: Sequence[SessionRow], asked: bool = False
     ) -> list[Made]:
         began = time.perf_counter()
         wanted = [*rows] if asked else await self.core.threads.run(self._wanted, tenant, rows)
         if telling.by_rules:
-            found = await self.core.threads.run(self._extracted, telling, tenant, wanted)
+            by_id = await self.core.threads.run(self._extracted, telling, tenant, wanted)
         else:
             read = await self.core.threads.run(self._said, tenant, wanted)
             free = asyncio.Semaphore(AT_ONCE)
-            made = await asyncio.gather(*(self._asked(telling, free, row, read[row.id]) for row in wanted))
-            found = {one.row.id: one for one in made}
+            answers = await asyncio.gather(*(self._asked(telling, free, row, read[row.id]) for row in wanted))
+            by_id = {answer.row.id: answer for answer in answers}
         self.core.tally["session_summary_seconds"] += time.perf_counter() - began  # type: ignore[assignment]
-        return [found.get(row.id) or Made(row) for row in rows]
+        return [by_id.get(row.id) or Made(row) for row in rows]
 
     def _wanted(self, tenant: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
-        """The sessions of which something is to be made: summaries are on where they were held, and they are not too
-        small, nor summarized as they stand."""
+        """Return the sessions to summarize: summaries are on in their channel, they are not too small, and have no
+        current summary."""
         channels = {row.channel_id for row in rows}
         switched = self.core.store.db.read(lambda c: switches_of(c, tenant, channels), tenant)
         on = {
@@ -156,13 +156,13 @@ class Summarizing:
         return {row.id: Made(row, telling.extracted(said[row.id])) for row in rows}
 
     def _said(self, tenant: str, rows: Sequence[SessionRow]) -> dict[str, list[MessageRow]]:
-        """What was said in sessions, by id."""
+        """Return the messages of sessions, by id of the session."""
         short = [row.id for row in rows if row.message_count <= SHORT]
         said: dict[str, list[MessageRow]] = {row.id: [] for row in rows}
 
         def read(c: Connection) -> None:
-            for one in c.all("messages_of_sessions", [tenant, json.dumps(short)]):
-                message = MessageRow._make(one)
+            for columns in c.all("messages_of_sessions", [tenant, json.dumps(short)]):
+                message = MessageRow._make(columns)
                 said[message.session_id].append(message)
             for row in rows:
                 if row.message_count > SHORT:
@@ -182,19 +182,19 @@ class Summarizing:
 
     # --- keeping -----------------------------------------------------------------------------------
 
-    async def _keep(self, tenant: str, made: Sequence[Made]) -> dict[str, int]:
-        """Writes what became of sessions, in one transaction with the memories in which they are found."""
+    async def _keep(self, tenant: str, results: Sequence[Made]) -> dict[str, int]:
+        """Write the results of sessions, in one transaction with the memories of their summaries."""
 
         def work(w: Writing) -> Done:
             w.draw(1)
-            return self._kept(w, made)
+            return self._write_results(w, results)
 
         return await self._counted(tenant, work)
 
     async def store(
-        self, tenant: str, found: Callable[[Connection], SessionRow], digest: Digest, number: int | None
+        self, tenant: str, find: Callable[[Connection], SessionRow], digest: Digest, number: int | None
     ) -> None:
-        """Keeps a digest that was made elsewhere as the summary of the session that is `found`.
+        """Store a digest that a caller made as the summary of the session that `find` returns.
 
         Raises:
             Conflict: the session has another `number` of messages (None: any).
@@ -202,21 +202,21 @@ class Summarizing:
 
         def work(w: Writing) -> Done:
             w.draw(1)
-            row = found(w.c)
+            row = find(w.c)
             if number is not None and number != row.message_count:
                 says = f"the session has {row.message_count} messages, not {number}: read it again"
                 raise Conflict(f"message_count: {says}")
-            return self._kept(w, [Made(row, digest)])
+            return self._write_results(w, [Made(row, digest)])
 
         await self._counted(tenant, work)
 
-    async def fail(self, tenant: str, found: Callable[[Connection], SessionRow], reason: str) -> None:
-        """Notes that the summary of the session that is `found` could not be made elsewhere. It is tried here later, as
-        one that failed here, where sessions are summarized."""
+    async def fail(self, tenant: str, find: Callable[[Connection], SessionRow], reason: str) -> None:
+        """Record that a caller could not make the summary of the session that `find` returns. If sessions are
+        summarized here, it is tried here later, as one that failed here."""
 
         def work(w: Writing) -> Done:
             w.draw(1)
-            row, now = found(w.c), now_micros()
+            row, now = find(w.c), now_micros()
             self._failed(w, row, reason, "external", now)
             if row.status != "open" and not summarized(w.c, self.core.config, tenant, row.channel_id):
                 w.c.run("give_up_session", [tenant, row.id])
@@ -235,59 +235,67 @@ class Summarizing:
             self.core.tally[f"session_summaries.{name}"] += number
         return counts
 
-    def _kept(self, w: Writing, made: Sequence[Made]) -> Done:
+    def _write_results(self, w: Writing, results: Sequence[Made]) -> Done:
         now = now_micros()
-        there = records.sessions_by_id(w.c, w.tenant, [one.row.id for one in made])
+        there = records.sessions_by_id(w.c, w.tenant, [result.row.id for result in results])
         drafts: list[Draft] = []
         done = Done()
         counts = done.counts
-        for one in made:
-            row = there.get(one.row.id)
-            if row is None or row.rev != one.row.rev:
-                continue  # something was said or went meanwhile: it is closed, and comes, again
-            if one.digest is not None:
-                drafts.append(self._summarized(w, row, one.digest, now))
+        for result in results:
+            row = there.get(result.row.id)
+            if row is None or row.rev != result.row.rev:
+                continue  # its messages changed meanwhile: it is closed, and summarized, again
+            if result.digest is not None:
+                drafts.append(self._summarized(w, row, result.digest, now))
                 counts["created"] += 1
-                done.summarized.append((row.id, one.digest.by))
-            elif one.failure is not None:
-                self._failed(w, row, str(one.failure), type(one.failure).__name__, now)
+                done.summarized.append((row.id, result.digest.by))
+            elif result.failure is not None:
+                self._failed(w, row, str(result.failure), type(result.failure).__name__, now)
                 counts["failed"] += 1
             else:
                 status = "summarized" if row.summary_id is not None else "closed"
                 w.c.run("settle_session", [status, w.tenant, row.id, row.rev])
                 counts["skipped"] += 1
-        stale(w, [there[one.row.id] for one in made if one.digest is not None and one.row.id in there], now)
+        stale(
+            w,
+            [
+                there[result.row.id]
+                for result in results
+                if result.digest is not None and result.row.id in there
+            ],
+            now,
+        )
         w.insert(drafts)
         return done
 
     def _failed(self, w: Writing, row: SessionRow, reason: str, error: str, now: int) -> None:
-        """Notes why there is no summary, and when it is tried again."""
+        """Record why there is no summary, and when it is tried again."""
         again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         w.c.run("fail_session", [reason[:500], again, now, w.tenant, row.id, row.rev])
         self.core.expect(again)
-        told = {"tenant": w.tenant, "session": row.id, "error": error, "attempt": row.attempts + 1}
-        log.warning("session not summarized", extra=told)
+        extra = {"tenant": w.tenant, "session": row.id, "error": error, "attempt": row.attempts + 1}
+        log.warning("session not summarized", extra=extra)
 
     def _summarized(self, w: Writing, row: SessionRow, digest: Digest, now: int) -> Draft:
-        """The memory of a session's summary, with which its row is written; an earlier one goes."""
+        """Return the memory of a session's summary and write the session; an earlier memory is removed."""
         if row.summary_id is not None:
             w.remove([memory.seq for memory in fetch_ids(w.c, w.tenant, [row.summary_id]).values()])
-        made = summary_memory(row, digest, now)
+        draft = summary_memory(row, digest, now)
         lists = [compact_json(getattr(digest, name)) for name in records.LISTS]
         w.c.run(
             "summarize_session",
             [
-                digest.summary, *lists, made.row.id, digest.by, self.settings.summary_version, now, now,
+                digest.summary, *lists, draft.row.id, digest.by, self.settings.summary_version, now, now,
                 w.tenant, row.id, row.rev,
             ],
         )  # fmt: skip
-        return made
+        return draft
 
 
 def summary_memory(row: SessionRow, digest: Digest, now: int) -> Draft:
     """A session's summary as a memory; what is embedded begins with where, when and who it was."""
     participants = texts_of(row.participants)
-    return told_memory(
+    return derived_memory(
         row.tenant_id,
         "session_summary",
         digest.flat(),
@@ -312,13 +320,13 @@ def summary_memory(row: SessionRow, digest: Digest, now: int) -> Draft:
     )
 
 
-def _check_away(made: Sequence[Made]) -> None:
-    """Goes on later where the model did not answer to any of them: each would be waited for in vain.
+def _check_away(results: Sequence[Made]) -> None:
+    """Postpone if the model answered for none of the sessions: others would fail too.
 
     Raises:
-        Postponed: that is so.
+        Postponed: the model answered for none.
     """
-    failures = [one.failure for one in made if one.failure is not None]
+    failures = [result.failure for result in results if result.failure is not None]
     away = [exc for exc in failures if isinstance(exc, ModelUnavailable | SpendingLimit)]
-    if away and not any(one.digest is not None for one in made):
+    if away and not any(result.digest is not None for result in results):
         raise Postponed(str(away[0]), away[0].seconds if isinstance(away[0], SpendingLimit) else AGAIN)

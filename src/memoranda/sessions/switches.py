@@ -1,5 +1,5 @@
-"""Switches of tenants and channels: whether facts are extracted and summaries made, where neither a request nor an
-agent says."""
+"""Switches of tenants and channels: they decide whether facts are extracted and summaries made, if neither a request
+nor an agent does."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ NOTHING = SwitchValues()
 
 
 def switches_of(c: Connection, tenant: str, channels: Iterable[str | None]) -> dict[str | None, SwitchValues]:
-    """What is switched for each of a tenant's channels (None: for what was said in none): by the channel itself, else
-    by the tenant."""
+    """Return the switches of each of a tenant's channels (None: outside of channels): those of the channel, else those
+    of the tenant."""
     named = {channel for channel in channels if channel is not None}
     rows = c.all("switches_of", [tenant, compact_json([TENANT, *sorted(named)])])
-    found: dict[str, dict[str, bool]] = {}
+    switched: dict[str, dict[str, bool]] = {}
     for channel, name, value in rows:
         if name in NAMES:
-            found.setdefault(channel, {})[name] = bool(value)
-    general = found.get(TENANT, {})
+            switched.setdefault(channel, {})[name] = bool(value)
+    general = switched.get(TENANT, {})
     return {
-        channel: SwitchValues(**general | found.get(channel or TENANT, {})) if found else NOTHING
+        channel: SwitchValues(**general | switched.get(channel or TENANT, {})) if switched else NOTHING
         for channel in (None, *named)
     }
 
