@@ -6,9 +6,10 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from os import getuid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,18 +20,21 @@ from numpy.typing import NDArray
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, matches
 from memoranda.indexes.vector import Place, VectorBatch, open_index
+from memoranda.indexes.vector.lance_options import parse, table_name
 from support import live_files
 
-pytest.importorskip("lancedb")
-
-from memoranda.indexes.vector.lance_options import parse, table_name
-from memoranda.indexes.vector.lance_table import LanceTable
-from memoranda.indexes.vector.lancedb import LanceIndex
+if find_spec("lancedb") is None:
+    pytest.skip("lancedb is not installed", allow_module_level=True)
+if TYPE_CHECKING:  # importing LanceDB takes seconds, which every process that collects the tests would spend
+    from memoranda.indexes.vector.lance_table import LanceTable
+    from memoranda.indexes.vector.lancedb import LanceIndex
 
 DIM = 16
 
 
 def opened(folder: Path | None, options: str = "", dim: int = DIM, space: str = "default") -> LanceIndex:
+    from memoranda.indexes.vector.lancedb import LanceIndex
+
     return LanceIndex(f"lancedb:{options}", dim, Place(folder, space))
 
 
@@ -337,7 +341,7 @@ def test_a_replacement_that_breaks_off_midway_changes_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr(LanceTable, "add", full)
+        broken.setattr("memoranda.indexes.vector.lance_table.LanceTable.add", full)
         for _ in range(2):
             with pytest.raises(IndexUnavailable, match="No space left"):
                 index.put("t", batch(range(30), vectors[30:60]))
