@@ -20,8 +20,14 @@ from memoranda.storage.sql import open_database
 from support.processes import guard
 
 OWNER = "memoranda_owner"
-HASTE = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 300")
-"""No test cuts the power of the server that all tests share."""
+HASTE = (
+    "fsync = off",
+    "synchronous_commit = off",
+    "full_page_writes = off",
+    "autovacuum = off",
+    "max_connections = 300",
+)
+"""No test cuts the power of the server that all tests share, and none lasts until the first vacuum."""
 MIGRATED = "migrated"
 """The database that others are copied from: a copy costs a third of what the migrations cost."""
 _numbers = itertools.count()
