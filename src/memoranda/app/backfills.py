@@ -48,10 +48,10 @@ class Backfills:
     async def start(
         self, what: str, *, everything: bool = False, rows_per_second: float | None = None
     ) -> Job:
-        """Starts one: the same as the verb of that name.
+        """Start one: the same as the method of that name.
 
         Raises:
-            InvalidInput: there is none of that name, or a field is wrong.
+            InvalidInput: no backfill has that name, or a field is wrong.
             Forbidden: the subject is no admin.
         """
         if what not in KINDS:
@@ -70,7 +70,7 @@ class Backfills:
         return await memories.reembed(everything=everything, rows_per_second=rows_per_second)
 
     async def summaries(self, *, rows_per_second: float | None = None) -> Job:
-        """Summarizes closed sessions that have no summary, or one of an earlier `sessions.summary_version`.
+        """Summarize closed sessions that have no summary, or one of an earlier `sessions.summary_version`.
 
         Raises:
             InvalidInput: sessions are not summarized here, or the pace is wrong.
@@ -91,7 +91,7 @@ class Backfills:
         return await UploadAsk(self._core, self.subject).derive(rows_per_second=rows_per_second)
 
     async def missing(self) -> Missing:
-        """How much is missing.
+        """Return how much is missing.
 
         Raises:
             Forbidden: the subject is no admin.
@@ -102,9 +102,9 @@ class Backfills:
 
         def read(c: Connection) -> Missing:
             counted = [c.one("count_unsummarized", summaries), c.one("count_underived", [tenant])]
-            owed = sum(number for whose, number in c.all("count_owed", [store.space]) if whose == tenant)
+            pending = sum(number for whose, number in c.all("count_owed", [store.space]) if whose == tenant)
             left, underived = (int(row[0]) if row else 0 for row in counted)
-            return Missing(unembedded=owed, summaries=left, query_logs=underived)
+            return Missing(unembedded=pending, summaries=left, query_logs=underived)
 
         return await self._core.threads.run(store.db.read, read, tenant)
 
@@ -129,8 +129,8 @@ class Summaries:
         self._summarizing = Summarizing(core)
 
     async def work(self, run: Run) -> dict[str, Any]:
-        """Summarizes what is closed and has no summary of this version; how many it made, failed at and skipped. One
-        that was made is no candidate any more: nothing is made twice, and a second run finds nothing to do."""
+        """Summarize closed sessions without a summary of this version; return the counts of created, failed and skipped
+        ones. A summarized session is no candidate any more: a second run finds nothing to do."""
         rate = run.payload.get("rows_per_second")
         step = max(1, min(STEP, int(rate))) if rate else STEP
         total = run.total if run.total is not None else await self.core.threads.run(self._left, run.tenant)

@@ -43,7 +43,7 @@ log = logging.getLogger("memoranda")
 IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}
 """Schemes that keep nothing in the data folder."""
 DATABASE_ID = "database_id"
-"""Where the database says which one it is."""
+"""The key of the database id in its metadata."""
 EMBEDDER = "embedder"
 """Where the database says which embedder's vectors answer, by its URL."""
 
@@ -59,7 +59,7 @@ class Wired:
 
 
 def rows_url(config: Config) -> str:
-    """The URL of the rows, out of its file if it is in one.
+    """Return the URL of the rows, read from its file if it is in one.
 
     Raises:
         ConfigError: the file cannot be read, or holds no URL.
@@ -111,7 +111,7 @@ def wire(config: Config, threads: Threads) -> Wired:
 
 
 def folder_of(config: Config) -> Path | None:
-    """The data folder; None when nothing is kept in one: everything is in a server, or `data` says so."""
+    """Return the data folder; None if nothing is stored in one: everything is in servers, or `data` is `:memory:`."""
     urls = (rows_url(config), *derived_urls(config), files_url(config))
     if config.data == ":memory:" or all(_elsewhere(url) for url in urls):
         return None
@@ -119,7 +119,7 @@ def folder_of(config: Config) -> Path | None:
 
 
 def _elsewhere(url: str) -> bool:
-    """Whether a backend keeps nothing in the data folder: it is in a server, or in a folder of its own."""
+    """Return True if a backend stores nothing in the data folder: it is a server, or a folder of its own."""
     scheme, _, rest = url.partition(":")
     return scheme in IN_SERVERS or (scheme == "folder" and bool(rest))
 
@@ -129,8 +129,10 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         asked = _embedder(config)
         opened.callback(asked.close)
         check_dimension(config, asked.model, asked.dim)
-        held = config.database
-        options = Options(held.pool_size, held.statement_timeout, held.retry_seconds, held.replica_url)
+        database = config.database
+        options = Options(
+            database.pool_size, database.statement_timeout, database.retry_seconds, database.replica_url
+        )
         if folder is not None and rows_url(config).startswith("sqlite"):
             refuse_lost_database(folder)
         db = open_database(rows_url(config), folder, options)
@@ -172,8 +174,8 @@ def _embedder(config: Config) -> Embedder:
 
 
 def _earlier(config: Config, db: Database, asked: Embedder) -> Embedder | None:
-    """The embedder of the vectors that are there, when it is another than the configured one, which has not made
-    all of its own yet: it goes on answering until then. None when it cannot be opened any more."""
+    """Return the embedder of the stored vectors, if it is not the configured one and that has vectors still to make:
+    searches use it until then. None if there is none, or it cannot be opened any more."""
     url, space = (db.read(lambda c, key=key: c.one("get_meta", [key])) for key in (EMBEDDER, "space"))  # type: ignore[misc]
     if url is None or space is None or url[0] == config.embedder.url:
         return None
@@ -198,7 +200,7 @@ def _earlier(config: Config, db: Database, asked: Embedder) -> Embedder | None:
 
 
 def _database_id(db: Database) -> str:
-    """The id of the database, made when it is opened first."""
+    """Return the id of the database, created when it is first opened."""
     if (known := db.read(lambda c: c.one("get_meta", [DATABASE_ID]))) is None:
         db.write(lambda c: c.run("keep_meta", [DATABASE_ID, secrets.token_hex(16)])).result()
         known = db.read(lambda c: c.one("get_meta", [DATABASE_ID]))
@@ -207,8 +209,8 @@ def _database_id(db: Database) -> str:
 
 
 def _note_embedder(db: Database, url: str) -> None:
-    held = db.read(lambda c: c.one("get_meta", [EMBEDDER]))
-    if held is None or held[0] != url:
+    stored = db.read(lambda c: c.one("get_meta", [EMBEDDER]))
+    if stored is None or stored[0] != url:
         db.write(lambda c: c.run("set_meta", [EMBEDDER, url])).result()
 
 
@@ -261,22 +263,22 @@ def _core(
 
 
 def _forget_questions(core: Core) -> None:
-    for one in (core.embedder, core.next, core.earlier):
-        if isinstance(one, CachedEmbedder):
-            one.forget()
+    for embedder in (core.embedder, core.next, core.earlier):
+        if isinstance(embedder, CachedEmbedder):
+            embedder.forget()
 
 
 def _readers(config: Config) -> Readers:
-    told = config.readers
+    settings = config.readers
     limits = Limits(
-        seconds=told.seconds,
-        memory_bytes=told.memory_bytes,
-        pages=told.pages,
-        parts=told.parts,
-        unpacked_bytes=told.unpacked_bytes,
-        characters=told.characters,
+        seconds=settings.seconds,
+        memory_bytes=settings.memory_bytes,
+        pages=settings.pages,
+        parts=settings.parts,
+        unpacked_bytes=settings.unpacked_bytes,
+        characters=settings.characters,
     )
-    return Readers(told.workers, limits)
+    return Readers(settings.workers, limits)
 
 
 def _settings(config: Config, embedder: Embedder) -> Settings:

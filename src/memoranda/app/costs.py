@@ -14,7 +14,7 @@ from memoranda.store.usage import LIMITS, Spent
 from memoranda.types import Subject
 
 DAYS = 30
-"""Days that are told when nobody says since when, today included."""
+"""The days of a report without `since`, today included."""
 MOST_DAYS = 3_660
 
 
@@ -29,7 +29,7 @@ class UsageReport(msgspec.Struct, kw_only=True):
 
 
 class Costs:
-    """Spending as one subject sees it: an admin its own tenant's, the operator of the house any."""
+    """Spending as one subject sees it: an admin sees its own tenant's, the operator of the installation any."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
@@ -38,7 +38,7 @@ class Costs:
     async def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
     ) -> UsageReport:
-        """What was spent from one day to another, both included; the last 30 days unless said.
+        """Return what was spent from one day to another, both included; by default in the last 30 days.
 
         Raises:
             InvalidInput: the days are in the wrong order, or too many.
@@ -58,16 +58,16 @@ class Costs:
         return await self._core.ledger.limits(tenant_for(self.subject, tenant, "usage"))
 
     async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
-        """Sets the named limits of a tenant; None goes back to the configured default. What waited for a limit goes on.
+        """Set the named limits of a tenant; None restores the configured default. Jobs that waited for a limit resume.
 
         Raises:
             InvalidInput: names the limit.
-            Forbidden: the subject is not the operator: nobody sets their own tenant's bounds.
+            Forbidden: the subject is not the operator: no tenant sets its own limits.
         """
         named = tenant_for(self.subject, tenant, "usage")
         if self.subject.tenant_id != HOUSE:
             raise Forbidden(f"spending: only an admin of tenant {HOUSE!r} sets limits")
         check_changes(changes, LIMITS, "limit of spending")
-        held = await self._core.ledger.set_limits(named, changes)
+        spending = await self._core.ledger.set_limits(named, changes)
         self._core.jobs.wake_all()
-        return held
+        return spending

@@ -235,11 +235,13 @@ class _Writer:
             yield from self.flush()
 
     def flush(self) -> Generator[Write, list[bool] | None, None]:
-        """Stores the memories that wait for others of their kind."""
+        """Store the memories that are buffered for a batch of their kind."""
         waiting, self._entries, self._waiting = self._entries, {}, 0
         for kind, pieces in waiting.items():
             for batch in _batches(pieces):
-                created = yield from self._stored(kind, batch, lambda some: Add([one.fields for one in some]))
+                created = yield from self._stored(
+                    kind, batch, lambda some: Add([piece.fields for piece in some])
+                )
                 self._report.count(kind, created)
 
     def _memory(self, item: Entry) -> dict[str, Any]:
@@ -267,7 +269,8 @@ class _Writer:
     def _stored(
         self, kind: str, pieces: Sequence[Piece], write: Callable[[Sequence[Piece]], Write]
     ) -> Storing:
-        """Whether each piece that could be stored is new. What is refused is found by halving, and reported."""
+        """Return for each piece that could be stored whether it is new. Refused pieces are isolated by halving, and
+        reported."""
         try:
             return (yield write(pieces)) or []
         except QuotaExceeded:

@@ -8,7 +8,7 @@ from memoranda.importers.fields import storable
 from memoranda.importers.values import Skipped
 
 PLACES = 20
-"""Places that are named of what was left out for one reason."""
+"""The most places listed for one reason."""
 PLACE_CHARS = 400
 MOST_REASONS = 200
 OTHER = "is left out for another reason"
@@ -53,7 +53,7 @@ class HistoryImported(msgspec.Struct, kw_only=True):
         return sum(each.read for each in self.imported.values())
 
     def count(self, kind: str, created: list[bool]) -> None:
-        """Counts what was stored: for each, whether it is new."""
+        """Count what was stored; `created` has True for each that is new."""
         tally = self._tally(kind)
         tally.read += len(created)
         tally.created += sum(created)
@@ -66,12 +66,12 @@ class HistoryImported(msgspec.Struct, kw_only=True):
     def _tally(self, kind: str) -> Tally:
         return self.imported.setdefault(kind, Tally())
 
-    def skip(self, one: Skipped) -> None:
-        """Counts something that was left out."""
-        group = self._group(one.kind, one.reason, one.failed)
+    def skip(self, skipped: Skipped) -> None:
+        """Count something that was left out."""
+        group = self._group(skipped.kind, skipped.reason, skipped.failed)
         group.count += 1
         if len(group.places) < PLACES:
-            group.places.append(storable(one.place[:PLACE_CHARS]))
+            group.places.append(storable(skipped.place[:PLACE_CHARS]))
 
     def _group(self, kind: str, reason: str, failed: bool) -> LeftOut:
         for each in self.skipped:

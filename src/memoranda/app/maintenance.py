@@ -1,4 +1,4 @@
-"""The work that nobody asks for by name: vectors that are owed, indexes that fell behind, compaction."""
+"""Background maintenance: pending embeddings, index repair, compaction."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REPAIR_JOB = "store.repair"
 STEP = 64
 RETRY_AFTER = 5.0
 SOON = 0.2
-"""Seconds after which the vectors of rows that came without are made: those of a burst in one job."""
+"""The delay in seconds before pending embeddings are made: those of a burst in one job."""
 WATCH_SECONDS = 1.0
 
 
 class Upkeep:
-    """Handlers for the house's own jobs, and the signals that queue them."""
+    """Handlers of maintenance jobs, and the signals that enqueue them."""
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
         self.core = core
@@ -31,22 +31,22 @@ class Upkeep:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._open = True
         self._asked: dict[str, float] = {}
-        """Until when a job that was asked for a tenant cannot have begun: it will meet what is owed before then."""
+        """Until when the job enqueued for a tenant cannot have begun: it covers embeddings pending before then."""
         self._watcher: asyncio.Task[None] | None = None
         core.jobs.handlers |= {
             EMBED_JOB: self.embed,
             COMPACT_JOB: self.compact,
             REPAIR_JOB: self.repair,
         }
-        core.store.on_owed = self.owed_elsewhere
+        core.store.on_owed = self.schedule_from_writer
         core.store.derived.on_behind = self.behind
 
     async def begin(self) -> None:
-        """Takes up what an outage left, and begins to watch a database that others write to. Where the model is new
-        and has no vector yet, only says so: making all of them is a decision."""
+        """Resume pending embeddings after an outage, and start to watch a database that others write to. If the model
+        is new and has no vector yet, only log it: embedding everything is a decision."""
         for tenant, count in self.core.store.owed.items():
             if count and await self.core.threads.run(self.core.store.has_vectors, tenant):
-                self.owed(tenant)
+                self.schedule_embeddings(tenant)
             elif count:
                 log.warning(
                     "tenant %s: %d memories have no vector of %s yet; reindex makes them",
@@ -78,15 +78,15 @@ class Upkeep:
             if task is not None:
                 task.cancel()
 
-    def owed(self, tenant: str) -> None:
-        """Rows were written without vectors: they are made soon."""
+    def schedule_embeddings(self, tenant: str) -> None:
+        """Schedule embeddings for rows that were written without."""
         now = self.loop.time()
         if self._open and now >= self._asked.get(tenant, 0.0):
             self._asked[tenant] = now + SOON
             self._keep(self._ask(tenant, now + SOON))
 
     async def _ask(self, tenant: str, until: float) -> None:
-        """Asks for the job; where one is under way already, the next rows ask again."""
+        """Enqueue the job; if one is running already, the next rows enqueue again."""
         payload = {"reuse": True, "rows_per_second": None, "total": None}
         id_ = await self.core.jobs.enqueue(tenant, EMBED_JOB, payload, dedup_key="owed", delay=SOON)
         job = await self.core.jobs.get(tenant, id_)
@@ -94,7 +94,7 @@ class Upkeep:
             del self._asked[tenant]
 
     async def _look_again(self, run: Run) -> None:
-        """What was owed between a job's last look and its end asked for nothing: the job was still under way."""
+        """Enqueue the job again for embeddings that became pending between its last check and its end."""
         store = self.core.store
         while self._open:
             await asyncio.sleep(SOON)
@@ -104,12 +104,12 @@ class Upkeep:
             if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="owed") != run.id:
                 return
 
-    def owed_elsewhere(self, tenant: str) -> None:
-        """As `owed`, called on the writing thread. Waking the loop costs more than looking whether it needs to be."""
+    def schedule_from_writer(self, tenant: str) -> None:
+        """As `schedule_embeddings`, called on the writer thread. Waking the loop costs more than checking the need."""
         if self.loop.time() < self._asked.get(tenant, 0.0):
             return
-        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start takes it up
-            self.loop.call_soon_threadsafe(self.owed, tenant)
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start resumes it
+            self.loop.call_soon_threadsafe(self.schedule_embeddings, tenant)
 
     def behind(self, side: str) -> None:
         """An index did not take a change; called on the writing thread. Where other processes work too, the job
@@ -162,7 +162,7 @@ class Upkeep:
         return done
 
     async def compact(self, run: Run) -> dict[str, Any]:
-        """Gives back what deleted rows held; bytes of the database before and after."""
+        """Free the space of deleted rows; return the bytes of the database before and after."""
         before = self.core.store.db.health()["bytes"]
         await self.core.threads.run(self.core.store.compact)
         return {"bytes_before": before, "bytes_after": self.core.store.db.health()["bytes"]}

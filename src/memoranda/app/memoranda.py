@@ -1,4 +1,4 @@
-"""The front door: one configuration, wired once."""
+"""The entry point of the library: one configuration, wired once."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Memoranda:
         config: Config | None = None,
         **settings: Any,
     ) -> Memoranda:
-        """Opens the data folder `data` (made when it is not there; `:memory:` keeps nothing), for this process
+        """Open the data folder `data` (created if missing; `:memory:` stores nothing on disk), for this process
         alone. Without `config`, the configuration is loaded from file and environment; `settings` are sections
         that go before both (`embedder={"url": "hash:256"}`).
 
@@ -199,11 +199,11 @@ class Memoranda:
         fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
-        """Imports data of another system from a file, folder, zip file or database: conversations as sessions,
+        """Import data of another system from a file, folder, zip file or database: conversations as sessions,
         memories and notes as memories, each with its original date. Importing it again changes nothing.
 
         `format` is one of `importers.formats.FORMATS`; without it, the content decides. `scope` (`user:X`, `agent:X`,
-        `channel:X`, `global`) and `user_id` hold for all of it instead of what the data says. With `dry_run` nothing is
+        `channel:X`, `global`) and `user_id` apply to all of it instead of what the data says. With `dry_run` nothing is
         stored. `fields` names fields of a database by what they are (`importers.mapping.NAMES`). `on_progress` is
         called with the report as it stands, on another thread. What is damaged is in the report, and the rest is
         imported.
@@ -232,8 +232,8 @@ class Memoranda:
 
     async def _perform(self, write: Write) -> list[bool]:
         if isinstance(write, Observe):
-            return [one.created for one in await self.sessions.observe(write.messages, **write.place)]
-        return [one.created for one in await self.memories.add_many(write.memories)]
+            return [outcome.created for outcome in await self.sessions.observe(write.messages, **write.place)]
+        return [outcome.created for outcome in await self.memories.add_many(write.memories)]
 
     def agents_as(self, subject: Subject) -> Agents:
         """The agent profiles as another subject sees them."""
@@ -250,7 +250,7 @@ class Memoranda:
         return await self.costs.usage(since=since, until=until, tenant=tenant)
 
     def contexts_as(self, subject: Subject) -> Contexts:
-        """Prompts of what another subject may be told."""
+        """The contexts of another subject: prompts from what it may see."""
         return Contexts(self.core, subject)
 
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:

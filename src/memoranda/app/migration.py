@@ -1,8 +1,8 @@
 """Moving a live store: to another index with the vectors it has, or to another model with vectors made anew.
 
 Either way the new index is filled beside the old one, which answers until the new one has everything; writes go to
-both meanwhile. The switch is one step on the writing thread. A process that dies in between starts with the old index,
-as if nothing had been; vectors made by then are kept.
+both meanwhile. The switch is one step on the writer thread. A process that dies in between restarts with the old index;
+vectors made by then are kept.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Moves:
         return {"embedded": max(done, run.done), "model": embedder.model}
 
     async def _embed_all(self, run: Run, embedder: Embedder, space: int, done: int) -> int:
-        """Embeds what has no vector in the space, tenant by tenant; rows done so far."""
+        """Embed the rows that have no vector in the space, tenant by tenant; return the rows done so far."""
         rate = run.payload.get("rows_per_second")
         loop = asyncio.get_running_loop()
         store = self.core.store
-        owed = await self.core.threads.run(store.owed_in, space)
-        total = done + sum(owed.values())
-        for tenant in owed:
+        pending = await self.core.threads.run(store.owed_in, space)
+        total = done + sum(pending.values())
+        for tenant in pending:
             while rows := await self.core.threads.run(store.pending_rows, tenant, space, STEP):
                 began = loop.time()
                 try:
@@ -83,10 +83,10 @@ class Moves:
         return done
 
     async def _fill_and_switch(self, run: Run, mirror: Mirror, embedder: Embedder | None) -> int:
-        """Fills the new index and lets it answer, with `embedder` if that is to be another; the vectors it has.
+        """Fill the new index and switch to it, and to `embedder` if it is another; return its number of vectors.
 
         Raises:
-            IndexUnavailable: the new index did not take them all; the old one answers as before.
+            IndexUnavailable: the new index did not accept all; the old one answers as before.
         """
         store, threads = self.core.store, self.core.threads
         try:

@@ -28,12 +28,12 @@ class Archives:
         self.subject = subject
 
     async def export_to(self, path: str | Path, *, vectors: bool = False) -> Exported:
-        """Writes everything of the tenant into one zip file, whole or not at all: one snapshot of the rows, and the
-        bytes of files. With `vectors`, a restore that uses the same model embeds nothing.
+        """Write everything of the tenant into one zip file, atomically: one snapshot of the rows, and the bytes of
+        files. With `vectors`, a restore that uses the same model embeds nothing.
 
         Raises:
             Forbidden: the subject is no admin.
-            StorageError: the file cannot be written; an older one is still there.
+            StorageError: the file cannot be written; an older one stays.
         """
         self._must_be_admin("an archive")
         for kind in (JOIN_JOB, RELEASE_JOB):  # an archive has no jobs that would complete a change

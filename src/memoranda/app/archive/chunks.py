@@ -70,10 +70,9 @@ def _attached(c: Connection, tenant: str, lines: Sequence[ChunkLine], where: str
 
 
 def present_chunks(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> tuple[list[Ours], int]:
-    """The chunks that are missing here of files that a restore has put into their stores, and the number of the
-    others."""
-    found = _attached(c, tenant, lines, " AND status = 'completed' AND writing = 1")
-    attachments = {(store, file): Attachment(seq, held) for store, file, seq, held in found}
+    """Return the missing chunks of files that a restore has attached to their stores, and the number of the others."""
+    attached_rows = _attached(c, tenant, lines, " AND status = 'completed' AND writing = 1")
+    attachments = {(store, file): Attachment(seq, content) for store, file, seq, content in attached_rows}
     ours = {
         (attachment.seq, line.idx): Ours(line, attachment)
         for line in lines
@@ -92,8 +91,8 @@ def present_chunks(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> tu
 
 
 def chunk_drafts(core: Core, tenant: str, header: Header, ours: Sequence[Ours]) -> list[Draft]:
-    """The rows of chunks. One whose id is taken here has another."""
-    taken = core.store.by_id(tenant, [one.line.id for one in ours])
+    """Return the rows of chunks. A chunk whose id is taken here gets another."""
+    taken = core.store.by_id(tenant, [chunk.line.id for chunk in ours])
     drafts = []
     for line, attachment in ours:
         id_ = f"chunk_{line.file_id[-8:]}{attachment.seq:x}_{line.idx:x}" if line.id in taken else line.id

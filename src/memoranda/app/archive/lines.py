@@ -43,16 +43,16 @@ def _value(name: str, kind: str, value: Any) -> Any:
 
 def _json(name: str, kind: str, raw: msgspec.Raw) -> str:
     try:
-        held = msgspec.json.decode(raw)
+        value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise InvalidInput(name, f"is no JSON: {exc}") from exc
-    if not isinstance(held, dict if kind == "object" else list):
+    if not isinstance(value, dict if kind == "object" else list):
         raise InvalidInput(name, f"must be an {kind}")
     return bytes(raw).decode()
 
 
 def _moved(table: Table, row: dict[str, Any], place: Place) -> dict[str, Any]:
-    """The row in another scope. The users of a session are the one user then."""
+    """Return the row in another scope. A session has the user of that scope as its only one."""
     for name in table.places:
         if name in place:
             row[name] = place[name]

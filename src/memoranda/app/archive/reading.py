@@ -19,7 +19,7 @@ from memoranda.errors import InvalidInput
 from memoranda.memories.transfer import BATCH
 
 MOST_LINE = 64 << 20
-"""Bytes of one line; a longer one is not read into memory."""
+"""The most bytes of a line; a longer one is not read into memory."""
 MOST_MANIFEST = 64 << 20
 PAGE_BYTES = 8 << 20
 PIECE = 1 << 18
@@ -89,14 +89,14 @@ class ArchiveFile:
             raise self._damaged(f"it has no {name}")
 
     def check(self) -> None:
-        """Reads all of it once and compares it with the sums in it.
+        """Read the whole archive once and compare it with its checksums.
 
         Raises:
             InvalidInput: a part is damaged.
         """
         for name, table in _ROWS.items():
-            held = self.manifest.tables[table]
-            self._check_part(name, held.bytes, held.sha256)
+            member = self.manifest.tables[table]
+            self._check_part(name, member.bytes, member.sha256)
         known = set()
         for line in self.lines(FILES.name):
             try:
@@ -112,11 +112,11 @@ class ArchiveFile:
     def _check_part(self, name: str, size: int, sha256: str) -> None:
         if name not in self._parts:
             raise self._damaged(f"it has no {name}")
-        digest, found = hashlib.sha256(), 0
+        digest, read = hashlib.sha256(), 0
         for piece in self._pieces(name, size):
             digest.update(piece)
-            found += len(piece)
-        if found != size or digest.hexdigest() != sha256:
+            read += len(piece)
+        if read != size or digest.hexdigest() != sha256:
             raise self._damaged(f"{name} is not what was written")
 
     def lines(self, table: str) -> Iterator[Numbered]:
@@ -146,16 +146,16 @@ class ArchiveFile:
             yield page
 
     def file(self, id_: str, size: int) -> Iterator[bytes]:
-        """The bytes of a file, at most `size` and one piece."""
+        """Yield the bytes of a file, at most `size` and one piece."""
         return self._pieces(f"files/{id_}", size)
 
     def _pieces(self, name: str, most: int) -> Iterator[bytes]:
-        """The bytes of a part; not much more than `most`, whatever the zip file says of it."""
-        found = 0
+        """Yield the bytes of a part; not much more than `most`, whatever size the zip file declares."""
+        read = 0
         try:
             with self._open(name) as member:
-                while found <= most and (piece := member.read(PIECE)):
-                    found += len(piece)
+                while read <= most and (piece := member.read(PIECE)):
+                    read += len(piece)
                     yield piece
         except _DAMAGE as exc:
             raise self._damaged(f"{name} cannot be unpacked: {exc}") from exc

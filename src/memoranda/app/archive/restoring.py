@@ -1,5 +1,5 @@
-"""An archive restored into one tenant: what is there already stays as it is, so that a restore can be repeated or go
-on after a kill."""
+"""Restoring an archive into one tenant: existing rows stay as they are, so a restore can be repeated, or resumed after
+a kill."""
 
 from __future__ import annotations
 
@@ -142,10 +142,10 @@ class Restoring:
             for row in rows:
                 self._skip(table.what, NOT_MOVED, f"{row['channel_id']}, week {row['week']}")
             return
-        kept = [at for at, row in enumerate(rows) if not self._belongs_to_refused(table, row)]
-        for at in sorted({*range(len(rows))} - {*kept}):
+        accepted = [at for at, row in enumerate(rows) if not self._belongs_to_refused(table, row)]
+        for at in sorted({*range(len(rows))} - {*accepted}):
             self._refuse(table, rows[at], GONE)
-        some = [rows[at] for at in kept]
+        some = [rows[at] for at in accepted]
         if not some:
             return
         if self._dry_run:
@@ -171,9 +171,9 @@ class Restoring:
 
     async def _summaries(self, rows: list[Fields]) -> None:
         refused = self._refused.get(CONVERSATIONS.name, ())
-        told = [row for row in rows if row["summary"] is not None and row["id"] not in refused]
-        if told:
-            await self._write(lambda c: restore_summaries(c, self._tenant, told))
+        summarized = [row for row in rows if row["summary"] is not None and row["id"] not in refused]
+        if summarized:
+            await self._write(lambda c: restore_summaries(c, self._tenant, summarized))
 
     async def _settle(self, rows: list[Fields]) -> None:
         stores = listed(sorted({row["store_id"] for row in rows}))
@@ -241,16 +241,16 @@ class Restoring:
             drafts = []
             for line in page:
                 try:
-                    made = archived_draft(
+                    draft = archived_draft(
                         line.raw, decoder, self._header, self._core.ingest, self._subject, self._place or None
                     )
                 except InvalidInput as exc:
                     self._damaged("memory", MEMORIES, line.number, exc)
                     continue
-                if made.row.kind == "message" and made.row.id in self._refused.get(MESSAGES.name, ()):
-                    self._skip("memory", GONE, made.row.id, failed=True)
+                if draft.row.kind == "message" and draft.row.id in self._refused.get(MESSAGES.name, ()):
+                    self._skip("memory", GONE, draft.row.id, failed=True)
                     continue
-                drafts.append(made)
+                drafts.append(draft)
             if drafts:
                 await self._memories_of(drafts)
             self._progress()
@@ -268,42 +268,44 @@ class Restoring:
                 self.report.count("memory", await self._put(some))
 
     def _new_memories(self, drafts: Sequence[Draft]) -> tuple[list[Draft], int]:
-        """The drafts that are not here yet, and how many are."""
-        here = self._core.store.by_id(self._tenant, [one.row.id for one in drafts])
+        """Return the drafts that are not stored yet, and the number of those that are."""
+        here = self._core.store.by_id(self._tenant, [draft.row.id for draft in drafts])
         known = self._core.store.known_texts(self._tenant, drafts)
         fresh, present = [], 0
-        for one in drafts:
-            other = here.get(one.row.id)
-            if one.row.dedup_key in known or (other is not None and other.created_at == one.row.created_at):
+        for draft in drafts:
+            other = here.get(draft.row.id)
+            if draft.row.dedup_key in known or (
+                other is not None and other.created_at == draft.row.created_at
+            ):
                 present += 1
             elif other is not None:
-                self._skip("memory", TAKEN, one.row.id, failed=True)
+                self._skip("memory", TAKEN, draft.row.id, failed=True)
             else:
-                fresh.append(one)
-                known.add(one.row.dedup_key)
+                fresh.append(draft)
+                known.add(draft.row.dedup_key)
         return fresh, present
 
     async def _prove(self, drafts: Sequence[Draft]) -> None:
-        """Takes `extracted_by` from what no message bears out: it could be a standing instruction that nobody gave."""
-        claiming = [one for one in drafts if claims_rules(one.row)]
+        """Remove `extracted_by` from memories without a message to prove it: it could fake a standing instruction."""
+        claiming = [draft for draft in drafts if claims_rules(draft.row)]
         if not claiming:
             return
-        wrong = await self._read(lambda c: unproven(c, self._tenant, [one.row for one in claiming]))
-        for one in claiming:
-            if one.row.id in wrong:
-                one.row = without_claim(one.row)
-                self._skip("memory", UNPROVEN, one.row.id)
+        wrong = await self._read(lambda c: unproven(c, self._tenant, [draft.row for draft in claiming]))
+        for draft in claiming:
+            if draft.row.id in wrong:
+                draft.row = without_claim(draft.row)
+                self._skip("memory", UNPROVEN, draft.row.id)
 
     async def _put(self, drafts: Sequence[Draft]) -> list[bool]:
-        """Whether each draft is new; one at a time where somebody took an id of them in between."""
+        """Store drafts and return for each whether it is new; one by one if an id was taken in between."""
         try:
             outcomes = await self._core.threads.result(self._core.store.put(drafts))
         except Conflict:
             if len(drafts) > 1:
-                return [created for one in drafts for created in await self._put([one])]
+                return [created for draft in drafts for created in await self._put([draft])]
             self._skip("memory", TAKEN, drafts[0].row.id, failed=True)
             return []
-        return [one.created for one in outcomes]
+        return [outcome.created for outcome in outcomes]
 
     async def _chunks(self) -> None:
         decoder = msgspec.json.Decoder(ChunkLine)
@@ -320,7 +322,7 @@ class Restoring:
             self._progress()
 
     async def _chunks_of(self, lines: list[ChunkLine]) -> None:
-        """Stores the chunks of files that were put into their stores by a restore; others have chunks of their own."""
+        """Store the chunks of files that a restore attached to their stores; other files have chunks of their own."""
         if self._dry_run:
             there = await self._read(lambda c: attached_here(c, self._tenant, lines))
             self.report.count("chunk", [(line.store_id, line.file_id) not in there for line in lines])
@@ -335,7 +337,7 @@ class Restoring:
             along = partial(place_chunks, self._tenant, [place for _, place in some])
             put = self._core.store.put([draft for draft, _ in some], along)
             outcomes = await self._core.threads.result(put)
-            self.report.count("chunk", [one.created for one in outcomes])
+            self.report.count("chunk", [outcome.created for outcome in outcomes])
 
     # --- below -------------------------------------------------------------------------------------
 

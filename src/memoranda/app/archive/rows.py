@@ -1,5 +1,5 @@
-"""Rows of one table written into one tenant, in one transaction: those that are new here, at new places in the order
-of rows."""
+"""Writes rows of one table into one tenant, in one transaction: those that are new, with new numbers in the order of
+the archive."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ def write_rows(
 def _resolve(
     c: Connection, tenant: str, table: Table, rows: Sequence[Fields], done: Written, dry: bool
 ) -> None:
-    """Puts numbers in the place of ids that stand for them."""
+    """Replace ids by the row numbers that they stand for."""
     if table not in (ASK_MEMORIES, ASK_SUMMARIES):
         return
     column = "seq" if table is ASK_MEMORIES else "through"
-    found: dict[str, int] = dict(
+    seqs: dict[str, int] = dict(
         c.all("queries_by_id", [tenant, json.dumps([row["query_id"] for row in rows])])
     )
     for at, row in enumerate(rows):
-        if row["query_id"] in found:
-            row[column] = found[row["query_id"]]
+        if row["query_id"] in seqs:
+            row[column] = seqs[row["query_id"]]
         elif dry:
             row[column] = -1 - at  # it is restored by then
         else:
@@ -107,18 +107,18 @@ def _without_orphans(
 def _there(
     c: Connection, tenant: str, table: Table, rows: Sequence[Fields]
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """What tells rows of the same keys apart, by key."""
+    """Return the fields that distinguish rows of the same key, by key."""
     if not rows:
         return {}
     wanted = ", ".join(f"CAST(? AS {CASTS.get(name, 'TEXT')})" for name in table.key)
     keys = [row[name] for row in rows for name in table.key]
-    found = c.select(
+    existing = c.select(
         f"SELECT {', '.join((*table.key, *table.same))} FROM {table.name}"
         f" WHERE tenant_id = ? AND ({', '.join(table.key)}) IN (VALUES {', '.join([f'({wanted})'] * len(rows))})",
         [tenant, *keys],
     )
     size = len(table.key)
-    return {tuple(row[:size]): tuple(row[size:]) for row in found}
+    return {tuple(row[:size]): tuple(row[size:]) for row in existing}
 
 
 def _without_known_messages(
@@ -151,20 +151,20 @@ def _within_quotas(
     fresh: dict[tuple[Any, ...], int],
     done: Written,
 ) -> None:
-    """Refuses vector stores, and files in them, beyond those that the tenant may have."""
+    """Refuse vector stores, and files in them, beyond the quotas of the tenant."""
     if table not in (STORES, ATTACHED) or not fresh:
         return
     quotas = quotas_of(c, tenant, core.quotas)
     name = "max_stores" if table is STORES else "max_files_per_store"
     most: int = getattr(quotas, name)
-    held: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for key, at in list(fresh.items()):
         store = "" if table is STORES else rows[at]["store_id"]
-        if store not in held:
+        if store not in counts:
             count = c.one("count_store_files", [tenant, store]) if store else c.one("count_stores", [tenant])
-            held[store] = int(count[0]) if count else 0
-        held[store] += 1
-        if held[store] > most:
+            counts[store] = int(count[0]) if count else 0
+        counts[store] += 1
+        if counts[store] > most:
             del fresh[key]
             done.refused[at] = f"exceeds the quota {name}"
 
@@ -210,7 +210,7 @@ def _extra(
 
 
 def _session_numbers(c: Connection, tenant: str, rows: Sequence[Fields], extra: Sequence[Fields]) -> None:
-    """Up to where facts were taken from sessions, and whether these and the summaries tell of all messages."""
+    """Set up to which message facts were extracted from sessions, and whether facts and summaries are current."""
     read = messages_by_id(c, tenant, [row["facts_upto"] for row in rows if row["facts_upto"] is not None])
     for row, more in zip(rows, extra, strict=True):
         rev, current = more["seq"], row["summary_current"]
@@ -235,8 +235,8 @@ def _read_again(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) 
 
 
 def settle_attachments(c: Connection, core: Core, tenant: str, stores: str) -> bool:
-    """Makes restored files of these stores visible to searches, at most `ROWS`; those of which chunks are missing are
-    read again. Whether there may be more."""
+    """Make restored files of these stores visible to searches, at most `ROWS`; those with missing chunks are read
+    again. Return True if there may be more."""
     rows, missing = c.all("unsettled_attachments", [tenant, stores, ROWS]), []
     for store, file, seq, complete in rows:
         c.run("settle_attachment" if complete else "read_attachment_again", [tenant, store, file, seq])
@@ -248,13 +248,17 @@ def settle_attachments(c: Connection, core: Core, tenant: str, stores: str) -> b
 
 
 def restore_summaries(c: Connection, tenant: str, rows: Sequence[Fields]) -> None:
-    """Gives conversations that have none the summaries of the archive, now that their items are there."""
+    """Give conversations without a summary that of the archive, now that their items are stored."""
     for row in rows:
         if row["summary"] is None:
             continue
         summary = msgspec.json.decode(row["summary"])
         item = summary.pop("item", None)
         last = c.one("get_item", [tenant, row["id"], item]) if isinstance(item, str) else None
-        held = c.one("get_conversation", [tenant, row["id"]])
-        if last is not None and held is not None and ConversationRow._make(held).summary is None:
+        conversation = c.one("get_conversation", [tenant, row["id"]])
+        if (
+            last is not None
+            and conversation is not None
+            and ConversationRow._make(conversation).summary is None
+        ):
             c.run("summarize_conversation", [compact_json(summary | {"seq": last[0]}), tenant, row["id"]])

@@ -39,8 +39,8 @@ class Table:
     """A table and its lines in an archive.
 
     `what` is one row of it in a report. `columns` are stored as they are; `references` are SQL expressions of fields
-    that stand for numbers, which the restore resolves. `key` identifies a row within its tenant, `same` tells a row
-    from another one that has the same key by chance. A row is restored only if the rows of its `parents` (column:
+    that stand for numbers, which the restore resolves. `key` identifies a row within its tenant, `same` distinguishes a
+    row from another one that has the same key by chance. A row is restored only if the rows of its `parents` (column:
     table) are there and its `groups` were not refused. `places` are the columns that another scope replaces.
     `numbered`: rows have a `seq`.
     """
@@ -65,13 +65,13 @@ class Table:
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[Any]:
-        """Reads a line; unknown fields, missing ones and ones of another type are errors."""
+        """A decoder of lines; unknown fields, missing ones and ones of another type are errors."""
         fields: list[Any] = []
         for name, kind in self.fields.items():
             type_ = KINDS[kind.removesuffix("?")]
             fields.append((name, type_ | None, None) if kind.endswith("?") else (name, type_))
-        made = msgspec.defstruct(f"{self.name}_line", fields, kw_only=True, forbid_unknown_fields=True)
-        return msgspec.json.Decoder(made)
+        line_type = msgspec.defstruct(f"{self.name}_line", fields, kw_only=True, forbid_unknown_fields=True)
+        return msgspec.json.Decoder(line_type)
 
 
 FILES = Table(

@@ -1,4 +1,4 @@
-"""A tenant's rows and files as one zip file. The rows are one snapshot; memory holds a page of them at a time."""
+"""Writes a tenant's rows and files as one zip file. The rows are one snapshot, read a page at a time."""
 
 from __future__ import annotations
 
@@ -127,22 +127,22 @@ class _Writer:
 
     def _rows(self, c: Connection, archive: zipfile.ZipFile) -> Manifest:
         store = self._core.store
-        made = Manifest(memoranda_archive=FORMAT, created_at=moment(now_micros()).isoformat(), tables={})
+        manifest = Manifest(memoranda_archive=FORMAT, created_at=moment(now_micros()).isoformat(), tables={})
         if self._vectors:
-            made.model, made.dim = store.model, store.index.dim
+            manifest.model, manifest.dim = store.model, store.index.dim
         for table in TABLES:
-            made.tables[table.name] = _member(archive, table.name, _lines(c, self._tenant, table))
-        made.tables[CHUNKS] = _member(archive, CHUNKS, self._chunks(c))
-        made.tables[MEMORIES] = _member(archive, MEMORIES, self._memories(c))
-        return made
+            manifest.tables[table.name] = _member(archive, table.name, _lines(c, self._tenant, table))
+        manifest.tables[CHUNKS] = _member(archive, CHUNKS, self._chunks(c))
+        manifest.tables[MEMORIES] = _member(archive, MEMORIES, self._memories(c))
+        return manifest
 
     def _memories(self, c: Connection) -> Iterator[bytes]:
         after: int | None = None
         while rows := page(c, self._tenant, EVERY_MEMORY, limit=BATCH, after=after, descending=False):
-            held = self._vectors_of(c, rows)
+            vectors = self._vectors_of(c, rows)
             for row in rows:
                 yield msgspec.json.encode(
-                    archived_line(row, held.get(row.seq, []) if self._vectors else None)
+                    archived_line(row, vectors.get(row.seq, []) if self._vectors else None)
                 )
             after = rows[-1].seq
 
@@ -159,7 +159,7 @@ class _Writer:
         at = (-1, -1)
         while rows := c.select(select, [self._tenant, *at, BATCH]):
             records = [Record._make(row[1 + len(places) :]) for row in rows]
-            held = self._vectors_of(c, records)
+            vectors = self._vectors_of(c, records)
             for row, record in zip(rows, records, strict=True):
                 line: dict[str, Any] = dict(zip(places, row[1:], strict=False))
                 line |= {
@@ -167,7 +167,7 @@ class _Writer:
                     for name in ("id", "header", "content", "occurred_at", "created_at", "updated_at")
                 }
                 if self._vectors:
-                    line["embeddings"] = held.get(record.seq, [])
+                    line["embeddings"] = vectors.get(record.seq, [])
                 yield msgspec.json.encode(line)
             at = (rows[-1][0], rows[-1][3])
 
@@ -199,16 +199,16 @@ def _info(name: str, compression: int = zipfile.ZIP_DEFLATED) -> zipfile.ZipInfo
 
 
 def _member(archive: zipfile.ZipFile, name: str, lines: Iterable[bytes]) -> Member:
-    made, digest = Member(rows=0, bytes=0, sha256=""), hashlib.sha256()
+    part, digest = Member(rows=0, bytes=0, sha256=""), hashlib.sha256()
     with archive.open(_info(f"rows/{name}.jsonl"), "w", force_zip64=True) as member:
         for line in lines:
             member.write(line)
             member.write(b"\n")
             digest.update(line + b"\n")
-            made.rows += 1
-            made.bytes += len(line) + 1
-    made.sha256 = digest.hexdigest()
-    return made
+            part.rows += 1
+            part.bytes += len(line) + 1
+    part.sha256 = digest.hexdigest()
+    return part
 
 
 def _lines(c: Connection, tenant: str, table: Table) -> Iterator[bytes]:
@@ -226,7 +226,7 @@ def _lines(c: Connection, tenant: str, table: Table) -> Iterator[bytes]:
         for row in rows:
             fields = dict(zip(table.fields, row[len(table.order) :], strict=True))
             if table is CONVERSATIONS and fields["summary"] is not None:
-                fields["summary"] = _told_upto(c, tenant, fields["id"], fields["summary"])
+                fields["summary"] = _summary_with_item(c, tenant, fields["id"], fields["summary"])
             if table is AGENTS:
                 fields["body"] = _without_credentials(fields["body"])
             yield _line(table, fields)
@@ -240,22 +240,22 @@ def _line(table: Table, fields: dict[str, Any]) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def _told_upto(c: Connection, tenant: str, conversation: str, summary: str) -> str:
-    """The summary of a conversation with the id of the last item that it tells of, for its number."""
-    held = msgspec.json.decode(summary)
+def _summary_with_item(c: Connection, tenant: str, conversation: str, summary: str) -> str:
+    """Return the summary of a conversation with the id of the last item that it covers, instead of its number."""
+    fields = msgspec.json.decode(summary)
     last = c.select(
         "SELECT id FROM conversation_items WHERE tenant_id = ? AND conversation_id = ? AND seq <= ?"
         " ORDER BY seq DESC LIMIT 1",
-        [tenant, conversation, held.pop("seq")],
+        [tenant, conversation, fields.pop("seq")],
     )
-    return msgspec.json.encode(held | {"item": last[0][0] if last else None}).decode()
+    return msgspec.json.encode(fields | {"item": last[0][0] if last else None}).decode()
 
 
 def _without_credentials(profile: str) -> str:
-    """An agent profile as it is shown: what its MCP servers are sent to let it in is masked."""
-    held = msgspec.json.decode(profile)
-    shown = held | {"tools": without_secrets(held["tools"])} if held.get("tools") else held
-    return profile if shown == held else msgspec.json.encode(shown).decode()
+    """Return an agent profile as it is shown: credentials for its MCP servers are masked."""
+    fields = msgspec.json.decode(profile)
+    shown = fields | {"tools": without_secrets(fields["tools"])} if fields.get("tools") else fields
+    return profile if shown == fields else msgspec.json.encode(shown).decode()
 
 
 def _file_ids(c: Connection, tenant: str) -> list[str]:

@@ -177,7 +177,7 @@ class BlockingMemoranda:
         return BlockingAgents(self.inner.agents_as(subject), self.portal)
 
     def contexts_as(self, subject: Subject) -> BlockingContexts:
-        """Prompts of what another subject may be told."""
+        """The contexts of another subject: prompts from what it may see."""
         return BlockingContexts(self.inner.contexts_as(subject), self.portal)
 
     def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:

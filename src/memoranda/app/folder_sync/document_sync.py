@@ -2,8 +2,8 @@
 
 A file is known by two of its attributes in the store, `path` and `sha256`. Files that have neither were put there by
 others and are left alone. Each file is uploaded into the store in one step, so that a break leaves nothing half done
-and the next run goes on from what the store holds. What filing uploaded it also deletes: a version that was replaced,
-a file that is gone.
+and the next run goes on from what the store has. Filing also deletes what it uploaded: a version that was replaced, a
+file that is gone.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that has no chunks, and why. `code` is one of OpenAI's three, or `file_too_large`, `cancelled`, `gone`."""
+    """A file without chunks, and why. `code` is one of OpenAI's three, or `file_too_large`, `cancelled`, `gone`."""
 
     path: str
     file_id: str | None
@@ -90,8 +90,8 @@ class Failure:
 
 @dataclass(slots=True)
 class Filed:
-    """What one filing came to. `chunks` are those of the files that were indexed now, `working` the files in progress.
-    `stopped` says why the rest was not looked at."""
+    """The result of one filing. `chunks` are those of the files that were indexed now, `working` the files in progress.
+    `stopped` says why the rest was not processed."""
 
     working: int = 0
     unchanged: int = 0
@@ -114,7 +114,8 @@ class Filed:
 @dataclass(frozen=True, slots=True)
 class How:
     """How files go into a store: `attributes` beside their path and hash; `chunking` other than the store's own;
-    whether files that are gone go from the store as well; whether files that could not be read are tried again."""
+    whether files that are gone are also removed from the store; whether files that could not be read are tried
+    again."""
 
     attributes: Attributes = field(default_factory=dict)
     chunking: Chunking | None = None
@@ -134,28 +135,32 @@ class Filing:
     """Files on their way into one store."""
 
     def __init__(
-        self, knowledge: Knowledge, store_id: str, how: How, told: Callable[[Filed], None] = lambda done: None
+        self,
+        knowledge: Knowledge,
+        store_id: str,
+        how: How,
+        on_progress: Callable[[Filed], None] = lambda done: None,
     ) -> None:
         self.done = Filed()
         self._knowledge = knowledge
         self._store = store_id
         self._how = how
-        self._told = told
-        self._held: dict[str, list[StoreFile]] = {}
+        self._on_progress = on_progress
+        self._stored: dict[str, list[StoreFile]] = {}
         self._seen: set[str] = set()
         self._following: dict[str, Following] = {}
         self._wait, self._looked = SOONEST, time.monotonic()
 
     def run(self, paths: Sequence[Path], roots: Sequence[Path], unreadable: Sequence[Path] = ()) -> Filed:
-        """Brings the store in step with the files at `paths`. Files of the store from below `roots` that are not among
-        them are reported as gone, and taken away when `prune` says so; what is at or below `unreadable` is not gone.
+        """Synchronize the store with the files at `paths`. Files of the store from below `roots` that are not among
+        them are reported as gone, and removed if `prune` is set; what is at or below `unreadable` is not gone.
 
         Raises:
             NotFound: the store is gone.
         """
-        for one in self._all():
-            if all(isinstance(one.attributes.get(name), str) for name in OURS):
-                self._held.setdefault(str(one.attributes["path"]), []).append(one)
+        for file in self._all():
+            if all(isinstance(file.attributes.get(name), str) for name in OURS):
+                self._stored.setdefault(str(file.attributes["path"]), []).append(file)
         for path in paths:
             try:
                 self._take(path)
@@ -165,13 +170,13 @@ class Filing:
             self._look(AHEAD)
         self._look(0)
         if self.done.stopped is None:
-            self._gone(roots, [*unreadable, *(one.path for one in self.done.skipped)])
+            self._gone(roots, [*unreadable, *(file.path for file in self.done.skipped)])
         return self.done
 
     # --- one file ----------------------------------------------------------------------------------
 
     def _take(self, path: Path) -> None:
-        """Has a file indexed unless it is in the store as it is."""
+        """Index a file unless the store has its current version."""
         key = name_of(path)
         self._seen.add(key)
         if is_live_database(path):
@@ -184,32 +189,36 @@ class Filing:
             reason = f"cannot be read: {(exc.strerror or str(exc)).lower()}"
             self.done.skipped.append(Skipped(path, reason, unreadable=True))
             return
-        held = self._held.get(key, [])
-        same = [one for one in held if one.attributes["sha256"] == digest and self._split_alike(one)]
+        stored = self._stored.get(key, [])
+        same = [
+            version
+            for version in stored
+            if version.attributes["sha256"] == digest and self._split_alike(version)
+        ]
         if same:
-            self._keep(key, same[-1], [one for one in held if one is not same[-1]])
+            self._keep(key, same[-1], [version for version in stored if version is not same[-1]])
         else:
-            self._bring(path, key, digest, held)
+            self._bring(path, key, digest, stored)
 
-    def _split_alike(self, one: StoreFile) -> bool:
-        return self._how.chunking in (None, one.chunking)
+    def _split_alike(self, file: StoreFile) -> bool:
+        return self._how.chunking in (None, file.chunking)
 
-    def _keep(self, key: str, one: StoreFile, earlier: list[StoreFile]) -> None:
-        """The file is in the store: as it should be, on its way, or to be tried again."""
-        wanted = {**one.attributes, **self._how.attributes}
-        if wanted != one.attributes:
-            self._knowledge.stores.set_attributes(self._store, one.id, wanted)
-        if one.status == "completed":
+    def _keep(self, key: str, file: StoreFile, earlier: list[StoreFile]) -> None:
+        """Keep a file that the store has: up to date, in progress, or to be tried again."""
+        wanted = {**file.attributes, **self._how.attributes}
+        if wanted != file.attributes:
+            self._knowledge.stores.set_attributes(self._store, file.id, wanted)
+        if file.status == "completed":
             self.done.unchanged += 1
             self._drop(earlier)
             return
-        if not self._how.retry and one.last_error is not None and one.last_error.code in UNREADABLE:
-            self._ended(one, Following(key, earlier))
+        if not self._how.retry and file.last_error is not None and file.last_error.code in UNREADABLE:
+            self._ended(file, Following(key, earlier))
             return
-        if one.status != "in_progress":
-            new = NewStoreFile(file_id=one.id, attributes=wanted, chunking=one.chunking)
+        if file.status != "in_progress":
+            new = NewStoreFile(file_id=file.id, attributes=wanted, chunking=file.chunking)
             self._knowledge.stores.attach(self._store, [new])
-        self._following[one.id] = Following(key, earlier)
+        self._following[file.id] = Following(key, earlier)
 
     def _bring(self, path: Path, key: str, digest: str, earlier: list[StoreFile]) -> None:
         """Uploads the file and attaches it."""
@@ -235,18 +244,18 @@ class Filing:
         except QuotaExceeded as exc:
             if exc.quota != "max_files_per_store" or not earlier:
                 raise
-            self._drop(earlier)  # a full store has no room for both
+            self._drop(earlier)  # a full store cannot have both
             return stores.upload(self._store, path, name, attributes=attributes, chunking=how.chunking)
 
     def _drop(self, files: Sequence[StoreFile]) -> None:
-        for one in files:
-            with suppress(NotFound):  # somebody else deleted it, which is where this would end
-                self._knowledge.files.delete(one.id)
+        for file in files:
+            with suppress(NotFound):  # deleted meanwhile, which is the aim
+                self._knowledge.files.delete(file.id)
 
     # --- what becomes of them ----------------------------------------------------------------------
 
     def _look(self, most: int) -> None:
-        """Tells what became of the files in progress, and waits while there are more than `most` of them."""
+        """Report the progress of pending files, and wait while there are more than `most` of them."""
         while True:
             if time.monotonic() - self._looked >= self._wait:
                 before = len(self._following)
@@ -255,7 +264,7 @@ class Filing:
                 self._wait = SOONEST if ending else min(LATEST, 2 * self._wait)
                 self._looked = time.monotonic()
             self.done.working = len(self._following)
-            self._told(self.done)
+            self._on_progress(self.done)
             if len(self._following) <= most:
                 return
             time.sleep(self._wait)
@@ -263,42 +272,42 @@ class Filing:
     def _settle(self) -> None:
         if not self._following:
             return
-        working = {one.id for one in self._all("in_progress")}
+        working = {item.id for item in self._all("in_progress")}
         for id_ in [id_ for id_ in self._following if id_ not in working]:
             try:
                 now = self._knowledge.stores.file(self._store, id_)
             except NotFound:
-                one = self._following.pop(id_)
+                item = self._following.pop(id_)
                 self.done.failed.append(
-                    Failure(one.path, id_, "gone", "was taken out of the store meanwhile")
+                    Failure(item.path, id_, "gone", "was taken out of the store meanwhile")
                 )
                 continue
             if now.status != "in_progress":
                 self._ended(now, self._following.pop(id_))
 
-    def _ended(self, now: StoreFile, one: Following) -> None:
+    def _ended(self, now: StoreFile, followed: Following) -> None:
         if now.status == "completed":
-            self.done.added += not one.earlier
-            self.done.replaced += bool(one.earlier)
+            self.done.added += not followed.earlier
+            self.done.replaced += bool(followed.earlier)
             self.done.chunks += now.chunk_count
-            self.done.notes += [(one.path, note) for note in now.notes]
-            self._drop(one.earlier)
+            self.done.notes += [(followed.path, note) for note in now.notes]
+            self._drop(followed.earlier)
             return
         code: str = now.status
         message = "was cancelled; index it again"
         if now.last_error is not None:
             code, message = now.last_error.code, now.last_error.message
-        self.done.failed.append(Failure(one.path, now.id, code, message))
-        self._drop([held for held in one.earlier if held.status != "completed"])
+        self.done.failed.append(Failure(followed.path, now.id, code, message))
+        self._drop([earlier for earlier in followed.earlier if earlier.status != "completed"])
 
     def _gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> None:
-        missing = sorted(path for path in self._held.keys() - self._seen if below(path, roots))
+        missing = sorted(path for path in self._stored.keys() - self._seen if below(path, roots))
         self.done.gone = [path for path in missing if not below(path, unreadable)]
         if self._how.prune:
             for path in self.done.gone:
-                self._drop(self._held[path])
+                self._drop(self._stored[path])
                 self.done.removed += 1
-                self._told(self.done)
+                self._on_progress(self.done)
 
     def _all(self, state: FileState | None = None) -> Iterator[StoreFile]:
         after = None
@@ -329,7 +338,7 @@ def name_of(path: Path) -> str:
 
 
 def summary(done: Filed) -> dict[str, Any]:
-    """What a filing came to, as JSON has it."""
+    """Return the result of a filing in its JSON form."""
     return {
         "files": done.settled - len(done.skipped),
         "unchanged": done.unchanged,
@@ -338,11 +347,11 @@ def summary(done: Filed) -> dict[str, Any]:
         "removed": done.removed,
         "chunks": done.chunks,
         "failed": [
-            {"path": one.path, "file_id": one.file_id, "code": one.code, "message": one.message}
-            for one in done.failed
+            {"path": item.path, "file_id": item.file_id, "code": item.code, "message": item.message}
+            for item in done.failed
         ],
         "gone": done.gone,
         "stopped": done.stopped,
-        "skipped": [{"path": safe(str(one.path)), "reason": one.reason} for one in done.skipped],
+        "skipped": [{"path": safe(str(item.path)), "reason": item.reason} for item in done.skipped],
         "notes": [{"path": path, "note": note} for path, note in done.notes],
     }

@@ -1,7 +1,7 @@
-"""A folder's texts as memories: each chunk one `document`, kept in step with the files it comes from.
+"""A folder's texts as memories: each chunk is a `document`, kept in sync with its files.
 
-A text is stored once per scope, wherever it stands: a chunk that two files share is one memory, which lists
-both places. It goes when the last of them does.
+A text is stored once per scope: a chunk that two files share is one memory, which lists both places. It is removed
+with the last of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OURS = ("path", "chunk_index", "start", "end", "tokens", "title", "also")
 _HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
 Place = dict[str, Any]
-"""Where a chunk stands: path, chunk_index, start, end (characters), tokens, and title if the file has one."""
+"""The place of a chunk: path, chunk_index, start, end (characters), tokens, and title if the file has one."""
 
 
 class Memories(Protocol):
@@ -59,7 +59,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(slots=True)
-class Held:
+class StoredText:
     """One stored chunk: its id (None when it is not ours), its metadata, and its places before and now."""
 
     id: str | None
@@ -72,30 +72,31 @@ class Ledger:
     """Which chunks are stored, and what a new reading of some files changes."""
 
     def __init__(self, stored: Iterable[Memory]) -> None:
-        self.held: dict[str, Held] = {}
+        self.texts: dict[str, StoredText] = {}
         self.files: dict[str, set[tuple[str, int]]] = {}
         self.read: set[str] = set()
         for memory in stored:
             places = places_of(memory.metadata)
-            # A text that somebody added by hand stays theirs: it gets no places, and so never goes with a file.
+            # A text that was added by hand gets no places, so it is never removed with a file.
             id_ = memory.id if places else None
-            self.held[memory.content_hash] = Held(id_, memory.metadata, places)
+            self.texts[memory.content_hash] = StoredText(id_, memory.metadata, places)
             for place in places:
                 self.files.setdefault(place["path"], set()).add((memory.content_hash, place["start"]))
 
     def see(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Notes what the file at `path` holds now; the chunks whose text is not stored yet, each text once."""
+        """Record the chunks that the file at `path` has now; return those whose text is not stored yet, each text
+        once."""
         self.read.add(path)
         fresh: list[Chunk] = []
         for chunk in chunks:
-            if chunk.key not in self.held:
-                self.held[chunk.key] = Held(None, {})
+            if chunk.key not in self.texts:
+                self.texts[chunk.key] = StoredText(None, {})
                 fresh.append(chunk)
-            self.held[chunk.key].now.append(chunk.place)
+            self.texts[chunk.key].now.append(chunk.place)
         return fresh
 
     def unchanged(self, path: str, chunks: Sequence[Chunk]) -> bool:
-        """Whether the file held exactly these chunks when it was last indexed."""
+        """Return True if the file had exactly these chunks when it was last indexed."""
         return self.files.get(path, set()) == {(chunk.key, chunk.place["start"]) for chunk in chunks}
 
     def gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> list[str]:
@@ -104,33 +105,33 @@ class Ledger:
         return [path for path in missing if not below(path, unreadable)]
 
     def settled(self, dropped: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        """Each memory that must change: its id and its new metadata, None when it is to go.
+        """Yield each memory that must change: its id and its new metadata, None if it is to be deleted.
 
-        `dropped` are files whose chunks go though they were not read.
+        `dropped` are files whose chunks are removed although they were not read.
         """
         away = self.read | set(dropped)
-        for held in self.held.values():
-            if held.id is None:
+        for text in self.texts.values():
+            if text.id is None:
                 continue
-            places = [place for place in held.before if place["path"] not in away] + held.now
-            others = {key: value for key, value in held.metadata.items() if key not in OURS}
+            places = [place for place in text.before if place["path"] not in away] + text.now
+            others = {key: value for key, value in text.metadata.items() if key not in OURS}
             wanted = others | metadata(places) if places else None
-            if wanted != held.metadata:
-                yield held.id, wanted
+            if wanted != text.metadata:
+                yield text.id, wanted
 
 
 def below(path: str, roots: Sequence[Path]) -> bool:
-    """Whether the path is one of `roots` or inside one."""
+    """Return True if the path is one of `roots` or inside one."""
     return any(Path(path) == root or root in Path(path).parents for root in roots)
 
 
-def places_of(held: dict[str, Any]) -> list[Place]:
-    """The places that a chunk's metadata lists; none for a document that was not indexed from a file."""
-    if not _is_place(held):
+def places_of(fields: dict[str, Any]) -> list[Place]:
+    """Return the places in a chunk's metadata; empty for a document that was not indexed from a file."""
+    if not _is_place(fields):
         return []
-    also = held.get("also")
+    also = fields.get("also")
     others = [place for place in also if _is_place(place)] if isinstance(also, list) else []
-    return [{key: held[key] for key in OURS if key in held and key != "also"}, *others]
+    return [{key: fields[key] for key in OURS if key in fields and key != "also"}, *others]
 
 
 def _is_place(value: Any) -> bool:
@@ -138,13 +139,14 @@ def _is_place(value: Any) -> bool:
 
 
 def metadata(places: Sequence[Place]) -> dict[str, Any]:
-    """The metadata of a chunk: its first place, and under `also` the others, as many as fit 32 000 characters."""
+    """Return the metadata of a chunk: its first place, and under `also` the others, as many as fit 32 000
+    characters."""
     first, *others = sorted(places, key=lambda place: (place["path"], place["start"]))
-    room = MAX_ALSO
+    remaining = MAX_ALSO
     also = []
     for place in others:
-        room -= len(compact_json(place))
-        if room < 0:
+        remaining -= len(compact_json(place))
+        if remaining < 0:
             break
         also.append(place)
     return {**first, "also": also} if also else dict(first)
@@ -171,7 +173,7 @@ def chunks_of(text: Text, path: str, size: int, overlap: int) -> Iterator[Chunk]
 
 @dataclass(slots=True)
 class Indexed:
-    """What one indexing came to. `waiting` chunks have no vector yet; `gone` files were not there any more."""
+    """The result of one indexing. `waiting` chunks have no vector yet; `gone` files are missing."""
 
     files: int = 0
     unchanged: int = 0
@@ -206,7 +208,7 @@ def index(
     unreadable: Sequence[Path] = (),
     on_file: Callable[[Indexed], None] = lambda done: None,
 ) -> Indexed:
-    """Brings the memories of `files` in step with what they hold; files that did not change change nothing.
+    """Synchronize the memories of `files` with their contents; unchanged files change nothing.
 
     New chunks are stored before old ones go, so a break leaves every text findable and the next run goes on
     from there. Files under `roots` that were indexed before and are not among `files` are reported as gone,
@@ -226,7 +228,9 @@ def index(
     if pending:
         _store(memories, ledger, how, done, pending)
         on_file(done)
-    done.gone = ledger.gone(roots, [*unreadable, *(one.path for one in done.skipped if one.unreadable)])
+    done.gone = ledger.gone(
+        roots, [*unreadable, *(skipped.path for skipped in done.skipped if skipped.unreadable)]
+    )
     for id_, wanted in list(ledger.settled(done.gone if how.prune else [])):
         _settle(memories, id_, wanted, done)
     return done
@@ -270,12 +274,12 @@ def _see(path: Path, ledger: Ledger, how: Indexing, done: Indexed) -> list[Chunk
 
 
 def _store(memories: Memories, ledger: Ledger, how: Indexing, done: Indexed, some: Sequence[Chunk]) -> None:
-    for chunk, one in zip(some, memories.add_many([_new(chunk, how) for chunk in some]), strict=True):
-        done.added += one.created
-        done.waiting += not one.embedded
-        if one.created:
-            held = ledger.held[chunk.key]
-            held.id, held.metadata = one.memory.id, dict(chunk.place)
+    for chunk, outcome in zip(some, memories.add_many([_new(chunk, how) for chunk in some]), strict=True):
+        done.added += outcome.created
+        done.waiting += not outcome.embedded
+        if outcome.created:
+            text = ledger.texts[chunk.key]
+            text.id, text.metadata = outcome.memory.id, dict(chunk.place)
 
 
 def _new(chunk: Chunk, how: Indexing) -> dict[str, Any]:
@@ -290,7 +294,7 @@ def _new(chunk: Chunk, how: Indexing) -> dict[str, Any]:
 
 
 def _settle(memories: Memories, id_: str, wanted: dict[str, Any] | None, done: Indexed) -> None:
-    with suppress(NotFound):  # somebody else deleted it meanwhile, which is where this would end
+    with suppress(NotFound):  # deleted meanwhile, which is the aim or leaves nothing to update
         if wanted is None:
             memories.delete(id_)
             done.removed += 1

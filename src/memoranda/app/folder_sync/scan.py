@@ -1,4 +1,4 @@
-"""Files as texts: what a folder holds that can be read, and why the rest cannot."""
+"""Files as texts: which files of a folder can be read, and why the rest cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoranda.text.decoding import NotText, decoded
 JUNK = frozenset(
     ["node_modules", "__pycache__", "venv", "env", "site-packages", "target", "dist", "build", "vendor"]
 )
-"""Folders that hold what others wrote or a program made."""
+"""Folders of third-party or generated files."""
 GENERATED = ("*.min.js", "*.min.css", "*.map", "*.lock", "package-lock.json")
 DOCUMENTS = frozenset(
     (
@@ -31,7 +31,7 @@ MAX_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file's text. `guessed` is True when neither a mark nor valid UTF-8 told the encoding."""
+    """A file's text. `guessed` is True if neither a byte order mark nor valid UTF-8 gives the encoding."""
 
     path: Path
     text: str
@@ -41,7 +41,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that was left out, and why. What is `unreadable` may still hold what it held."""
+    """A file or folder that was left out, and why. What is `unreadable` may be unchanged."""
 
     path: Path
     reason: str
@@ -49,7 +49,7 @@ class Skipped:
 
 
 def walk(root: Path, *, exclude: Sequence[str] = (), hidden: bool = False) -> Iterator[Path | Skipped]:
-    """Every file of a folder that may be a text, in order, and what is left out.
+    """Yield every file of a folder that may be a text, in order, and what is left out.
 
     Left out are hidden names, folders of `JUNK`, generated files, links, what git ignores when the folder is
     in a git repository, what a pattern of `exclude` matches (a name, or a path below `root`), data folders and
@@ -61,7 +61,7 @@ def walk(root: Path, *, exclude: Sequence[str] = (), hidden: bool = False) -> It
     ignored = git_ignored(root)
     for folder, folders, names in os.walk(root):
         here = Path(folder)
-        kept = []
+        entered = []
         for name in sorted(folders):
             reason = _unwanted(here / name, root, exclude, hidden, ignored, JUNK)
             if reason:
@@ -69,8 +69,8 @@ def walk(root: Path, *, exclude: Sequence[str] = (), hidden: bool = False) -> It
             elif not os.access(here / name, os.R_OK | os.X_OK):
                 yield Skipped(here / name, "cannot be read: permission denied", unreadable=True)
             else:
-                kept.append(name)
-        folders[:] = kept
+                entered.append(name)
+        folders[:] = entered
         for name in sorted(names):
             reason = _unwanted(here / name, root, exclude, hidden, ignored, frozenset())
             if not reason and any(fnmatch.fnmatch(name, pattern) for pattern in GENERATED):
@@ -99,33 +99,33 @@ def _unwanted(
 
 
 def git_ignored(root: Path) -> set[Path]:
-    """Files and folders under `root` that git ignores; none without git or outside a repository."""
+    """Return files and folders under `root` that git ignores; empty without git or outside a repository."""
     listing = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]
     try:
         # A repository's own settings may name programs to run; reading a folder must not start them.
-        told = subprocess.run(
+        listed = subprocess.run(
             ["git", "-C", str(root), "-c", "core.fsmonitor=false", *listing], capture_output=True, check=False
         )
     except OSError:
         return set()
-    if told.returncode:
+    if listed.returncode:
         return set()
-    names = os.fsdecode(told.stdout).split("\0")
+    names = os.fsdecode(listed.stdout).split("\0")
     return {root / name.rstrip("/") for name in names if name}
 
 
 def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
-    """The file's text: by its byte order mark, else as UTF-8, else as what it looks like.
+    """Return the text of a file: decoded by its byte order mark, else as UTF-8, else by a guess.
 
     Offsets into the text count characters after decoding; line ends stay as they are.
     """
     if is_live_database(path):
         return Skipped(path, LIVE)
     try:
-        held = path.stat()
-        if not stat.S_ISREG(held.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "not a regular file")
-        if held.st_size > max_bytes:
+        if status.st_size > max_bytes:
             return Skipped(path, f"larger than {max_bytes} bytes")
         data = path.read_bytes()
     except OSError as exc:
@@ -137,11 +137,11 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
 
 def _text(path: Path, data: bytes) -> Text | Skipped:
     try:
-        found = decoded(data)
+        content = decoded(data)
     except NotText as exc:
         return Skipped(path, str(exc))
-    if "\0" in found.text:
+    if "\0" in content.text:
         return Skipped(path, "binary")
-    if found.replaced and not found.guessed:
-        return Skipped(path, f"begins with a {found.encoding} mark but is not {found.encoding}")
-    return Text(path, found.text, found.encoding, found.guessed)
+    if content.replaced and not content.guessed:
+        return Skipped(path, f"begins with a {content.encoding} mark but is not {content.encoding}")
+    return Text(path, content.text, content.encoding, content.guessed)
