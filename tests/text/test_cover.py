@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.text.cover import asks, asks_when, held, rarity, timely
+from memoranda.text.cover import asks, asks_when, coverage, rarity, timely
 from memoranda.text.terms import query_terms, terms
 
 WORDS = [
@@ -35,19 +35,19 @@ WORDS = [
 def test_what_is_held_is_what_an_index_would_find(texts: list[str], question: str) -> None:
     wanted = query_terms(question)
     expected = [[term in set(terms(text)) for term in wanted] for text in texts]
-    assert held(texts, wanted).tolist() == expected
+    assert coverage(texts, wanted).tolist() == expected
 
 
 def test_words_that_only_begin_alike_are_not_held() -> None:
-    assert held(
+    assert coverage(
         ["The conversation went on.", "A converse opinion", "reconvene"], query_terms("conversations")
     ).tolist() == [
         [True],
         [True],
         [False],
     ]
-    assert held(["日本語です", "nothing"], query_terms("日本")).tolist() == [[True, True], [False, False]]
-    assert held([], ["x"]).shape == (0, 1)
+    assert coverage(["日本語です", "nothing"], query_terms("日本")).tolist() == [[True, True], [False, False]]
+    assert coverage([], ["x"]).shape == (0, 1)
 
 
 def test_rare_terms_tell_more() -> None:

@@ -1,4 +1,4 @@
-"""Which rows a question is about, and which of them its asker may see, as one filter."""
+"""The rows that a request selects and that its subject may see, as one filter."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PLACES = {"session": "$session_id", "user": "$user_id", "agent": "$agent_id", "c
 GLOBAL = AllOf(tuple(Compare(key, "eq", None) for key in PLACES.values()))
 
 MEMORIES = Compare("$kind", "ne", CHUNK)
-"""Every row that is a memory: chunks of documents are found in their stores only."""
+"""Every row that is a memory: chunks of documents are searched in their stores only."""
 
 
 def visible_to(subject: Subject) -> Filter:
-    """The memories of the tenant that a subject may see. A service sees what it names (see `scope_filter`), unless
-    it acts for one user; then, like a member, that user's rows and those of nobody."""
+    """Return the memories of the tenant that a subject may see. A service sees what it names (see `scope_filter`),
+    unless it acts for one user: then, like a member, it sees that user's rows and rows without a user."""
     if sees_all(subject):
         return MEMORIES
     return all_of(MEMORIES, Compare("$user_id", "in", (subject.user_id, None)))
 
 
 def sees_all(subject: Subject) -> bool:
-    """Whether a subject is bound to no user."""
+    """Return True if a subject is bound to no user."""
     return subject.role == "admin" or (subject.role == "service" and subject.user_id is None)
 
 
@@ -69,7 +69,7 @@ def scope_filter(scope: str, subject: Subject, where: str = "scopes", *, any_id:
 
 
 def default_scopes(subject: Subject) -> list[str]:
-    """What is searched when no scope is named: everything for an admin, else one's own rows and global."""
+    """Return the scopes of a search that names none: everything for an admin, else the user's own rows and global."""
     if subject.role == "admin" and subject.user_id is None:
         return ["all"]
     return ["global"] if subject.user_id is None else [f"user:{subject.user_id}", "global"]
@@ -141,13 +141,13 @@ def _listed(name: str | None) -> list[str] | None:
 
 
 def _valid(as_of: datetime | None, now: int | None) -> Filter | None:
-    """Valid at the moment asked about: begun, and not ended. The past sees what was superseded since. What was told to
-    be valid from a moment on was so then, though it was said later; anything else begins when it was said."""
+    """Return the rows valid at `as_of`, or now: begun, and not ended. The past includes rows superseded since. A row
+    with `valid_from` is valid from then on, even if it was written later; any other row begins when it occurred."""
     if as_of is None and now is None:
         return None
     at = micros(as_of) if as_of is not None else now
-    untold = Compare("$valid_from", "eq", None)
-    said = untold if as_of is None else all_of(untold, Compare("$occurred_at", "lte", at))
+    undated = Compare("$valid_from", "eq", None)
+    said = undated if as_of is None else all_of(undated, Compare("$occurred_at", "lte", at))
     begun = any_of(said, Compare("$valid_from", "lte", at))
     going = any_of(Compare("$invalid_at", "eq", None), Compare("$invalid_at", "gt", at))
     return all_of(begun, going)
@@ -164,5 +164,5 @@ def must_write(subject: Subject) -> None:
 
 
 def owns(subject: Subject, user_id: str | None) -> bool:
-    """Whether what belongs to `user_id` (None: to the tenant) is the subject's to change."""
+    """Return True if the subject may change what belongs to `user_id` (None: to the tenant)."""
     return sees_all(subject) or user_id is None or user_id == subject.user_id

@@ -17,7 +17,7 @@ from memoranda.text.hashing import digest
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one draft: its row, whether it was written now, whether it has all its vectors."""
+    """The outcome of one draft: its row, whether it was created, whether it has all its vectors."""
 
     row: Record
     created: bool
@@ -49,14 +49,14 @@ class Applied:
     live: object = None
 
     def folded(self) -> None:
-        """Keeps the last of several puts of one row."""
+        """Keep only the last of several puts of one row."""
         for tenant, puts in self.puts.items():
             last = {put.row.seq: put for put in puts}
             if len(last) < len(puts):
                 self.puts[tenant] = list(last.values())
 
     def clear(self) -> None:
-        """Forgets it all: the write is tried again."""
+        """Reset everything before the write is retried."""
         self.rev = self.first = 0
         self.kept = False
         for part in (self.puts, self.removed, self.owed, self.mirrored):
@@ -74,7 +74,7 @@ class Settled:
 
 
 def text_key(row: Record) -> str:
-    """What changes when the embedded text of a row does: the content, who said it, or when."""
+    """Return a digest of the embedded text of a row, which has the content, the speaker and the date."""
     return digest(searched_text(row))
 
 
@@ -91,17 +91,17 @@ def vector_batch(puts: Sequence[Put]) -> VectorBatch | None:
     for put in puts:
         if not put.vectors:
             continue
-        held = attributes(put.row)
+        values = attributes(put.row)
         for number, vector in enumerate(put.vectors):
             seqs.append(put.row.seq)
             parts.append(number)
             vectors.append(vector)
-            seen.append(held)
+            seen.append(values)
     return VectorBatch(np.array(seqs, np.int64), np.array(parts, np.int32), np.stack(vectors), seen)
 
 
 def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
-    """The rows as words take them."""
+    """Return the rows as documents of the keyword index."""
     return [WordDoc(row.seq, searched_text(row), attributes(row)) for row in rows]
 
 

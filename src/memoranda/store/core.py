@@ -32,11 +32,11 @@ COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
 REMODEL_JOB = "memories.remodel"
 HOUSE = "default"
-"""The tenant whose admins run the house, and under which jobs about the whole of it are kept."""
+"""The tenant whose admins operate the installation, and which owns the jobs about all tenants."""
 
 
 def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:
-    """The tenant that an admin asks about: its own, or, for the operator, any.
+    """Return the tenant that an admin asks about: its own, or, for the operator, any.
 
     Raises:
         Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
@@ -53,7 +53,7 @@ def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:
 
 
 class Writer(Protocol):
-    """Stores drafts of one kind for which a row is not all there is to write."""
+    """Stores drafts of a kind that writes more than a row."""
 
     async def concerned(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
         """Return the places of the drafts to write by `write`; for the others a row is enough."""
@@ -64,9 +64,9 @@ class Writer(Protocol):
 
 @dataclass(slots=True)
 class Core:
-    """What the verbs work with; wired once, shared by every subject. `fallback` only quotes, and stands by for a model
-    that may be away. `next` is the embedder of the configuration while
-    the vectors of an earlier one still answer; `use` lets texts and questions go by another from then on."""
+    """What the operations share; wired once, for every subject. `fallback` only quotes, and replaces a model that is
+    unavailable. `next` is the configured embedder while searches still use the vectors of an earlier one; `use`
+    switches texts and queries to another embedder."""
 
     store: Store
     embedder: Embedder
@@ -87,19 +87,19 @@ class Core:
     quotas: Quotas
     chunking: Chunking
     erasers: list[Eraser] = field(default_factory=list)
-    """What forgets in the rooms beside the memories, in this order."""
+    """The erasers of the other packages, in this order."""
     writers: dict[str, Writer] = field(default_factory=dict)
-    """What stores memories of a kind."""
+    """The writers of memories, by kind."""
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None
     tally: Counter[str] = field(default_factory=Counter)
-    """What indexing did in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
+    """Counts of indexing in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     expect: Callable[[int], None] = lambda at: None
-    """Called when something becomes due at a moment (microseconds): whoever looks at the clock listens."""
+    """Called when something becomes due at a moment (microseconds), for the task that waits for due work."""
 
     async def transact(self, tenant: str, work: Callable[[Writing], T]) -> T:
-        """Return the result of a transaction, once what it left to a job is done as well."""
+        """Return the result of a transaction, after the release jobs that it queued have ended."""
         result = await self.threads.result(self.store.transact(tenant, work))
         await self.jobs.finish(tenant, RELEASE_JOB)
         return result
@@ -113,7 +113,7 @@ class Core:
         """
         special: dict[int, str] = {}
         for kind, writer in self.writers.items():
-            places = [at for at, one in enumerate(drafts) if one.row.kind == kind]
+            places = [at for at, draft in enumerate(drafts) if draft.row.kind == kind]
             if places:
                 chosen = await writer.concerned(tenant, [drafts[at] for at in places], before)
                 special |= {places[at]: kind for at in chosen}

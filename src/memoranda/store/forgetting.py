@@ -1,4 +1,4 @@
-"""Forgetting: what is meant, in every room that holds words, and erasing it page by page."""
+"""Forgetting: which rows of every package a request selects, and their erasure, page by page."""
 
 from __future__ import annotations
 
@@ -35,18 +35,19 @@ from memoranda.types import Forget, Receipt, Subject
 
 log = logging.getLogger("memoranda.forgetting")
 PAGE = ROWS
-"""Rows that are looked at together, and at most erased in one transaction."""
+"""Rows per page, and the most rows erased in one transaction."""
 PASSES = 5
-"""How often the rooms are gone through: what was on its way in meanwhile is found by the next pass."""
+"""Passes over all packages: a later pass erases what was written during an earlier one."""
 MESSAGE = "message"
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What is meant. `places` are ids by `user`, `session`, `channel`, `agent`; `everything` is all of the tenant.
+    """What a request to forget selects. `places` are ids by `user`, `session`, `channel`, `agent`; `everything` is all
+    of the tenant.
 
-    `own` is the user that the asker is `bound` to. Times are microseconds since 1970. `rooms` says whether more than
-    memories is meant, `messages` whether the message log is."""
+    `own` is the user that the subject is `bound` to. Times are microseconds since 1970. `rooms` is True if the rows of
+    other packages than memories are selected, `messages` if the message log is."""
 
     subject: Subject
     where: Filter
@@ -63,12 +64,12 @@ class Aim:
 
     @property
     def tenant(self) -> str:
-        """Whose house it is."""
+        """The tenant of the subject."""
         return self.subject.tenant_id
 
     @property
     def whole(self) -> bool:
-        """Whether all that was ever said in these places is meant, and so what is configured there, too."""
+        """True if everything ever said in these places is selected, and so their configuration, too."""
         return self.rooms and self.since is None and self.until is None and self.text is None
 
     def condition(
@@ -81,8 +82,8 @@ class Aim:
         time: str | None = None,
         nobodys: bool = False,
     ) -> tuple[str, list[Any]] | None:
-        """The rows of a table that are meant, as SQL, by its columns; None where none can be. `nobodys` are rows of no
-        user, which one that is bound to a user may erase where it names their place."""
+        """Return the selected rows of a table as SQL, by its columns; None if no row can be selected. `nobodys` adds
+        rows without a user, which a subject bound to a user may erase if it names their place."""
         columns = {"user": user, "session": session, "channel": channel, "agent": agent}
         parts, values = [], list[Any]()
         if not self.everything:
@@ -110,7 +111,7 @@ def _marks(ids: frozenset[str]) -> str:
 
 
 def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
-    """What a call of `forget` means.
+    """Return what a call of `forget` selects.
 
     Raises:
         InvalidInput: a field of the selection is wrong.
@@ -139,7 +140,7 @@ def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
         subject,
         where,
         everything=unscoped or "all" in scopes,
-        places={place: frozenset(found) for place, found in places.items()},
+        places={place: frozenset(values) for place, values in places.items()},
         own=own,
         bound=bound,
         since=None if chosen.since is None else micros(chosen.since),
@@ -151,7 +152,7 @@ def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
 
 
 class Forgetting:
-    """One call of `forget` on its way through the rooms. `counts` are what was erased so far, by kind."""
+    """One call of `forget`, across all packages. `counts` are the rows erased so far, by kind."""
 
     def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim, tombstone: str) -> None:
         self.store = store
@@ -162,18 +163,19 @@ class Forgetting:
         self.erased_at = now_micros()
         self.counts: Counter[str] = Counter()
         self.ids: set[str] = set()
-        """Responses, conversations, sessions, ... that went: jobs that name one have nothing to do any more."""
+        """Erased responses, conversations, sessions, ...: jobs about one of them are cancelled."""
         self.sessions: set[str] = set()
-        """Sessions in which nobody but the users that are meant has spoken."""
+        """Sessions in which only the selected users have spoken."""
 
     async def change(self, work: Callable[[Writing], Mapping[str, int]]) -> None:
-        """One page: `work` erases rows, and says how many by kind, in one transaction with the tombstone's counts."""
+        """Erase one page: `work` erases rows and returns how many by kind, in one transaction with the tombstone's
+        counts."""
 
         def whole(w: Writing) -> Counter[str]:
-            found = Counter(self.counts)
-            found.update(work(w))
-            self._note(w.c, found)
-            return found
+            counts = Counter(self.counts)
+            counts.update(work(w))
+            self._note(w.c, counts)
+            return counts
 
         self.counts = await self.threads.result(self.store.transact(self.aim.tenant, whole))
         jobs = await self.jobs.finish(self.aim.tenant, RELEASE_JOB)
@@ -187,29 +189,29 @@ class Forgetting:
             )
 
     def _note(self, c: Connection, counts: Counter[str]) -> None:
-        held = compact_json({kind: number for kind, number in sorted(counts.items()) if number})
+        erased = compact_json({kind: number for kind, number in sorted(counts.items()) if number})
         values = [
             self.aim.tenant,
             self.tombstone,
             self.erased_at,
             counts["memories"],
             counts["vectors"],
-            held,
+            erased,
         ]
         c.run("set_tombstone", values)
 
     def pages(
         self, table: str, columns: str, where: tuple[str, list[Any]] | None, order: str = "seq"
     ) -> _Pages:
-        """The rows of a table that are meant, in pages by `order`, a unique column of the table that is `columns`'
-        first. Each page is read anew: rows erased meanwhile do not matter."""
+        """Return the selected rows of a table, in pages by `order`, a unique column of the table that is `columns`'
+        first. Each page is a new query, so rows may be erased between pages."""
         return _Pages(self, table, columns, where, order)
 
     async def run(self, erasers: Sequence[Eraser]) -> Receipt:
-        """Goes through the rooms until nothing that is meant is left, then through files and caches.
+        """Erase the selected rows of all packages until none is left, then purge files and caches.
 
         Raises:
-            StorageError: something could not be erased; calling again goes on.
+            StorageError: something could not be erased; another call continues.
         """
         for _ in range(PASSES):
             before = Counter(self.counts)
@@ -234,7 +236,7 @@ class Forgetting:
 
 
 Eraser = Callable[[Forgetting], Awaitable[None]]
-"""Erases what is meant in one room; called again until nothing is left."""
+"""Erases the selected rows of one package; called again until none is left."""
 
 
 class _Pages:
@@ -274,7 +276,7 @@ class _Pages:
 
 
 async def erase_memories(run: Forgetting) -> None:
-    """The memories that are meant, with vectors, words and what was made of them."""
+    """Erase the selected memories, with their vectors, keyword entries and derived memories."""
     for_page = _named(run) if run.aim.ids is not None else _selected(run)
     while (seqs := await run.threads.run(next, for_page, None)) is not None:
         if seqs:
@@ -282,7 +284,7 @@ async def erase_memories(run: Forgetting) -> None:
 
 
 def removed(w: Writing, seqs: Sequence[int], kind: str = "memories") -> dict[str, int]:
-    """Removes rows of memories (or of another kind that is kept as such); what that came to."""
+    """Remove memory rows (or rows of another kind stored as such); return the counts."""
     rows, vectors = w.remove(seqs)
     return {kind: rows, "vectors": vectors}
 
@@ -291,9 +293,9 @@ def _named(run: Forgetting) -> Iterator[list[int]]:
     aim = run.aim
     for at in range(0, len(aim.ids or ()), PAGE):
         some = list((aim.ids or ())[at : at + PAGE])
-        held = run.store.by_id(aim.tenant, some)
+        rows = run.store.by_id(aim.tenant, some)
         mine = visible_to(aim.subject)
-        yield [row.seq for row in held.values() if matches(mine, attributes(row))]
+        yield [row.seq for row in rows.values() if matches(mine, attributes(row))]
 
 
 def _selected(run: Forgetting) -> Iterator[list[int]]:
@@ -303,7 +305,7 @@ def _selected(run: Forgetting) -> Iterator[list[int]]:
 
 
 def told_by(row: Record, phrase: Phrase) -> bool:
-    """Whether a memory holds a phrase, in its text or in what is noted about it."""
+    """Return True if a memory contains a phrase, in its text, tags, metadata, header, source or role."""
     return phrase.within(row.content, row.header, row.source, row.role) or phrase.within_json(
         row.tags, row.metadata
     )
@@ -313,7 +315,7 @@ def told_by(row: Record, phrase: Phrase) -> bool:
 
 
 async def erase_jobs(run: Forgetting) -> None:
-    """What jobs were told, and what became of them: cancelled where they are about what went, or hold the phrase."""
+    """Cancel jobs about erased objects, or whose payload or result contains the phrase, and blank their rows."""
     aim = run.aim
     if not aim.rooms:
         return
@@ -323,23 +325,27 @@ async def erase_jobs(run: Forgetting) -> None:
         ids = []
         for _, id_, kind, payload, *rest in rows:
             if kind == RELEASE_JOB or (payload == "{}" and not any(rest)):
-                continue  # the one completes what is erased, and holds ids alone
-            held = text is not None and (text.within_json(payload) or text.within(*rest))
-            if held or (everything and kind not in HOUSES) or _about(run, msgspec.json.decode(payload)):
+                continue  # a release job completes a deletion, and has ids only
+            mentioned = text is not None and (text.within_json(payload) or text.within(*rest))
+            if (
+                mentioned
+                or (everything and kind not in MAINTENANCE)
+                or _about(run, msgspec.json.decode(payload))
+            ):
                 ids.append(id_)
         if ids:
             listed = compact_json(ids)
             await run.change(lambda w, listed=listed: _cancelled(w, listed))  # type: ignore[misc]
 
 
-HOUSES = frozenset({"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair"})
-"""Jobs about rows as they are, whosever: they hold no word."""
+MAINTENANCE = frozenset({"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair"})
+"""Jobs about the rows of every user: their payloads contain no text."""
 NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
-"""Keys of what jobs are told that name a place."""
+"""Keys of job payloads that name a place."""
 
 
 def _about(run: Forgetting, value: Any, key: str = "") -> bool:
-    """Whether what a job was told names what went."""
+    """Return True if the payload of a job names an erased object or a selected place."""
     if isinstance(value, dict):
         return any(_about(run, part, name) for name, part in value.items())
     if isinstance(value, list):

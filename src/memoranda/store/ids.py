@@ -13,16 +13,16 @@ _NOWHERE = re.compile("[\x00\ud800-\udfff]")
 
 
 def nameable(id_: str) -> bool:
-    """Whether something stored may have this id: with NUL or half of a surrogate pair nothing has, and databases
-    refuse even the question."""
+    """Return True if a stored object may have this id. No id contains NUL or half of a surrogate pair, and databases
+    refuse such a parameter."""
     return _NOWHERE.search(id_) is None
 
 
 def new_id(prefix: str) -> str:
-    """An id that sorts by when it was made: the prefix, microseconds and chance, in hex."""
+    """Return an id that sorts by creation time: the prefix, microseconds and random digits, in hex."""
     return f"{prefix}{now_micros():013x}{secrets.token_hex(6)}"
 
 
 def listed(texts: Iterable[str]) -> str:
-    """Ids as a statement takes them; those that nothing can have are left out."""
+    """Return ids as a JSON list for a statement, without those that no object can have."""
     return json.dumps([text for text in texts if nameable(text)])

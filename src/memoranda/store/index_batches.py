@@ -26,8 +26,8 @@ def changed_page(c: Connection, tenant: str, space: int | None, since: int, afte
 
 
 def put_vectors(index: Index, tenant: str, puts: Sequence[Put]) -> None:
-    """Puts rows as they are now. One without vectors was rewritten while the model was away: what the index may
-    still hold is of its old text."""
+    """Put the current vectors of rows. A row without vectors was rewritten while the model was unavailable: the vectors
+    of its old text are removed from the index."""
     bare = [put.row.seq for put in puts if not put.vectors and put.row.rev != put.row.seq]
     if bare:
         index.remove(tenant, bare)
@@ -37,14 +37,14 @@ def put_vectors(index: Index, tenant: str, puts: Sequence[Put]) -> None:
 
 
 def put_words(words: Words, tenant: str, puts: Sequence[Put]) -> None:
-    """Puts the texts of rows as they are now."""
+    """Put the current texts of rows."""
     words.put(tenant, word_docs(put.row for put in puts))
 
 
 def with_vectors(c: Connection, tenant: str, space: int, rows: Sequence[Record]) -> list[Put]:
     """The rows with their stored vectors of one space, by part."""
     seqs = [row.seq for row in rows]
-    held: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
+    vectors: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
     for seq, _, _, _, blob in c.all("embeddings_of", [tenant, space, compact_json(seqs)]):
-        held[seq].append(np.frombuffer(blob, dtype="<f4"))
-    return [Put(row, held[row.seq]) for row in rows]
+        vectors[seq].append(np.frombuffer(blob, dtype="<f4"))
+    return [Put(row, vectors[row.seq]) for row in rows]

@@ -1,16 +1,16 @@
 """The two derived indexes, kept in step with the rows.
 
-An index is in one of three places. One **inside** the database takes a change in the change's own transaction and is
-never behind. A **local** one belongs to this process: it takes its own changes right after each commit, on the
-writing thread and in commit order, and where other processes write to the database too it follows them by replaying
-what they changed. A **shared** one in a server of its own takes each change from the process that made it; the
-database remembers which have not arrived, so that any process can bring them after a crash.
+An index is in one of three places. An index **inside** the database takes a change in the change's own transaction and
+is never behind. A **local** index belongs to this process: it takes the changes of this process right after each
+commit, on the writing thread and in commit order; if other processes write to the database too, it replays the rows
+that they changed. A **shared** index in a server of its own takes each change from the process that made it; the
+database records which changes have not arrived, so that any process can replay them after a crash.
 
-All processes of a database must keep the same inside and shared indexes. One that finds that another keeps others says
-so in every answer, and leaves its changes in the journal for the other. So does one whose index is its own, which
-misses nothing itself.
+All processes of a database must be configured with the same inside and shared indexes. A process that detects another
+index of another process reports it in every answer, and leaves its changes in the journal for the other process. A
+process with a local index does so too, but misses no change itself.
 
-Whatever fails is marked behind, searches say so, and `catch_up` replays the rows.
+An index that fails is marked behind, searches report it, and `catch_up` replays the rows.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from memoranda.text.json import compact_json
 
 log = logging.getLogger("memoranda.store")
 KEPT_REMOVALS = 1_000_000
-"""Revisions for which a database with several processes remembers what was removed."""
+"""Revisions for which a database with several processes records removals."""
 SETTLED_WITHIN = 10_000_000
-"""Microseconds after which a change that has not reached a shared index is taken up by any process."""
+"""Microseconds after which any process replays a change that has not reached a shared index."""
 BEYOND = 1 << 62
 SAME = 0.99
-"""The least cosine of a stored vector with itself in an index, which may keep halves of floats."""
+"""The least cosine of a stored vector with itself in an index, which may store float16."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """An index that is being filled and takes every change meanwhile, and the vector space that it is for."""
+    """An index that is being filled and takes every change meanwhile, and its vector space."""
 
     index: Index
     space: int
@@ -55,8 +55,8 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What answers dense searches: an index, and the number and model of its vector space. Replaced as a whole, so
-    that a search that takes it once never mixes two."""
+    """The vector index that answers searches, with the number and model of its vector space. Replaced as a whole, so
+    that one search never mixes two indexes."""
 
     index: Index
     space: int
@@ -64,10 +64,10 @@ class Live:
 
 
 class Derived:
-    """One vector index and one word index of one database, for one vector space.
+    """One vector index and one keyword index of one database, for one vector space.
 
-    `applied` is a revision up to which both have every change. `behind` names the sides that miss some, with the
-    revision from which they are replayed.
+    `applied` is a revision up to which both have every change. `behind` names the sides (`index` or `words`) that miss
+    changes, with the revision from which they are replayed.
     """
 
     def __init__(self, db: Database, index: Index, words: Words) -> None:
@@ -78,10 +78,10 @@ class Derived:
         self.behind: dict[str, int] = {}
         self.applied = 0
         self.on_purged: Callable[[], None] = lambda: None
-        """Called when another process has forgotten something."""
+        """Called when another process has erased rows."""
         self.on_behind: Callable[[str], None] = lambda side: None
         self.displaced: dict[str, str] = {}
-        """The sides for which another process keeps another index, and which."""
+        """The sides for which another process is configured with another index, and the identity of that index."""
         self._failed: set[str] = set()
         self._catching_up: set[str] = set()
         self._purged = ""
@@ -94,30 +94,30 @@ class Derived:
 
     @property
     def space(self) -> int:
-        """The number of its vector space."""
+        """The number of the vector space of the vector index."""
         return self.live.space
 
-    def door(self, side: str) -> Index | Words:
+    def index_of(self, side: str) -> Index | Words:
         """The index of a side: `index` or `words`."""
         return self.index if side == "index" else self.words
 
     @property
     def follows(self) -> bool:
-        """Whether other processes make changes that must be replayed here."""
+        """True if other processes make changes that must be replayed here."""
         return self.db.shared and any(
-            not door.inside and not door.shared for door in (self.index, self.words)
+            not index.inside and not index.shared for index in (self.index, self.words)
         )
 
     def _journalled(self) -> bool:
-        doors: list[Index | Words] = [self.index, self.words]
+        indexes: list[Index | Words] = [self.index, self.words]
         if self.mirror is not None:
-            doors.append(self.mirror.index)
-        return self.db.shared and any(door.shared and not door.inside for door in doors)
+            indexes.append(self.mirror.index)
+        return self.db.shared and any(index.shared and not index.inside for index in indexes)
 
     # --- one change --------------------------------------------------------------------------------
 
     def inside(self, c: Connection, applied: Applied) -> None:
-        """The part of a write that belongs into its transaction."""
+        """Apply the part of a write that belongs in its transaction."""
         applied.live = self.live
         if self.mirror is not None:
             self._mirror(c, self.mirror, applied)
@@ -133,7 +133,7 @@ class Derived:
                 c.run("note_unsettled", [tenant, applied.rev, applied.first, now_micros()])
 
     def after(self, applied: Applied) -> None:
-        """The part of a write that comes after its commit, on the writing thread."""
+        """Apply the part of a write that follows its commit, on the writing thread."""
         mirror, took = self.mirror, True
         switched = applied.live is not self.live  # by an earlier write of the same commit group
         if mirror is not None and not mirror.index.inside:
@@ -152,8 +152,8 @@ class Derived:
         self._advance(applied)
 
     def _step(self, side: str, step: Callable[[], None]) -> bool:
-        """One index takes the change, or is marked behind for the repair: the rows are safe either way. One that is
-        behind is left alone until it is repaired, so that a server that is away holds up one write and no more."""
+        """Apply a change to one index, or mark the index behind for repair: the rows are safe either way. An index that
+        is behind takes no change until it is repaired, so an unavailable server delays one write only."""
         if side in self.behind and side not in self._catching_up:
             return False
         try:
@@ -168,12 +168,12 @@ class Derived:
         return True
 
     def _watermark(self, side: str) -> int:
-        door = self.door(side)
-        return BEYOND if door.inside else door.watermark
+        index = self.index_of(side)
+        return BEYOND if index.inside else index.watermark
 
     def _advance(self, applied: Applied) -> None:
-        """Moves `applied` on, and tells the indexes; where other processes write, only when none of their changes
-        lies between."""
+        """Advance `applied`, and flush the indexes; if other processes write too, only if none of their changes lies
+        between."""
         gap = self.follows and applied.first != self.applied + 1
         if gap or self.behind:
             return
@@ -182,12 +182,12 @@ class Derived:
             self.applied = rev
 
     def _flush(self, side: str, rev: int) -> bool:
-        door = self.door(side)
-        return door.inside or self._step(side, lambda: door.flush(rev))
+        index = self.index_of(side)
+        return index.inside or self._step(side, lambda: index.flush(rev))
 
     def _settle(self, applied: Applied) -> None:
-        """Takes the change out of the journal, unless another process has changed one of its rows since: its put may
-        have come before ours, so the rows are to be replayed as they are now."""
+        """Delete the change from the journal, unless another process has changed one of its rows since: the puts may
+        have arrived in the other order, so the current rows must be replayed."""
         touched = {
             tenant: [put.row.seq for put in applied.puts.get(tenant, [])] + applied.removed.get(tenant, [])
             for tenant in applied.puts.keys() | applied.removed.keys()
@@ -202,19 +202,19 @@ class Derived:
     # --- processes that are configured otherwise -----------------------------------------------------
 
     def _elsewhere(self, side: str) -> bool:
-        """Whether the index of a side is one that all processes of a database write to."""
-        return self.db.shared and (self.door(side).inside or self.door(side).shared)
+        """Return True if all processes of the database write to the index of a side."""
+        return self.db.shared and (self.index_of(side).inside or self.index_of(side).shared)
 
     def _displaced_now(self, c: Connection) -> bool:
-        """Whether what is written here does not reach an index that other processes keep."""
-        held = {str(key): str(value) for key, value in c.all("keepers")}
+        """Return True if writes of this process do not reach an index that other processes use."""
+        configured = {str(key): str(value) for key, value in c.all("keepers")}
         missed = False
         for side in ("index", "words"):
-            other = held.get(f"keeps.{side}", "")
-            mine = self.identity(side, self.door(side), self.space)
+            other = configured.get(f"keeps.{side}", "")
+            mine = self.identity(side, self.index_of(side), self.space)
             missed |= other not in ("", mine)
             if not self._elsewhere(side) or other in ("", mine):
-                self.displaced.pop(side, None)  # one of this process alone has everything, whoever wrote it
+                self.displaced.pop(side, None)  # a local index replays the changes of every process
             elif self.displaced.get(side) != other:
                 self.displaced[side] = other
                 log.error(
@@ -227,7 +227,7 @@ class Derived:
         return missed
 
     def _keep(self, side: str, identity: str) -> None:
-        """Notes that the index of this process is the one that is kept in step, between two writes of the others."""
+        """Record that the index of this process is the one in step, between two writes of other processes."""
 
         def work(c: Connection) -> None:
             c.one("draw_revs", [1])  # waits for writes that have begun
@@ -238,7 +238,7 @@ class Derived:
     # --- an index that is being filled ---------------------------------------------------------------
 
     def _mirror(self, c: Connection, mirror: Mirror, applied: Applied) -> None:
-        """Notes the change as the mirror takes it: with the vectors of its own space."""
+        """Add the change with the vectors of the mirror's space."""
         for tenant, puts in applied.puts.items():
             rows = [put.row for put in puts]
             applied.mirrored[tenant] = with_vectors(c, tenant, mirror.space, rows)
@@ -246,7 +246,7 @@ class Derived:
             _to_index(mirror.index.within(c), applied.removed, applied.mirrored)
 
     def begin_mirror(self, mirror: Mirror) -> None:
-        """From the next write on, the mirror takes every change.
+        """Start the mirror: it takes every change from the next write on.
 
         Raises:
             Conflict: another index is being filled.
@@ -262,7 +262,7 @@ class Derived:
         self.db.write(lambda c: None, begin).result()
 
     def end_mirror(self, mirror: Mirror) -> None:
-        """Gives the mirror up. Idempotent."""
+        """Drop the mirror. Idempotent."""
 
         def end(_: object) -> None:
             if self.mirror is mirror:
@@ -271,50 +271,54 @@ class Derived:
         self.db.write(lambda c: None, end).result()
 
     def last_rev(self) -> int:
-        """The last revision that was committed."""
+        """Return the last committed revision."""
         return self.db.read(_extent)[1]
 
     def tenants(self) -> list[str]:
-        """Everybody who has rows."""
+        """Return the tenants that have rows."""
         return self.db.read(_extent)[0]
 
     def fill(self, mirror: Mirror, tenant: str) -> int:
-        """Puts all vectors of a tenant into the mirror; rows put."""
+        """Put all vectors of a tenant into the mirror; return the number of rows put."""
         return self.replay(mirror.index, mirror.space, tenant, 0)
 
     def check(self, mirror: Mirror) -> int:
-        """The vectors that the mirror holds, after comparing them with the rows, tenant by tenant.
+        """Compare the number of vectors in the mirror with the rows, tenant by tenant, and return their number.
 
         Raises:
-            IndexUnavailable: it holds fewer or more, or missed a change.
+            IndexUnavailable: the mirror has fewer or more, or missed a change.
         """
 
         def wanted(c: Connection) -> list[tuple[str, int]]:
-            found = []
+            expected = []
             for (tenant,) in c.all("tenants"):
                 row = c.one("count_embeddings", [tenant, mirror.space])
-                found.append((str(tenant), int(row[0]) if row else 0))
-            return found
+                expected.append((str(tenant), int(row[0]) if row else 0))
+            return expected
 
-        held: dict[str, int] = {}
+        counts: dict[str, int] = {}
 
-        def count(found: list[tuple[str, int]]) -> None:
-            held.update((tenant, mirror.index.count(tenant)) for tenant, _ in found)
+        def count(expected: list[tuple[str, int]]) -> None:
+            counts.update((tenant, mirror.index.count(tenant)) for tenant, _ in expected)
 
         if mirror.index.inside:
-            found = self.db.read(wanted)
-            count(found)
+            expected = self.db.read(wanted)
+            count(expected)
         else:
-            found = self.db.write(wanted, count).result()
-        wrong = [f"{held[tenant]} of {count} of {tenant}" for tenant, count in found if held[tenant] != count]
+            expected = self.db.write(wanted, count).result()
+        wrong = [
+            f"{counts[tenant]} of {total} of {tenant}"
+            for tenant, total in expected
+            if counts[tenant] != total
+        ]
         if wrong or "mirror" in self._failed:
             raise IndexUnavailable(
                 f"the new index missed changes, it has {', '.join(wrong) or 'failed'}; move again"
             )
-        return sum(held.values())
+        return sum(counts.values())
 
     def take_over(self, mirror: Mirror, model: str) -> Index:
-        """The mirror answers from here on; the index that did. On the writing thread."""
+        """Make the mirror the live index and return the old one. Runs on the writing thread."""
         old, self.live, self.mirror = self.index, Live(mirror.index, mirror.space, model), None
         self.behind.pop("index", None)
         if not self.index.inside:
@@ -324,42 +328,42 @@ class Derived:
     # --- many changes ------------------------------------------------------------------------------
 
     def open(self) -> dict[str, int]:
-        """Brings both indexes up to the rows; rows replayed, by side."""
-        rev = self.db.read(_extent)[1]  # what others write meanwhile may be in one side only
+        """Bring both indexes up to date with the rows; return the rows replayed, by side."""
+        rev = self.db.read(_extent)[1]  # concurrent writes of others may be in one side only
         counts = {side: self._open_side(side) for side in ("index", "words")}
         self.applied = max(self.applied, rev)
         return counts
 
-    def identity(self, side: str, door: Index | Words, space: int) -> str:
-        """What an index holds, by which the database knows the one that was kept in step last."""
-        return f"{door.identity} {space}" if side == "index" else door.identity
+    def identity(self, side: str, index: Index | Words, space: int) -> str:
+        """Return the identity of an index and its space; the database records which index is in step."""
+        return f"{index.identity} {space}" if side == "index" else index.identity
 
     def _open_side(self, side: str) -> int:
-        door = self.door(side)
-        identity = self.identity(side, door, self.space)
-        elsewhere = door.inside or self._elsewhere(side)
-        held = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
-        new = held is None or held[0] != identity
+        index = self.index_of(side)
+        identity = self.identity(side, index, self.space)
+        elsewhere = index.inside or self._elsewhere(side)
+        configured = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
+        new = configured is None or configured[0] != identity
         if new and elsewhere:
             self._keep(side, identity)
         if not elsewhere:
-            return self.catch_up(side, door.watermark, clear=not door.watermark)
-        return self.catch_up(side, 0, clear=held is not None) if new else 0
+            return self.catch_up(side, index.watermark, clear=not index.watermark)
+        return self.catch_up(side, 0, clear=configured is not None) if new else 0
 
     def repair(self) -> dict[str, int]:
-        """Replays what the sides that are behind have not taken; rows replayed, by side.
+        """Replay the missed changes into the sides that are behind; return the rows replayed, by side.
 
         Raises:
-            IndexUnavailable: one still does not answer.
+            IndexUnavailable: an index still does not answer.
         """
         done = {}
         for side, since in list(self.behind.items()):
-            self.door(side).health()  # asked here first: no write waits for one that is away
+            self.index_of(side).health()  # checked first: no write waits for an unavailable index
             done[side] = self.catch_up(side, since)
         return done
 
     def follow(self) -> None:
-        """Takes in what other processes have changed."""
+        """Replay what other processes have changed."""
         row = self.db.read(lambda c: c.one("last_rev"))
         rev = int(row[0]) if row else 0
         if rev <= self.applied:
@@ -369,14 +373,14 @@ class Derived:
             if rev <= since:
                 return
             for side in ("index", "words"):
-                door = self.door(side)
-                if not door.inside and not door.shared and side not in self.behind:
+                index = self.index_of(side)
+                if not index.inside and not index.shared and side not in self.behind:
                     self.follow_side(side, since)
             if not self.behind:
                 self.applied = max(self.applied, rev)
 
     def follow_side(self, side: str, since: int) -> None:
-        """Takes what others changed after revision `since` into one side, which is behind if it does not take it."""
+        """Replay what others changed after revision `since` into one side, which is marked behind if that fails."""
         try:
             self.catch_up(side, since)
         except StorageError:
@@ -387,15 +391,15 @@ class Derived:
             self.on_behind(side)
 
     def refresh(self) -> None:
-        """What a process does again and again where others write too: follows them, repairs what is behind here,
-        brings what a dead one left, and compacts when another one has forgotten something.
+        """Periodic maintenance if other processes write too: follow their changes, repair local indexes that are
+        behind, replay what a dead process left, and compact when another process has erased rows.
 
         Raises:
-            IndexUnavailable: an index still does not take what it missed.
+            IndexUnavailable: an index still cannot be repaired.
             StorageError: the rows cannot be read.
         """
         row = self.db.read(lambda c: c.one("get_meta", ["purged"]))
-        purged = row[0] if row else ""  # read first: what follows takes out all that was removed before
+        purged = row[0] if row else ""  # read first: compaction below covers every earlier removal
         if self.follows:
             self.follow()
         if self.behind:
@@ -408,7 +412,7 @@ class Derived:
             self._purged = purged
 
     def purge(self) -> None:
-        """Takes removed words and vectors out of the files of this process's indexes, and asks the others to."""
+        """Compact the files of this process's indexes after removals, and ask other processes to do the same."""
         self.compact()
         if self.db.shared:
             self._purged = secrets.token_hex(8)
@@ -416,7 +420,7 @@ class Derived:
             self.db.write(lambda c: c.run("set_meta", mark)).result()
 
     def take_up(self) -> int:
-        """Brings to a shared index what a process that died had not brought; changes taken up."""
+        """Replay into shared indexes the changes that a dead process left in the journal; return their number."""
         if not any(self._elsewhere(side) for side in ("index", "words")) or self.displaced:
             return 0
         before = now_micros() - SETTLED_WITHIN
@@ -429,83 +433,83 @@ class Derived:
         return self.db.write(lambda c: c.run("settle_before", [before, rev])).result()
 
     def rebuild(self) -> dict[str, int]:
-        """Drops both indexes and makes them again from the rows; rows replayed, by side."""
+        """Clear both indexes and rebuild them from the rows; return the rows replayed, by side."""
         return {side: self.catch_up(side, 0, clear=True) for side in ("index", "words")}
 
     def catch_up(self, side: str, since: int, *, clear: bool = False) -> int:
-        """Replays the rows changed after revision `since` into one side; rows replayed. Other writes go on between
-        its pages. Where other processes write, `applied` is left to the caller: the other side may have less.
+        """Replay the rows changed after revision `since` into one side; return the rows replayed. Other writes go on
+        between its pages. If other processes write, the caller sets `applied`: the other side may have less.
 
         Raises:
-            IndexUnavailable: the index does not take them; it stays behind.
+            IndexUnavailable: the index failed; it stays behind.
         """
         with self._catching:
-            door = self.door(side)
+            index = self.index_of(side)
             self.db.write(lambda c: None, lambda _: self._catching_up.add(side)).result()
             try:
-                return self._catch_up(side, door, since, clear)
+                return self._catch_up(side, index, since, clear)
             finally:
                 self._catching_up.discard(side)
 
-    def _catch_up(self, side: str, door: Index | Words, since: int, clear: bool) -> int:
+    def _catch_up(self, side: str, index: Index | Words, since: int, clear: bool) -> int:
         _, rev, floor = self.db.read(_extent)
         if clear or (0 < since < floor):
-            self._clear(door)
+            self._clear(index)
             since = 0
         self._failed.discard(side)
         count = 0
         if since < rev:
             space = None if side == "words" else self.space
             for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
-                count += self.replay(door, space, tenant, since)
+                count += self.replay(index, space, tenant, since)
         self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
         return count
 
-    def _clear(self, door: Index | Words) -> None:
-        if door.inside:
-            self.db.write(lambda c: door.within(c).clear()).result()
+    def _clear(self, index: Index | Words) -> None:
+        if index.inside:
+            self.db.write(lambda c: index.within(c).clear()).result()
         else:
-            self.db.write(lambda c: None, lambda _: door.clear()).result()
+            self.db.write(lambda c: None, lambda _: index.clear()).result()
 
-    def replay(self, door: Index | Words, space: int | None, tenant: str, since: int) -> int:
-        """Puts one tenant's rows changed after `since` into an index, a page to a transaction; rows put. `space` is
-        that of the vectors, None for words."""
+    def replay(self, index: Index | Words, space: int | None, tenant: str, since: int) -> int:
+        """Put one tenant's rows changed after `since` into an index, one page per transaction; return the rows put.
+        `space` is the vector space, None for the keyword index."""
         count = after = 0
         while True:
-            page = self._one_page(door, tenant, space, since, after)
+            page = self._one_page(index, tenant, space, since, after)
             count += len(page)
             if len(page) < PAGE:
                 return count
             after = page[-1].row.seq
 
     def _one_page(
-        self, door: Index | Words, tenant: str, space: int | None, since: int, after: int
+        self, index: Index | Words, tenant: str, space: int | None, since: int, after: int
     ) -> Sequence[Put]:
         def read(c: Connection) -> tuple[list[int], list[Put]]:
             gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
             return gone, changed_page(c, tenant, space, since, after)
 
-        def take(door: Any, found: tuple[list[int], list[Put]]) -> None:
-            gone, page = found
+        def take(index: Any, changes: tuple[list[int], list[Put]]) -> None:
+            gone, page = changes
             if gone:
-                door.remove(tenant, gone)
+                index.remove(tenant, gone)
             if page and space is None:
-                put_words(door, tenant, page)
+                put_words(index, tenant, page)
             elif page:
-                put_vectors(door, tenant, page)
+                put_vectors(index, tenant, page)
 
-        if not door.inside:
-            return self.db.write(read, lambda found: take(door, found), tenant).result()[1]
+        if not index.inside:
+            return self.db.write(read, lambda changes: take(index, changes), tenant).result()[1]
 
         def whole(c: Connection) -> tuple[list[int], list[Put]]:
-            found = read(c)
-            take(door.within(c), found)
-            return found
+            changes = read(c)
+            take(index.within(c), changes)
+            return changes
 
         return self.db.write(whole, tenant=tenant).result()[1]
 
     def _last(self, c: Connection, rev: int) -> int:
-        """Up to where everything has been replayed: all there is, unless other processes write too."""
+        """Return the revision up to which everything is replayed: the last one, unless other processes write too."""
         row = c.one("last_rev")
         return rev if self.db.shared or row is None else int(row[0])
 
@@ -517,12 +521,12 @@ class Derived:
         self._catching_up.discard(side)
         if not self.behind and not self.db.shared:
             self.applied = max(self.applied, rev)
-        if not self.door(side).inside:
-            self.door(side).flush(rev)
+        if not self.index_of(side).inside:
+            self.index_of(side).flush(rev)
 
     def sample(self, tenant: str, size: int = 25) -> tuple[int, int]:
-        """Looks some of a tenant's rows up in the vector index: how many stored vectors were looked for, and how many
-        of them it has as they are stored."""
+        """Look some of a tenant's rows up in the vector index. Return the number of stored vectors checked, and how
+        many of them the index has unchanged."""
 
         def some(c: Connection) -> list[Put]:
             newest = [int(seq) for (seq,) in c.all("newest", [tenant, size // 2])]
@@ -535,13 +539,13 @@ class Derived:
         looked = there = 0
         for put in self.db.read(some, tenant):
             for vector in put.vectors:
-                found = self.index.search(tenant, vector, 1, Compare("$seq", "eq", put.row.seq))
+                matches = self.index.search(tenant, vector, 1, Compare("$seq", "eq", put.row.seq))
                 looked += 1
-                there += len(found) == 1 and bool(found.scores[0] >= SAME or not np.any(vector))
+                there += len(matches) == 1 and bool(matches.scores[0] >= SAME or not np.any(vector))
         return looked, there
 
     def forget_removals(self) -> None:
-        """Lets go of the notes about removed rows that no index needs any more."""
+        """Delete the records of removed rows that no index needs any more."""
 
         def drop(c: Connection) -> None:
             row = c.one("last_rev")
@@ -557,14 +561,14 @@ class Derived:
         self.db.write(drop).result()
 
     def compact(self) -> None:
-        """No file of a local index holds words or vectors of removed rows afterwards. Those inside the database are
-        the database's to erase."""
-        for door in (self.index, self.words):
-            if not door.inside:
-                door.compact()
+        """Remove the words and vectors of removed rows from every file of a local index. The database erases those of
+        the indexes inside it."""
+        for index in (self.index, self.words):
+            if not index.inside:
+                index.compact()
 
     def close(self) -> None:
-        """Saves both indexes and lets go of them."""
+        """Save and close both indexes."""
         try:
             self.index.close()
         finally:
@@ -572,7 +576,7 @@ class Derived:
 
 
 def _extent(c: Connection) -> tuple[list[str], int, int]:
-    """The tenants, the last revision, and the revision from which removals are remembered."""
+    """Return the tenants, the last revision, and the revision from which removals are recorded."""
     row, floor = c.one("last_rev"), c.one("get_meta", ["removals_from"])
     tenants = [str(tenant) for (tenant,) in c.all("tenants")]
     return tenants, int(row[0]) if row else 0, int(floor[0]) if floor else 0

@@ -1,4 +1,4 @@
-"""The one write path: drafts, windows, vectors, rows. The model answers before the transaction begins."""
+"""The write path: drafts, windows, vectors, rows. The model embeds before the transaction begins."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from memoranda.types import Change, NewMemory, Subject
 log = logging.getLogger("memoranda.ingest")
 T = TypeVar("T")
 WRITE, FILES, EMBED = "write", "files", "embed"
-"""What the ledger calls a write, the indexing of a file, and vectors made later."""
+"""Purposes in the ledger: a write, the indexing of a file, and embeddings made later."""
 BATCH = 1_000
 """Drafts that are embedded together."""
 FEW = 4
-"""Drafts whose windows are cut right away; more go to a thread."""
+"""The most drafts that are split into windows on the event loop; more are split on a thread."""
 
 
 class Ingest:
@@ -54,22 +54,22 @@ class Ingest:
             InvalidInput: names the item by its place (`[3].tags`), the field and the fix.
         """
         now = now_micros()
-        made = [
+        created = [
             draft(item, subject, now, self.bounds, f"[{i}]." if len(items) > 1 else "")
             for i, item in enumerate(items)
         ]
-        self._take_given(items, made)
-        return made
+        self._take_given(items, created)
+        return created
 
     async def embed(self, tenant: str, drafts: Sequence[Draft], purpose: str) -> None:
-        """Embed the drafts that came without vectors, with those of the same texts stored before where there are any.
-        While the model is away, or the tenant has spent its day, they stay without."""
-        bare = [one for one in drafts if not one.parts]
+        """Embed the drafts without vectors; the stored vectors of equal texts are reused. The drafts stay without
+        vectors while the model is unavailable or the tenant has reached its limit of the day."""
+        bare = [draft for draft in drafts if not draft.parts]
         with _later(bare):
             await self._vectors(tenant, bare, purpose, reuse=True)
 
     async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
-        """Embeds what has no vectors yet, a thousand at a time, and stores the drafts in steps."""
+        """Embed the drafts without vectors, a thousand at a time, and store the drafts in steps."""
         outcomes: list[Outcome] = []
         for at in range(0, len(drafts), BATCH):
             batch = drafts[at : at + BATCH]
@@ -80,8 +80,8 @@ class Ingest:
         return outcomes
 
     async def prepare(self, tenant: str, drafts: Sequence[Draft]) -> None:
-        """Embeds what has no vectors yet, for a transaction of the caller's own. Drafts for which none can be made now
-        stay without: their rows will be owed."""
+        """Embed the drafts without vectors, for a transaction of the caller's own. Drafts that cannot be embedded now
+        stay without vectors: the embeddings of their rows are pending."""
         self.ledger.note(tenant, WRITE, Cost(operations=len(drafts)))
         with _later(drafts):
             await self._fill(tenant, drafts, WRITE)
@@ -89,19 +89,19 @@ class Ingest:
     async def write_with(
         self, tenant: str, drafts: Sequence[Draft], embedder: Embedder, along: Along
     ) -> list[Outcome]:
-        """Embeds drafts with `embedder`, whose model is that of the store, and stores them in one transaction in which
+        """Embed drafts with `embedder`, whose model is that of the store, and store them in one transaction, in which
         `along` writes what belongs to them, or refuses them.
 
         Raises:
             EmbedderUnavailable: the model does not answer; nothing was stored.
-            SpendingLimit: the tenant has spent its day; nothing was stored.
+            SpendingLimit: the tenant has reached its limit of the day; nothing was stored.
         """
         self.ledger.note(tenant, FILES, Cost(operations=len(drafts)))
         await self._fill(tenant, drafts, FILES, embedder)
         return await self.threads.result(self.store.put(drafts, along))
 
     def _take_given(self, items: Sequence[NewMemory], drafts: Sequence[Draft]) -> None:
-        """Vectors that came with the items, as the only part of their drafts."""
+        """Set the vectors that came with the items as the only part of their drafts."""
         given = [i for i, item in enumerate(items) if item.embedding is not None]
         vectors = self._checked([items[i].embedding for i in given], given, len(items))
         for i, vector in zip(given, vectors, strict=True):
@@ -112,7 +112,7 @@ class Ingest:
     def _checked(
         self, values: Sequence[object], places: Sequence[int], total: int
     ) -> Sequence[NDArray[np.float32]]:
-        """The fast way for a whole batch of arrays; one by one, to name the culprit, when that fails."""
+        """Check a whole batch of arrays at once; if that fails, check one by one, to name the invalid item."""
         dim = self.embedder.dim
         if values and all(
             isinstance(value, np.ndarray) and value.shape == (dim,) and value.dtype.kind in NUMERIC
@@ -130,17 +130,17 @@ class Ingest:
     async def _fill(
         self, tenant: str, drafts: Sequence[Draft], purpose: str, embedder: Embedder | None = None
     ) -> None:
-        """Fills in the vectors that are missing: from the same texts stored before, else from the model.
+        """Add the missing vectors: stored vectors of equal texts, else from the model.
 
         Raises:
-            EmbedderUnavailable: the model does not answer; the drafts are left without.
-            SpendingLimit: the tenant has spent its day; the drafts are left without.
+            EmbedderUnavailable: the model does not answer; the drafts stay without vectors.
+            SpendingLimit: the tenant has reached its limit of the day; the drafts stay without vectors.
         """
-        bare = [one for one in drafts if not one.parts]
+        bare = [draft for draft in drafts if not draft.parts]
         if not bare:
             return
         known = await self.threads.run(self.store.known_texts, tenant, bare)
-        fresh = [one for one in bare if one.row.dedup_key not in known]
+        fresh = [draft for draft in bare if draft.row.dedup_key not in known]
         if fresh:
             await self._vectors(tenant, fresh, purpose, reuse=True, embedder=embedder)
 
@@ -154,49 +154,49 @@ class Ingest:
         embedder: Embedder | None = None,
     ) -> None:
         embedder = embedder or self.embedder
-        if len(drafts) > FEW:  # counting tokens takes a while: elsewhere than where requests are answered
+        if len(drafts) > FEW:  # counting tokens is slow: not on the event loop
             await self.threads.run(_cut, drafts, embedder)
         else:
             _cut(drafts, embedder)
-        parts = {part.text_hash: part for one in drafts for part in one.parts}
-        held: dict[str, NDArray[np.float32]] = {}
+        parts = {part.text_hash: part for draft in drafts for part in draft.parts}
+        vectors: dict[str, NDArray[np.float32]] = {}
         if reuse:
-            held = await self.threads.run(self.store.known_vectors, tenant, parts, embedder.model)
-        wanted = [part for text_hash, part in parts.items() if text_hash not in held]
+            vectors = await self.threads.run(self.store.known_vectors, tenant, parts, embedder.model)
+        wanted = [part for text_hash, part in parts.items() if text_hash not in vectors]
         texts = [part.text for part in wanted]
-        made = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
-        held |= {part.text_hash: vector for part, vector in zip(wanted, made.vectors, strict=True)}
-        for one in drafts:
-            for part in one.parts:
-                part.vector = held[part.text_hash]
+        embedded = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
+        vectors |= {part.text_hash: vector for part, vector in zip(wanted, embedded.vectors, strict=True)}
+        for entry in drafts:
+            for part in entry.parts:
+                part.vector = vectors[part.text_hash]
 
     async def update(self, subject: Subject, row: Record, change: Change) -> Record:
-        """Rewrites a row; embeds again only when the embedded text changed.
+        """Rewrite a row; embed it again only if the embedded text changed.
 
         Raises:
             InvalidInput: names the field and the fix.
-            Conflict: another memory of the scope already holds the new text.
+            Conflict: another memory of the scope already has the new text.
         """
         after = changed(row, change, now_micros(), self.bounds)
         parts: list[Part] = []
         model = ""
         if searched_text(after) != searched_text(row):
-            made = Draft(after, named=True)
-            with _later([made]):
-                await self._vectors(subject.tenant_id, [made], WRITE, reuse=True)
-            parts, model = made.parts, made.model
+            rewritten = Draft(after, named=True)
+            with _later([rewritten]):
+                await self._vectors(subject.tenant_id, [rewritten], WRITE, reuse=True)
+            parts, model = rewritten.parts, rewritten.model
 
         def again(current: Record) -> Draft:
-            """The change on the row as it is at the moment of writing, which may have moved on."""
+            """Apply the change to the row as it is in the transaction; another writer may have changed it."""
             fresh = changed(current, change, after.updated_at, self.bounds)
             fits = parts and searched_text(fresh) == searched_text(after)
-            kept = parts if fits else self._parts_if_moved(current, fresh)
-            return Draft(fresh, named=True, parts=kept, model=model)
+            kept_parts = parts if fits else self._parts_if_moved(current, fresh)
+            return Draft(fresh, named=True, parts=kept_parts, model=model)
 
         return await self.threads.result(self.store.replace(subject.tenant_id, row.seq, again))
 
     def _parts_if_moved(self, before: Record, after: Record) -> list[Part]:
-        """Windows without vectors, to be embedded later, when another writer changed the text meanwhile."""
+        """Return windows without vectors, to be embedded later, if another writer changed the text meanwhile."""
         same = searched_text(before) == searched_text(after)
         return [] if same else windows(after, self.embedder)
 
@@ -208,12 +208,12 @@ class Ingest:
         *,
         embedder: Embedder | None = None,
     ) -> int:
-        """Makes and stores the vectors of rows written before; rows settled. `embedder` is one that is to take over,
-        when not the one that answers.
+        """Embed rows whose embeddings are pending and store the vectors; return the number of rows settled. `embedder`
+        is that of the next model during a migration; None is the current one.
 
         Raises:
             EmbedderUnavailable: the model still does not answer; nothing changed.
-            SpendingLimit: the tenant has spent its day; nothing changed.
+            SpendingLimit: the tenant has reached its limit of the day; nothing changed.
         """
         embedder = embedder or self.embedder
         drafts = await self._embedded(tenant, rows, EMBED, reuse=reuse, embedder=embedder)
@@ -226,14 +226,17 @@ class Ingest:
 
     async def embed_first(self, tenant: str, rows: Sequence[Record], purpose: str) -> Vectors:
         """Return the vectors of rows that are not embedded yet, by seq, each (windows, dim); none if the model does not
-        answer or the tenant has spent its day. They are stored, too, without waiting for it."""
+        answer or the tenant has reached its limit of the day. The vectors are stored in the background."""
         try:
             drafts = await self._embedded(tenant, rows, purpose, reuse=True, embedder=self.embedder)
         except (EmbedderUnavailable, SpendingLimit):
             return {}
         self.store_later(tenant, drafts)
-        made = {one.row.seq: [part.vector for part in one.parts if part.vector is not None] for one in drafts}
-        return {seq: np.stack(vectors) for seq, vectors in made.items() if vectors}
+        embedded = {
+            draft.row.seq: [part.vector for part in draft.parts if part.vector is not None]
+            for draft in drafts
+        }
+        return {seq: np.stack(vectors) for seq, vectors in embedded.items() if vectors}
 
     def store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
         """Store the vectors of drafts of pending rows, without waiting for it."""
@@ -251,15 +254,15 @@ class Ingest:
 def _settled(drafts: Sequence[Draft]) -> list[Settled]:
     return [
         Settled(
-            one.row.seq,
-            text_key(one.row),
+            draft.row.seq,
+            text_key(draft.row),
             [
                 (part.start, part.stop, part.text_hash, part.vector)
-                for part in one.parts
+                for part in draft.parts
                 if part.vector is not None
             ],
         )
-        for one in drafts
+        for draft in drafts
     ]
 
 
@@ -271,7 +274,7 @@ def _report(stored: Future[int]) -> None:
 
 @contextmanager
 def _later(drafts: Sequence[Draft]) -> Iterator[None]:
-    """Drafts stay without vectors when the model is away or the tenant may not spend more: their rows will be owed."""
+    """Suppress embedding errors: the drafts stay without vectors, and the embeddings of their rows are pending."""
     try:
         yield
     except (EmbedderUnavailable, SpendingLimit) as exc:
@@ -279,8 +282,8 @@ def _later(drafts: Sequence[Draft]) -> Iterator[None]:
 
 
 def _cut(drafts: Sequence[Draft], embedder: Embedder) -> None:
-    for one in drafts:
-        one.parts, one.model = windows(one.row, embedder), embedder.model
+    for entry in drafts:
+        entry.parts, entry.model = windows(entry.row, embedder), embedder.model
 
 
 def windows(row: Record, embedder: Embedder) -> list[Part]:
@@ -299,7 +302,7 @@ def windows(row: Record, embedder: Embedder) -> list[Part]:
 
 
 def _spans(row: Record, text: str, embedder: Embedder) -> Iterator[Span]:
-    """Where the windows of a text lie in it: those of each of its texts, for an item."""
+    """Yield the spans of the windows of a text; for an item, the windows of each of its texts."""
     start = 0
     for piece in text.split(TEXT_SEPARATOR) if row.kind == ITEM else [text]:
         for span in embedder.split(piece) if piece.strip() else ():

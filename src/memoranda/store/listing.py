@@ -1,4 +1,4 @@
-"""Rows in order, filtered: pages, counts and scans straight from the truth."""
+"""Rows in order, filtered: pages, counts and scans straight from the database."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SCAN = 500
 def page(
     c: Connection, tenant: str, where: Filter, *, limit: int, after: int | None, descending: bool
 ) -> list[Record]:
-    """The next `limit` rows that pass, by seq, beyond seq `after` in the direction of travel."""
+    """Return the next `limit` rows that pass, by seq, beyond seq `after` in the direction of travel."""
     compiled = compile_where(where)
-    found: list[Record] = []
-    while len(found) < limit:
-        wanted = limit - len(found) if compiled.exact else max(SCAN, limit)
+    passing: list[Record] = []
+    while len(passing) < limit:
+        wanted = limit - len(passing) if compiled.exact else max(SCAN, limit)
         rows = _slice(c, tenant, compiled, wanted, after, descending)
-        found += [row for row in rows if compiled.exact or matches(where, attributes(row))]
+        passing += [row for row in rows if compiled.exact or matches(where, attributes(row))]
         if len(rows) < wanted:
             break
         after = rows[-1].seq
-    return found[:limit]
+    return passing[:limit]
 
 
 def _slice(
@@ -41,7 +41,7 @@ def _slice(
 
 
 def scan(db: Database, tenant: str, where: Filter, *, size: int = SCAN) -> Iterator[list[Record]]:
-    """Every row that passes, oldest first, in pages; each page is read on its own, so writes go on meanwhile."""
+    """Yield every row that passes, oldest first, in pages; each page is a query of its own, so writes go on between."""
     after: int | None = None
     while True:
 
@@ -56,7 +56,7 @@ def scan(db: Database, tenant: str, where: Filter, *, size: int = SCAN) -> Itera
 
 
 def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, int]]:
-    """How many rows pass and the characters of their texts, by kind."""
+    """Return the number of rows that pass and the characters of their texts, by kind."""
     compiled = compile_where(where)
     if compiled.exact:
         rows = c.select(
@@ -65,14 +65,14 @@ def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, i
             [tenant, *compiled.params],
         )
         return {kind: (number, characters) for kind, number, characters in rows}
-    found: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     after: int | None = None
     while passing := page(c, tenant, where, limit=SCAN, after=after, descending=False):
         for row in passing:
-            number, characters = found.get(row.kind, (0, 0))
-            found[row.kind] = (number + 1, characters + len(row.content))
+            number, characters = totals.get(row.kind, (0, 0))
+            totals[row.kind] = (number + 1, characters + len(row.content))
         after = passing[-1].seq
-    return dict(sorted(found.items()))
+    return dict(sorted(totals.items()))
 
 
 def count(db: Database, tenant: str, where: Filter) -> int:

@@ -43,8 +43,8 @@ def page(
         f"{select}{beyond} ORDER BY {place} {'DESC' if down else 'ASC'} LIMIT ?",
         [*params, *([] if cursor is None else [cursor]), limit + 1],
     )
-    kept = rows[:limit][::-1] if backwards else rows[:limit]
-    return kept, len(rows) > limit
+    shown = rows[:limit][::-1] if backwards else rows[:limit]
+    return shown, len(rows) > limit
 
 
 def cursors(
@@ -57,13 +57,13 @@ def cursors(
     """
     if after is not None and before is not None:
         raise InvalidInput("before", "goes without `after`: a page is read in one direction")
-    found: list[int | None] = []
+    seqs: list[int | None] = []
     for name, cursor in (("after", after), ("before", before)):
         seq = None if cursor is None else seq_of(cursor)
         if cursor is not None and seq is None:
             raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")
-        found.append(seq)
-    return found[0], found[1]
+        seqs.append(seq)
+    return seqs[0], seqs[1]
 
 
 def check_page(limit: Any, order: Any, most: int) -> None:

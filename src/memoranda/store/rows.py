@@ -1,4 +1,4 @@
-"""A memory as a row, as a value, and as filters and words see it: the one place that knows all three."""
+"""A memory as a row, as a value, as filter attributes and as searched text."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def scope_of(row: Record) -> str:
 
 
 def to_memory(row: Record) -> Memory:
-    """The row as the caller sees it."""
+    """Return the row as the memory that callers receive."""
     return Memory(
         id=row.id,
         kind=row.kind,  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def to_memory(row: Record) -> Memory:
 
 
 def refs_of(row: Record) -> list[str]:
-    """The ids of what the row was made of."""
+    """Return the ids of the sources of the row."""
     return [] if row.source_refs == "[]" else list(msgspec.json.decode(row.source_refs))
 
 
@@ -129,36 +129,36 @@ _PLACES = [(key, Record._fields.index(name)) for key, name in _SEEN]
 
 
 def attributes(row: Record) -> dict[str, Any]:
-    """What filters see of a row: its own fields under `$`, then its top-level metadata. What is None is left
-    out, which to a filter is the same and to an index a key less."""
-    held: dict[str, Any] = {"$seq": row.seq, "$kind": row.kind, "$occurred_at": row.occurred_at}
+    """Return the filter attributes of a row: its own fields under `$`, then its top-level metadata. Fields that are
+    None are left out: filters treat them the same, and indexes store a key less."""
+    values: dict[str, Any] = {"$seq": row.seq, "$kind": row.kind, "$occurred_at": row.occurred_at}
     for key, place in _PLACES:
         if row[place] is not None:
-            held[key] = row[place]
+            values[key] = row[place]
     if row.tags != "[]":
-        held["$tags"] = msgspec.json.decode(row.tags)
+        values["$tags"] = msgspec.json.decode(row.tags)
     if row.metadata != "{}":
-        held.update(msgspec.json.decode(row.metadata))
-    return held
+        values.update(msgspec.json.decode(row.metadata))
+    return values
 
 
 def speaker(row: Record) -> str | None:
-    """Who said it, as far as the row tells: metadata `speaker` or `name`, else the role; None when it is no message."""
+    """Return the speaker of a message: metadata `speaker` or `name`, else the role; None for other kinds."""
     return speaker_of(row.metadata, row.role) if row.kind == "message" else None
 
 
 def speaker_of(metadata: str, role: str | None) -> str | None:
-    """Who said a message of this metadata (JSON) and role."""
+    """Return the speaker of a message by its metadata (JSON) and role."""
     if metadata != "{}":
-        told = msgspec.json.decode(metadata)
+        fields = msgspec.json.decode(metadata)
         for key in ("speaker", "name"):
-            if isinstance(told.get(key), str) and told[key]:
-                return str(told[key])
+            if isinstance(fields.get(key), str) and fields[key]:
+                return str(fields[key])
     return role
 
 
 def memory_speaker(memory: Memory) -> str | None:
-    """Who said it: metadata `speaker` or `name`, else the role."""
+    """Return the speaker of a memory: metadata `speaker` or `name`, else the role."""
     for key in ("speaker", "name"):
         if isinstance(named := memory.metadata.get(key), str) and named:
             return named
@@ -166,8 +166,8 @@ def memory_speaker(memory: Memory) -> str | None:
 
 
 def header(row: Record) -> str:
-    """What embeddings and words see before the content: `[08 May 2023] speaker: ` for a message, as far as the
-    date was told and the speaker is known; the row's own header for a chunk; nothing for anything else."""
+    """Return what embeddings and keyword search see before the content: `[08 May 2023] speaker: ` for a message, if the
+    caller gave the date and the speaker is known; the row's own header for a chunk; nothing for other kinds."""
     if row.header is not None:
         return row.header
     date = f"[{moment(row.occurred_at):%d %B %Y}] " if row.kind == "message" and row.dated else ""
@@ -176,12 +176,12 @@ def header(row: Record) -> str:
 
 
 def searched_text(row: Record) -> str:
-    """What embeddings and words see of a row: its header and its content."""
+    """Return the text that is embedded and searched by keywords: the row's header and content."""
     return header(row) + row.content
 
 
 def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int, Record]:
-    """The rows of these seqs that are there, by seq."""
+    """Return the existing rows of these seqs, by seq."""
     wanted = list(seqs)
     if not wanted:
         return {}
@@ -195,7 +195,7 @@ def fetch(connection: Connection, tenant: str, seqs: Iterable[int]) -> dict[int,
 
 
 def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
-    """The rows of these ids that are there, by id."""
+    """Return the existing rows of these ids, by id."""
     rows = connection.select(
         f"SELECT {', '.join('m.' + name for name in Record._fields)} FROM {{texts ?2}} wanted"
         " {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value",

@@ -1,4 +1,4 @@
-"""How much one transaction changes. Whoever else writes waits for its end, so large changes go in steps."""
+"""How much one transaction changes. Other writes wait for its end, so large changes go in steps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memoranda.store.validation import Draft
 
 T = TypeVar("T")
 ROWS = 150
-"""Rows that one transaction marks or deletes, with what follows in the indexes; each takes up to a millisecond."""
+"""Rows that one transaction marks or deletes, with their index changes; each takes up to a millisecond."""
 DRAFTS = 250
 """What one transaction inserts at most, by `weight`."""
 TEXTS = 4_000_000
-"""Characters that one transaction deletes, where rows hold long texts: each is written over."""
+"""Characters that one transaction deletes, for rows with long texts: SQLite overwrites each of them."""
 CHARS = 2_000
 REFS = 20
 """Characters of text, and sources, that weigh as much as a row."""
@@ -27,12 +27,12 @@ def weight(draft: Draft) -> float:
 
 def parted(items: Sequence[T], weigh: Callable[[T], float], most: float) -> Iterator[Sequence[T]]:
     """The items in order, in parts that weigh at most `most`; an item that weighs more is a part of its own."""
-    start, held = 0, 0.0
+    start, total = 0, 0.0
     for place, item in enumerate(items):
         heavy = weigh(item)
-        if place > start and held + heavy > most:
+        if place > start and total + heavy > most:
             yield items[start:place]
-            start, held = place, 0.0
-        held += heavy
+            start, total = place, 0.0
+        total += heavy
     if start < len(items):
         yield items[start:]

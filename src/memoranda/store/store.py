@@ -1,6 +1,7 @@
-"""Rows, and what is derived from them: the one place that writes memories.
+"""Rows, and the indexes derived from them. Every write of a memory goes through this module.
 
-Rows commit first; the two indexes follow in step, see `derived`. A search begun after a write returned sees it.
+Rows commit first; the two indexes follow in step, see `index_sync`. A search that begins after a write returned sees
+it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ T = TypeVar("T")
 
 
 PAGE = 5_000
-"""Rows whose debt of vectors is noted in one transaction."""
+"""Rows whose embeddings are marked as pending in one transaction."""
 VECTORS = 1_000
-"""Rows whose vectors of another model are dropped in one transaction."""
+"""Rows whose vectors of other models are dropped in one transaction."""
 LAST = (1 << 63) - 1
-"""A place that no row is beyond."""
+"""The greatest seq."""
 Along = Callable[[Connection, list[Outcome]], None]
-"""What is written together with drafts, in their transaction, given what became of them; it may refuse them all."""
+"""Writes more in the transaction of drafts, given their outcomes; it may refuse them all."""
 
 
 class Store:
@@ -48,25 +49,25 @@ class Store:
         self.owed: dict[str, int] = {}
         self.next_space: int | None = None
         self.next_model = ""
-        """The space of a model that is to take over: rows owe it a vector too."""
+        """The next model during a migration; every row needs a vector in `next_space` too."""
         self.on_owed: Callable[[str], None] = lambda tenant: None
         """Called on the writing thread when rows of a tenant were written without vectors."""
         self.cascades: list[Cascade] = []
         self.edits: list[Edit] = []
-        """What else is written when memories go, or their texts change, see `Writing`."""
+        """Called when memories are removed (`cascades`) or their texts change (`edits`), see `Writing`."""
         self.caches: list[Callable[[], None]] = [let_go]
-        """Called, on whatever thread, when words were forgotten here or by another process: what memory keeps goes."""
-        self.derived.on_purged = self._let_go
+        """Called, on any thread, when this or another process has erased rows: each clears an in-memory cache."""
+        self.derived.on_purged = self._clear_caches
         self._tenants: set[str] = set()
 
     @property
     def index(self) -> Index:
-        """The vector index that answers."""
+        """The live vector index."""
         return self.derived.index
 
     @property
     def words(self) -> Words:
-        """The word index that answers."""
+        """The keyword index."""
         return self.derived.words
 
     @property
@@ -76,7 +77,7 @@ class Store:
 
     @property
     def model(self) -> str:
-        """The model of the vectors that answer."""
+        """The model of the live vectors."""
         return self.derived.live.model
 
     @property
@@ -87,7 +88,7 @@ class Store:
     # --- opening -----------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Finds or makes the vector space, then brings both indexes up to the rows.
+        """Find or create the vector space, then bring both indexes up to date with the rows.
 
         Raises:
             DimensionMismatch: the model is known to this folder with another dimension.
@@ -101,8 +102,8 @@ class Store:
         self.derived.open()
 
     def count_owed(self) -> None:
-        """Counts again how many rows wait for vectors, by tenant; on the writing thread, where every write of this
-        process adds what it owes."""
+        """Count the rows with pending embeddings again, by tenant; on the writing thread, where every write of this
+        process adds its own."""
 
         def note(rows: Sequence[Row]) -> None:
             self.owed = dict(rows)
@@ -110,7 +111,7 @@ class Store:
         self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
 
     def pending_rows(self, tenant: str, space: int, limit: int) -> list[Record]:
-        """Return at most `limit` rows that wait for a vector of a space, oldest first."""
+        """Return at most `limit` rows whose embeddings in a space are pending, oldest first."""
 
         def read(c: Connection) -> list[Record]:
             seqs = [seq for seq, _ in c.all("owed_embeddings", [tenant, space, 0, limit])]
@@ -119,11 +120,11 @@ class Store:
         return self.db.read(read, tenant)
 
     def owed_in(self, space: int) -> dict[str, int]:
-        """How many rows wait for vectors of a space, by tenant."""
+        """Return the number of rows whose embeddings in a space are pending, by tenant."""
         return dict(self.db.read(lambda c: c.all("count_owed", [space])))
 
     def prepare(self, model: str, dim: int) -> None:
-        """Makes the space of a model that is to take over, and notes every row's debt to it.
+        """Create the space of the next model, and mark the embeddings of every row in it as pending.
 
         Raises:
             DimensionMismatch: the model is known with another dimension.
@@ -132,7 +133,7 @@ class Store:
         def work(c: Connection) -> int:
             return self._space_of(c, model, dim)
 
-        def note(space: int) -> None:  # what is written from here on owes it by itself
+        def note(space: int) -> None:  # later writes mark their rows themselves
             self.next_space, self.next_model = space, model
 
         space = self.db.write(work, note).result()
@@ -152,13 +153,13 @@ class Store:
         leave: int = 0,
         then: Callable[[], None] = lambda: None,
     ) -> Index | None:
-        """Lets a filled mirror answer from here on; the index that did before. None, and nothing changed, when more
-        than `leave` rows still owe its space a vector. `then` is called in the same step."""
+        """Make a filled mirror the live index and return the old index. Return None, and change nothing, if more than
+        `leave` rows have pending embeddings in its space. `then` is called in the same step."""
 
         def work(c: Connection) -> bool:
             c.one("draw_revs", [1])  # waits for writes of other processes that have begun
-            owed = sum(count for _, count in c.all("count_owed", [mirror.space]))
-            if mirror.space != self.space and owed > leave:
+            pending = sum(count for _, count in c.all("count_owed", [mirror.space]))
+            if mirror.space != self.space and pending > leave:
                 return False
             c.run("set_meta", ["space", str(mirror.space)])
             c.run("remodel_stores", [model, mirror.index.dim, model, mirror.index.dim])
@@ -186,7 +187,7 @@ class Store:
         return old[0]
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
-        """The space of the model, and whether the folder was last written with another model."""
+        """Return the space of the model, and True if the folder was last written with another model."""
         space, last = self._space_of(c, self.model, self.index.dim), c.one("get_meta", ["space"])
         if last is not None and int(last[0]) == space:
             return space, False
@@ -195,12 +196,12 @@ class Store:
         return space, True
 
     def _space_of(self, c: Connection, model: str, dim: int) -> int:
-        held = c.one("space_of", [model])
-        if held is not None and held[1] != dim:
+        known = c.one("space_of", [model])
+        if known is not None and known[1] != dim:
             raise DimensionMismatch(
-                "embedder.url", f"{model} has {dim} dimensions here, {held[1]} in the stored vectors"
+                "embedder.url", f"{model} has {dim} dimensions here, {known[1]} in the stored vectors"
             )
-        row = held or c.one("add_space", [model, dim])
+        row = known or c.one("add_space", [model, dim])
         assert row is not None
         return int(row[0])
 
@@ -209,8 +210,8 @@ class Store:
             c.run("owe_missing", [self.space, tenant, 0, LAST])
 
     def _drop_foreign(self, tenant: str) -> None:
-        """Drops a tenant's vectors of other models. Which model answers, and whether another is to take over, changes
-        on the writing thread, so it is asked there."""
+        """Drop a tenant's vectors of other models. The live and the next model change on the writing thread, so they
+        are read there."""
 
         def drop(first: int, last: int, c: Connection) -> int:
             if self.owed.get(tenant) or self.next_space is not None:
@@ -220,7 +221,7 @@ class Store:
         self._by_pages(tenant, drop, VECTORS)
 
     def _by_pages(self, tenant: str, work: Callable[[int, int, Connection], int], size: int) -> None:
-        """Changes a tenant's rows, a page of them in a transaction: those after one place, up to another."""
+        """Change a tenant's rows, one page per transaction: `work` gets the seq before the page and the last one."""
         after = 0
         while True:
             where = [tenant, after, size]
@@ -231,14 +232,14 @@ class Store:
             after = end[0]
 
     def refresh(self) -> None:
-        """Keeps in step with other processes of the same database, see `Derived.refresh`."""
+        """Follow other processes of the same database, see `Derived.refresh`."""
         self.count_owed()
         self.derived.refresh()
 
     # --- writing -----------------------------------------------------------------------------------
 
     def transact(self, tenant: str, work: Callable[[Writing], T]) -> Future[T]:
-        """Queues `work`, a change of one tenant's rows as one transaction; the indexes follow it.
+        """Queue `work`, a change of one tenant's rows as one transaction; the indexes follow it.
 
         Raises (in the future):
             Whatever `work` raises; nothing was written then.
@@ -254,8 +255,8 @@ class Store:
         return Writing(c, tenant, applied, spaces, tenant in self._tenants, self.cascades, self.edits)
 
     def put(self, drafts: Sequence[Draft], along: Along | None = None) -> Future[list[Outcome]]:
-        """Writes drafts of one tenant, and what `along` writes with them. A text already there in its scope is left as
-        it is and returned.
+        """Write drafts of one tenant, and what `along` writes with them. If the text of a draft exists in its scope,
+        the existing row is returned unchanged.
 
         Raises (in the future):
             Conflict: an id given by the caller already names another text; nothing of the batch was written.
@@ -273,7 +274,7 @@ class Store:
     def rewrite(
         self, tenant: str, seqs: Sequence[int], change: Callable[[Record], Record]
     ) -> Future[list[Record]]:
-        """Gives rows another standing, see `Writing.mark`."""
+        """Change fields of rows that are not embedded, see `Writing.mark`."""
         return self.transact(tenant, lambda w: w.mark(seqs, change))
 
     def replace(self, tenant: str, seq: int, change: Callable[[Record], Draft]) -> Future[Record]:
@@ -281,11 +282,11 @@ class Store:
         return self.transact(tenant, lambda w: w.replace(seq, change))
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> Future[tuple[int, int]]:
-        """Deletes rows with their vectors, in rows and indexes; (rows, vectors) deleted."""
+        """Delete rows with their vectors, in rows and indexes; return (rows, vectors) deleted."""
         return self.transact(tenant, lambda w: w.remove(seqs))
 
     def _write(self, tenant: str, work: Callable[[Connection, Applied], T]) -> Future[T]:
-        """Queues a change of one tenant's rows, with what follows from it."""
+        """Queue a change of one tenant's rows; the indexes follow it."""
         applied = Applied()
 
         def change(c: Connection) -> T:
@@ -298,54 +299,56 @@ class Store:
         return self.db.write(update_wrapper(change, work), lambda _: self._apply(applied), tenant)
 
     def _space(self, model: str) -> int | None:
-        """The space of a model that answers or is to take over; None of any other."""
+        """Return the space of the live or the next model; None for any other."""
         if model == self.model:
             return self.space
         return self.next_space if model == self.next_model else None
 
-    def settle(self, tenant: str, made: Sequence[Settled], model: str) -> Future[int]:
-        """Stores vectors that `model` made for rows written before; rows that changed or went meanwhile are left
-        alone. Returns the rows settled."""
+    def settle(self, tenant: str, embedded: Sequence[Settled], model: str) -> Future[int]:
+        """Store vectors that `model` made for rows written before. Rows that were changed or removed meanwhile are left
+        out. Return the number of rows settled."""
 
         def work(c: Connection, applied: Applied) -> int:
-            rows = fetch(c, tenant, [one.seq for one in made])
-            ready = [one for one in made if one.seq in rows and text_key(rows[one.seq]) == one.text_key]
+            rows = fetch(c, tenant, [item.seq for item in embedded])
+            ready = [
+                item for item in embedded if item.seq in rows and text_key(rows[item.seq]) == item.text_key
+            ]
             into = self._space(model)
             if not ready or into is None:
                 return 0
-            settled = 0
-            for one in ready:
-                c.run("drop_embeddings", [tenant, into, one.seq])
+            count = 0
+            for item in ready:
+                c.run("drop_embeddings", [tenant, into, item.seq])
                 c.many(
                     "add_embedding",
                     [
-                        (tenant, into, one.seq, number, start, stop, text_hash, blob(vector))
-                        for number, (start, stop, text_hash, vector) in enumerate(one.parts)
+                        (tenant, into, item.seq, number, start, stop, text_hash, blob(vector))
+                        for number, (start, stop, text_hash, vector) in enumerate(item.parts)
                     ],
                 )
-                settled += c.run("settle_embedding", [tenant, into, one.seq])
+                count += c.run("settle_embedding", [tenant, into, item.seq])
             if into != self.space:
                 mirror = self.derived.mirror
                 if mirror is None or mirror.space != into:
                     return len(ready)
                 applied.mirrored[tenant] = [
-                    Put(rows[one.seq], [vector for _, _, _, vector in one.parts]) for one in ready
+                    Put(rows[item.seq], [vector for _, _, _, vector in item.parts]) for item in ready
                 ]
                 return len(ready)
             first = self._writing(c, tenant, applied).draw(len(ready))
-            revs = {one.seq: first + i for i, one in enumerate(ready)}
+            revs = {item.seq: first + i for i, item in enumerate(ready)}
             c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
-            applied.owed[tenant] = -settled
+            applied.owed[tenant] = -count
             applied.puts[tenant] = [
-                Put(rows[one.seq]._replace(rev=revs[one.seq]), [vector for _, _, _, vector in one.parts])
-                for one in ready
+                Put(rows[item.seq]._replace(rev=revs[item.seq]), [vector for _, _, _, vector in item.parts])
+                for item in ready
             ]
             return len(ready)
 
         return self._write(tenant, work)
 
     def owe(self, tenant: str, everything: bool) -> int:
-        """Marks rows whose vectors are to be made: those that miss one, or all. Returns how many are owed."""
+        """Mark the embeddings of rows as pending: of those without vectors, or of all. Return how many are pending."""
         statement = "owe_all" if everything else "owe_missing"
 
         def mark(first: int, last: int, c: Connection) -> int:
@@ -371,7 +374,7 @@ class Store:
     # --- reading -----------------------------------------------------------------------------------
 
     def known_vectors(self, tenant: str, hashes: Iterable[str], model: str) -> dict[str, NDArray[np.float32]]:
-        """Vectors of a model that the tenant already has for texts of these hashes."""
+        """Return the tenant's stored vectors of a model for texts of these hashes."""
         space = self._space(model)
         if space is None:
             return {}
@@ -380,7 +383,7 @@ class Store:
         return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
 
     def has_vectors(self, tenant: str) -> bool:
-        """Whether the tenant's vectors are this model's: it has made some, or no model has made any."""
+        """Return True if the tenant has vectors of the live model, or no vectors of any model."""
 
         def read(c: Connection) -> bool:
             mine = c.one("has_embeddings", [tenant, self.space])
@@ -389,41 +392,41 @@ class Store:
         return self.db.read(read, tenant)
 
     def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
-        """The dedup keys among these drafts' that are stored already."""
+        """Return the dedup keys of these drafts that are stored already."""
         return set(self.db.read(lambda c: known_texts(c, tenant, drafts), tenant))
 
     def by_id(self, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
-        """The rows of these ids, by id; missing ones are left out."""
+        """Return the rows of these ids, by id; missing ones are left out."""
         return self.db.read(lambda c: fetch_ids(c, tenant, ids), tenant)
 
     def purge(self) -> None:
-        """Makes sure that no file holds the words or vectors of rows deleted before this call.
+        """Remove the words and vectors of deleted rows from every file.
 
         Raises:
             StorageError: the log could not be emptied; what was deleted stays deleted.
         """
-        self._let_go()
+        self._clear_caches()
         self.derived.purge()
         self.derived.forget_removals()
         self.db.erase().result()
 
-    def _let_go(self) -> None:
+    def _clear_caches(self) -> None:
         for cache in self.caches:
             cache()
 
     def compact(self) -> None:
-        """Gives back what deleted rows hold in the database and both indexes; drops other models' vectors where
-        nothing waits for its own."""
+        """Free the space of deleted rows in the database and both indexes. Drop the vectors of other models, for
+        tenants without pending embeddings."""
         for tenant in self.derived.tenants():
             self._drop_foreign(tenant)
         self.purge()
-        for door in (self.index, self.words):
-            if door.inside:
-                door.compact()
+        for index in (self.index, self.words):
+            if index.inside:
+                index.compact()
         self.db.compact().result()
 
     def stats(self, tenant: str) -> dict[str, Any]:
-        """Counts and sizes, see `Memories.stats`."""
+        """Return counts and sizes, see `Memories.stats`."""
 
         awaited = self.space if self.next_space is None else self.next_space
 
@@ -454,6 +457,6 @@ class Store:
         }
 
     def close(self) -> None:
-        """Finishes writes, saves both indexes, lets go."""
+        """Finish writes, then save and close both indexes."""
         self.db.close()
         self.derived.close()

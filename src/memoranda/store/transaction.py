@@ -1,4 +1,4 @@
-"""One transaction over a tenant's rows: what is put, changed, marked and removed together, and what follows from it."""
+"""One transaction over a tenant's rows: puts, changes, marks and removals together, with their cascades."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Mark = Callable[[Record], Record]
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """The vector space that answers with its model, and the one that is to take over, when there is one."""
+    """The live vector space with its model, and the next one during a migration."""
 
     space: int
     model: str
@@ -30,7 +30,7 @@ class Spaces:
 
 
 class Gone(NamedTuple):
-    """A memory that was removed, as far as it matters to what was made of it."""
+    """A removed memory, with the fields that cascades need."""
 
     seq: int
     id: str
@@ -42,8 +42,8 @@ class Gone(NamedTuple):
 class Writing:
     """The rows of one tenant inside one transaction, on the writing thread.
 
-    `c` is the transaction, for what is written along. `cascades` are told of memories that go, `edits` of those whose
-    text became another, in the same transaction; both may write more.
+    `c` is the transaction, for further statements. `cascades` are called with removed memories, `edits` with memories
+    whose text changed, in the same transaction; both may write more.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Writing:
     # --- putting -----------------------------------------------------------------------------------
 
     def insert(self, drafts: Sequence[Draft]) -> list[Outcome]:
-        """Writes drafts; one whose text is already there in its scope is left as it is, and what is there returned.
+        """Write drafts. If the text of a draft exists in its scope, the existing row is returned unchanged.
 
         Raises:
             Conflict: an id given by the caller already names another text.
@@ -84,38 +84,40 @@ class Writing:
                 fresh.append(draft)
         self._check_ids([draft for draft in fresh if draft.named])
         rows = self._insert_rows(fresh) if fresh else []
-        held = fetch(self.c, self.tenant, {seq for seq, _ in known.values()}) if known else {}
-        self._revive(drafts, known, held)
-        waiting = self.waiting(list(held))
+        existing = fetch(self.c, self.tenant, {seq for seq, _ in known.values()}) if known else {}
+        self._revive(drafts, known, existing)
+        waiting = self.waiting(list(existing))
         outcomes = []
         for draft in drafts:
             key = draft.row.dedup_key
             if key in known:
                 seq = known[key][0]
-                outcomes.append(Outcome(held[seq], created=False, embedded=seq not in waiting))
+                outcomes.append(Outcome(existing[seq], created=False, embedded=seq not in waiting))
                 continue
             at = place[key]
             outcomes.append(Outcome(rows[at], created=draft is fresh[at], embedded=self._ready(fresh[at])))
         return outcomes
 
     def _revive(
-        self, drafts: Sequence[Draft], known: dict[str, tuple[int, str]], held: dict[int, Record]
+        self, drafts: Sequence[Draft], known: dict[str, tuple[int, str]], existing: dict[int, Record]
     ) -> None:
-        """A text that is said again comes back from the archive: it must be found after it was written."""
+        """Restore archived rows whose text is written again: a search must find them."""
         seqs = {
             known[draft.row.dedup_key][0]
             for draft in drafts
             if draft.row.dedup_key in known and draft.row.archived_at is None
         }
-        archived = [seq for seq in sorted(seqs) if held[seq].archived_at is not None]
+        archived = [seq for seq in sorted(seqs) if existing[seq].archived_at is not None]
         if archived:
-            held |= {row.seq: row for row in self.mark(archived, lambda row: row._replace(archived_at=None))}
+            existing |= {
+                row.seq: row for row in self.mark(archived, lambda row: row._replace(archived_at=None))
+            }
 
     def _known(self, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
         return known_texts(self.c, self.tenant, drafts)
 
     def waiting(self, seqs: Sequence[int]) -> set[int]:
-        """Return those of these rows whose vectors are still to be made."""
+        """Return those of these rows whose embeddings are pending."""
         if not seqs:
             return set()
         values = [self.tenant, self._spaces.space, compact_json(seqs)]
@@ -151,10 +153,10 @@ class Writing:
             ),
         )
         self._link(row for row in rows if row.source_refs != "[]")
-        owed = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
-        if owed:
-            c.many("owe_embedding", [(tenant, space, seq) for seq in owed])
-            applied.owed[tenant] += len(owed)
+        pending = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
+        if pending:
+            c.many("owe_embedding", [(tenant, space, seq) for seq in pending])
+            applied.owed[tenant] += len(pending)
         if self._spaces.next is not None:
             c.many("owe_embedding", [(tenant, self._spaces.next, row.seq) for row in rows])
         applied.puts[tenant] += [
@@ -169,18 +171,18 @@ class Writing:
         return rows
 
     def _link(self, rows: Iterable[Record]) -> None:
-        """Notes what rows were made of, so that it is known what goes with a source."""
+        """Store the sources of rows, so that removing a source cascades to them."""
         links = [(self.tenant, ref, row.seq) for row in rows for ref in dict.fromkeys(refs_of(row))]
         if links:
             self.c.load("memory_sources", SOURCES, links)
 
     def _ready(self, draft: Draft) -> bool:
-        """Whether the draft's vectors are there and of the model that answers now: another may have taken over
-        since they were made."""
+        """Return True if the draft has vectors of the live model: the model may have been replaced since they were
+        made."""
         return draft.embedded and draft.model == self._spaces.model
 
     def draw(self, count: int) -> int:
-        """Takes `count` revisions; the first of them."""
+        """Draw `count` revisions and return the first."""
         row = self.c.one("draw_revs", [count])
         assert row is not None
         self._applied.rev = int(row[0])
@@ -191,12 +193,12 @@ class Writing:
     # --- changing ----------------------------------------------------------------------------------
 
     def replace(self, seq: int, change: Callable[[Record], Draft]) -> Record:
-        """Rewrites one row by `change`, whose draft has new vectors when the embedded text is another one and
-        no parts when it is not.
+        """Rewrite one row by `change`, whose draft has new vectors if the embedded text changes, and no parts if it
+        does not.
 
         Raises:
-            NotFound: the row went away meanwhile.
-            Conflict: another row of the scope already holds the new text.
+            NotFound: the row was removed meanwhile.
+            Conflict: another row of the scope already has the new text.
         """
         before = fetch(self.c, self.tenant, [seq]).get(seq)
         if before is None:
@@ -222,8 +224,8 @@ class Writing:
         return row
 
     def _check_text_free(self, seq: int, row: Record) -> None:
-        held = self.c.all("memories_by_dedup", [self.tenant, compact_json([row.dedup_key])])
-        for _, other, id_ in held:
+        existing = self.c.all("memories_by_dedup", [self.tenant, compact_json([row.dedup_key])])
+        for _, other, id_ in existing:
             if other != seq:
                 raise Conflict(f"content: {id_} already holds this text in this scope; delete one of the two")
 
@@ -247,15 +249,15 @@ class Writing:
         )
 
     def mark(self, seqs: Iterable[int], change: Mark) -> list[Record]:
-        """Gives rows another standing: `change` may touch their session, tags, metadata, importance, confidence,
-        validity, `superseded_by`, `archived_at`, access and sources; what was embedded stays. Rows that are gone
-        are left out."""
-        held = fetch(self.c, self.tenant, sorted(set(seqs)))
-        if not held:
+        """Change fields of rows that are not embedded: `change` may set session, tags, metadata, importance,
+        confidence, validity, `superseded_by`, `archived_at`, access and sources. Removed rows are left out."""
+        existing = fetch(self.c, self.tenant, sorted(set(seqs)))
+        if not existing:
             return []
-        first, now = self.draw(len(held)), now_micros()
+        first, now = self.draw(len(existing)), now_micros()
         rows = [
-            change(held[seq])._replace(rev=rev, updated_at=now) for rev, seq in enumerate(sorted(held), first)
+            change(existing[seq])._replace(rev=rev, updated_at=now)
+            for rev, seq in enumerate(sorted(existing), first)
         ]
         self.c.many(
             "mark_memory",
@@ -268,7 +270,7 @@ class Writing:
                 for row in rows
             ],
         )  # fmt: skip
-        moved = [row for row in rows if row.source_refs != held[row.seq].source_refs]
+        moved = [row for row in rows if row.source_refs != existing[row.seq].source_refs]
         self.c.many("unlink_sources", [(self.tenant, row.seq) for row in moved])
         self._link(moved)
         self._applied.puts[self.tenant] += with_vectors(self.c, self.tenant, self._spaces.space, rows)
@@ -277,14 +279,14 @@ class Writing:
     # --- removing ----------------------------------------------------------------------------------
 
     def remove(self, seqs: Iterable[int]) -> tuple[int, int]:
-        """Deletes rows with their vectors, and what `cascades` delete with them; (rows, vectors) deleted."""
+        """Delete rows with their vectors, and what `cascades` delete with them; return (rows, vectors) deleted."""
         listed = compact_json(sorted(set(seqs)))
         row = self.c.one("count_vectors_of", [self.tenant, listed])
         vectors = int(row[0]) if row else 0
         gone = [int(seq) for (seq,) in self.c.all("memories_there", [self.tenant, listed])]
         if not gone:
             return 0, vectors
-        told = [Gone._make(one) for one in self.c.all("memories_going", [self.tenant, listed])]
+        removed = [Gone._make(row) for row in self.c.all("memories_going", [self.tenant, listed])]
         rev = self.draw(1)
         waiting = self.waiting(gone)
         self.c.run("remove_memories", [self.tenant, listed])
@@ -294,31 +296,31 @@ class Writing:
         left = set(gone)
         puts = self._applied.puts[self.tenant]
         self._applied.puts[self.tenant] = [put for put in puts if put.row.seq not in left]
-        more = self.gone(told)
+        more = self.gone(removed)
         return len(gone) + more[0], vectors + more[1]
 
-    def gone(self, told: Sequence[Gone]) -> tuple[int, int]:
-        """Tells the cascades of what went, which may have been no memory: a message that no search found. What they
-        deleted with it, as (rows, vectors)."""
+    def gone(self, removed: Sequence[Gone]) -> tuple[int, int]:
+        """Call the cascades for removed rows, which may also be messages that are no memories. Return the (rows,
+        vectors) that they deleted."""
         rows = vectors = 0
-        for cascade in self._cascades if told else ():
-            more = cascade(self, told)
+        for cascade in self._cascades if removed else ():
+            more = cascade(self, removed)
             rows, vectors = rows + more[0], vectors + more[1]
         return rows, vectors
 
     def edited(self, before: Record, after: Record) -> None:
-        """Tells `edits` of a text that became another, which may be in no memory."""
+        """Call `edits` for a changed text, which may also be of a message that is no memory."""
         for edit in self._edits:
             edit(self, before, after)
 
 
 Cascade = Callable[[Writing, Sequence[Gone]], tuple[int, int]]
-"""Told of memories (never of chunks) that were removed; (rows, vectors) that it removed with them."""
+"""Called with removed memories (never chunks); returns the (rows, vectors) that it removed with them."""
 Edit = Callable[[Writing, Record, Record], None]
-"""Told of a memory before and after its text, role, date or sources were changed."""
+"""Called with a memory before and after a change of its text, role, date or sources."""
 
 
 def known_texts(c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
-    """The rows that already hold these drafts' texts: (seq, id) by dedup key."""
+    """Return the existing rows with these drafts' texts: (seq, id) by dedup key."""
     keys = compact_json([draft.row.dedup_key for draft in drafts])
     return {key: (seq, id_) for key, seq, id_ in c.all("memories_by_dedup", [tenant, keys])}

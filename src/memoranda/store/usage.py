@@ -26,23 +26,22 @@ from memoranda.storage.sql.base import Connection, Database
 log = logging.getLogger("memoranda.usage")
 DAY = 86_400_000_000
 FLUSH_AFTER = 1.0
-"""Seconds for which what was spent waits to be written down together with more."""
+"""Seconds that new costs wait to be written together with more."""
 FRESH = 2.0
-"""Seconds for which what other processes spent, and the limits they set, need not be read again."""
+"""Seconds for which the costs and limits of other processes are not read again."""
 SEARCH = "search"
-"""What a search is called."""
+"""The purpose of a search."""
 MODEL_LIMITS = ("model_calls_per_day", "model_tokens_per_day")
 BACKGROUND_LIMITS = ("background_tokens_per_day",)
 EMBEDDER_LIMITS = ("embedded_tokens_per_day",)
 BACKGROUND = frozenset({"facts", "sessions"})
-"""Purposes of calls of a language model that nobody waits for."""
+"""Purposes of model calls that run in the background."""
 LIMITS: tuple[str, ...] = Spending.__struct_fields__
 
 
 @dataclass(slots=True)
 class Cost:
-    """What something cost: how often it was done, calls of a language model and its tokens, texts embedded and
-    theirs."""
+    """A cost: number of operations, model calls and their tokens, embedded texts and their tokens."""
 
     operations: int = 0
     model_calls: int = 0
@@ -61,7 +60,7 @@ class Cost:
         return self
 
 
-COUNTS = tuple(one.name for one in fields(Cost))
+COUNTS = tuple(field.name for field in fields(Cost))
 
 
 class Spent(msgspec.Struct, kw_only=True):
@@ -79,7 +78,7 @@ class Spent(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class _Today:
-    """What a tenant has spent since midnight, in all and in the background, and what it may; `read_at` on the monotonic
+    """A tenant's costs since midnight, in total and in the background, and its limits; `read_at` is on the monotonic
     clock."""
 
     spent: Cost
@@ -105,7 +104,7 @@ class _Today:
 
 
 class Ledger:
-    """Costs by tenant, day and purpose; written down within a second, and at the end. All on the event loop."""
+    """Costs by tenant, day and purpose; written within a second, and at close. Runs on the event loop."""
 
     def __init__(
         self, db: Database, threads: Threads, limits: Spending, clock: Callable[[], int] = now_micros
@@ -114,7 +113,7 @@ class Ledger:
         self._threads = threads
         self._limits = limits
         self._clock = clock
-        self._held: dict[tuple[str, int, str], Cost] = defaultdict(Cost)
+        self._unwritten: dict[tuple[str, int, str], Cost] = defaultdict(Cost)
         self._day = 0
         self._today: dict[str, _Today] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -124,9 +123,9 @@ class Ledger:
     # --- noting ------------------------------------------------------------------------------------
 
     def note(self, tenant: str, purpose: str, cost: Cost) -> None:
-        """Adds what was just spent."""
+        """Add a cost."""
         day = self._clock() // DAY
-        self._held[tenant, day, purpose] += cost
+        self._unwritten[tenant, day, purpose] += cost
         today = self._today.get(tenant)
         if today is not None and day == self._day:
             today.add(purpose, cost)
@@ -134,7 +133,7 @@ class Ledger:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_AFTER, self._begin)
 
     def metered(self, tenant: str, purpose: str) -> Meter:
-        """Notes what a call of a model cost, once it is told. It checks no limit, see `paid`."""
+        """Return a callback that adds the cost of a model call. It checks no limit, see `paid`."""
 
         def meter(usage: TokenUsage) -> None:
             self.note(tenant, purpose, Cost(model_calls=1, tokens_in=usage.input, tokens_out=usage.output))
@@ -142,8 +141,8 @@ class Ledger:
         return meter
 
     def paid(self, model: Model, tenant: str, purpose: str, *, background: bool = False) -> Model:
-        """The model at the tenant's cost: every call is noted, and none begins when the day is spent. One that only
-        quotes costs nothing. With `background`, replies go before its calls."""
+        """Return the model at the tenant's cost: every call is recorded, and none begins when the limit of the day is
+        reached. A model that only quotes costs nothing. With `background`, replies have priority over its calls."""
         return model if model.quotes_only else Paid(model, self, tenant, purpose, background)
 
     async def embed(
@@ -156,42 +155,44 @@ class Ledger:
         purpose: str,
         operations: int = 0,
     ) -> Embedded:
-        """As `Embedder.embed`, at the tenant's cost. A model in this process has no limit.
+        """Like `Embedder.embed`, at the tenant's cost. A model in this process has no limit.
 
         Raises:
             EmbedderUnavailable: the model could not answer.
-            SpendingLimit: the tenant has spent its day, and the model is a provider's.
+            SpendingLimit: the tenant has reached its limit of the day, and the model is a provider's.
         """
         if operations:
             self.note(tenant, purpose, Cost(operations=operations))
         if embedder.remote and texts:
             await self.check(tenant, EMBEDDER_LIMITS)
-        made = await embedder.embed(texts, task)
-        read = len(texts) if made.texts is None else made.texts
+        embedded = await embedder.embed(texts, task)
+        read = len(texts) if embedded.texts is None else embedded.texts
         if read:
-            self.note(tenant, purpose, Cost(texts_embedded=read, tokens_embedded=made.tokens))
-        return made
+            self.note(tenant, purpose, Cost(texts_embedded=read, tokens_embedded=embedded.tokens))
+        return embedded
 
     async def questions(
         self, embedder: Embedder, texts: Sequence[str], tenant: str, purpose: str = SEARCH
     ) -> tuple[Vectors | None, list[str]]:
-        """The vectors (n, dim) to search with, at the tenant's cost, as one operation; None where none can be made, and
-        then what else than the model is to blame: `spending`, when the tenant has spent its day."""
+        """Return the query vectors (n, dim), at the tenant's cost, as one operation, and what degrades the search.
+        Vectors are None if the model is unavailable, or, with `spending`, if the tenant has reached its limit."""
         try:
-            made = await self.embed(embedder, texts, "query", tenant=tenant, purpose=purpose, operations=1)
+            embedded = await self.embed(
+                embedder, texts, "query", tenant=tenant, purpose=purpose, operations=1
+            )
         except EmbedderUnavailable:
             return None, []
         except SpendingLimit:
             return None, ["spending"]
-        return made.vectors, []
+        return embedded.vectors, []
 
     # --- limits ------------------------------------------------------------------------------------
 
     async def check(self, tenant: str, limits: Sequence[str] = MODEL_LIMITS) -> None:
-        """Refuses to spend more when a tenant has spent its day.
+        """Check that a tenant may spend more today.
 
         Raises:
-            SpendingLimit: names the limit, and when it ends.
+            SpendingLimit: the limit is reached; the error names it, and when it ends.
         """
         today = await self._of(tenant)
         for name in limits:
@@ -205,11 +206,11 @@ class Ledger:
                 raise SpendingLimit(says, name, max(1.0, (ends - self._clock()) / 1e6))
 
     async def limits(self, tenant: str) -> Spending:
-        """What a tenant may spend in a day."""
+        """Return what a tenant may spend in a day."""
         return (await self._of(tenant)).limits
 
     async def set_limits(self, tenant: str, changes: dict[str, int | None]) -> Spending:
-        """Sets the named limits of a tenant; None is the configured default again."""
+        """Set the named limits of a tenant; None restores the configured default."""
 
         def work(c: Connection) -> None:
             c.run("add_tenant", [tenant, now_micros()])
@@ -228,11 +229,11 @@ class Ledger:
         day = self._clock() // DAY
         if day != self._day:
             self._day, self._today = day, {}
-        held = self._today.get(tenant)
-        if held is None or (self._db.shared and time.monotonic() - held.read_at > FRESH):
+        today = self._today.get(tenant)
+        if today is None or (self._db.shared and time.monotonic() - today.read_at > FRESH):
             async with self._writing:
-                held = await self._read(tenant, day)
-        return held
+                today = await self._read(tenant, day)
+        return today
 
     async def _read(self, tenant: str, day: int) -> _Today:
         await self._write_down()
@@ -245,7 +246,7 @@ class Ledger:
             return today
 
         today = await self._threads.run(self._db.read, read, tenant)
-        for (whose, when, purpose), cost in self._held.items():  # what was spent while this was read
+        for (whose, when, purpose), cost in self._unwritten.items():  # costs added during the read
             if (whose, when) == (tenant, day):
                 today.add(purpose, cost)
         today.read_at = time.monotonic()
@@ -256,9 +257,9 @@ class Ledger:
     # --- reading and writing -----------------------------------------------------------------------
 
     async def spent(self, tenant: str, since: date, until: date) -> list[Spent]:
-        """What a tenant spent from one day to another, both included; by day and purpose."""
+        """Return what a tenant spent from one day to another, both included, by day and purpose."""
         await self.flush()
-        days = [(one - date(1970, 1, 1)).days for one in (since, until)]
+        days = [(day - date(1970, 1, 1)).days for day in (since, until)]
         rows = await self._threads.run(
             self._db.read, lambda c: c.all("spent_between", [tenant, *days]), tenant
         )
@@ -282,15 +283,15 @@ class Ledger:
         task.add_done_callback(self._flushing.discard)
 
     async def flush(self) -> None:
-        """Writes down what was spent. What cannot be written waits for the next time."""
+        """Write the costs. Costs that cannot be written wait for the next flush."""
         async with self._writing:
             await self._write_down()
 
     async def _write_down(self) -> None:
-        held, self._held = self._held, defaultdict(Cost)
-        if not held:
+        costs, self._unwritten = self._unwritten, defaultdict(Cost)
+        if not costs:
             return
-        rows = [(*key, *(getattr(cost, name) for name in COUNTS)) for key, cost in sorted(held.items())]
+        rows = [(*key, *(getattr(cost, name) for name in COUNTS)) for key, cost in sorted(costs.items())]
 
         def work(c: Connection) -> None:
             c.many("add_spending", rows)
@@ -299,11 +300,11 @@ class Ledger:
             await self._threads.result(self._db.write(work))
         except MemorandaError as exc:
             log.warning("what was spent is not written down yet: %s", exc)
-            for key, cost in held.items():
-                self._held[key] += cost
+            for key, cost in costs.items():
+                self._unwritten[key] += cost
 
     async def close(self) -> None:
-        """Writes down what is left. Idempotent."""
+        """Write the remaining costs. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -311,7 +312,7 @@ class Ledger:
 
 
 class Paid(Model):
-    """A model at a tenant's cost. The first answer that comes is one operation, however many calls follow."""
+    """A model at a tenant's cost. The first answer counts as one operation, however many calls follow."""
 
     def __init__(self, inner: Model, ledger: Ledger, tenant: str, purpose: str, background: bool) -> None:
         self.name = inner.name
@@ -323,10 +324,10 @@ class Paid(Model):
         self._counted = False
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        """As `Model.answer`; what came is noted however it ends, tokens estimated where the provider names none.
+        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none.
 
         Raises:
-            SpendingLimit: the tenant has spent its day.
+            SpendingLimit: the tenant has reached its limit of the day.
         """
         tenant, purpose = self._place
         await self._ledger.check(tenant, MODEL_LIMITS + (BACKGROUND_LIMITS if purpose in BACKGROUND else ()))

@@ -1,4 +1,4 @@
-"""From what a caller hands in to a row that can be written: validated, hashed, nothing stored yet."""
+"""From a caller's input to a row that can be written: validated, hashed, not stored yet."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
 from memoranda.validation.messages import MOMENT
 
 GIVEN = "given-"
-"""Begins the text hash of a vector that somebody handed in: no other text is ever given that vector."""
+"""Prefix of the text hash of a vector that the caller gave: it is never reused for another text."""
 PLAIN = {str, bool, type(None)}
-"""Types that JSON keeps as they are, whatever the value."""
+"""Types whose every value JSON preserves."""
 NUMERIC = "fiu"
 """Kinds of arrays that are numbers: float, signed and unsigned."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -36,7 +36,7 @@ _LONG = re.compile(r"\d{19}")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one memory may be at most, see `config.Limits`."""
+    """The limits of one memory, see `config.Limits`."""
 
     content_bytes: int = 1 << 20
     tags: int = 64
@@ -73,7 +73,7 @@ class Draft:
 
     @property
     def embedded(self) -> bool:
-        """Whether every window has its vector."""
+        """True if every window has its vector."""
         return bool(self.parts) and all(part.vector is not None for part in self.parts)
 
 
@@ -140,8 +140,8 @@ def dedup_key(
     content_hash: str,
     id_: str | None,
 ) -> str:
-    """What makes two writes the same write: kind, scope and text; for a message also who said it, and when
-    if the caller told the time (the same "ok" said on two days is two messages); for an item also its id."""
+    """Return the key by which two writes are the same write: kind, scope and text; for a message also the role, and the
+    time if the caller gave one (the same "ok" on two days is two messages); for an item also its id."""
     said: list[Any] = []
     if kind == "message":
         said = [role, occurred]
@@ -225,15 +225,15 @@ def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
         vector = given.astype(np.float32)
     if vector.shape != (dim,):
-        held = vector.shape[0] if vector.ndim == 1 else f"shape {vector.shape}"
-        raise DimensionMismatch(where, f"has {held} dimensions, the configured model has {dim}")
+        length = vector.shape[0] if vector.ndim == 1 else f"shape {vector.shape}"
+        raise DimensionMismatch(where, f"has {length} dimensions, the configured model has {dim}")
     if not np.isfinite(vector).all():
         raise InvalidInput(where, "holds NaN or infinity; send finite numbers")
     return vector
 
 
 def check_texts(texts: Sequence[str], embedder: Embedder) -> None:
-    """Refuses texts that cannot be embedded as they are: cutting one quietly would answer another question.
+    """Check that texts can be embedded as they are: a text that is cut silently would give a wrong vector.
 
     Raises:
         InvalidInput: there are none or too many, or one is empty or too long; the field is `texts` or `texts[3]`.
@@ -363,9 +363,9 @@ def _is_plain(value: Any) -> bool:
 
 def _beyond_64_bits(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(_beyond_64_bits(held) for held in value.values())
+        return any(_beyond_64_bits(item) for item in value.values())
     if isinstance(value, list | tuple):
-        return any(_beyond_64_bits(held) for held in value)
+        return any(_beyond_64_bits(item) for item in value)
     return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
 
 

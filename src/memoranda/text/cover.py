@@ -1,4 +1,4 @@
-"""Which terms of a question many texts hold, and what else their words show, quickly. No I/O."""
+"""The terms of a question that texts contain, and other features of texts, computed quickly. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoranda.text.sentences import spans
 from memoranda.text.terms import terms, word_terms
 
 CHARACTERS = 2_000
-"""Of a longer text only the beginning is looked at."""
+"""The characters of a text that are examined."""
 _WORD = re.compile(r"[a-z0-9]+")
 _PLAIN = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
 _TIMELY = frozenset(
@@ -29,17 +29,17 @@ _ASKS_WHEN = re.compile(
 )
 
 
-def held(texts: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
-    """Which of the `wanted` terms (m, see `terms.query_terms`) each of the texts (n) holds: (n, m).
+def coverage(texts: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which of the `wanted` terms (m, see `terms.query_terms`) each of the texts (n) contains: (n, m).
 
-    The same terms as an index would find, but for words that share fewer than three letters with their stem.
+    The same terms as in a keyword index, except for words that share fewer than three letters with their stem.
     """
-    found = np.zeros((len(texts), len(wanted)), np.bool_)
+    covered = np.zeros((len(texts), len(wanted)), np.bool_)
     if not all(term.isascii() for term in wanted):
         for i, text in enumerate(texts):
             there = set(terms(text[:CHARACTERS]))
-            found[i] = [term in there for term in wanted]
-        return found
+            covered[i] = [term in there for term in wanted]
+        return covered
     lowered = [_folded(text[:CHARACTERS]) for text in texts]
     starts, at = [], 0
     for text in lowered:
@@ -55,10 +55,10 @@ def held(texts: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
                 word = _WORD.match(joined, place)
                 if word is not None and term in word_terms(word[0]):
                     row = bisect_right(starts, place) - 1
-                    found[row, column] = True
+                    covered[row, column] = True
                     following = starts[row] + len(lowered[row])
             place = joined.find(beginning, following)
-    return found
+    return covered
 
 
 def _folded(text: str) -> str:
@@ -67,17 +67,17 @@ def _folded(text: str) -> str:
     return text.lower()
 
 
-def rarity(found: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """How much each term (m) tells among these texts: its inverse document frequency as BM25 has it, scaled to sum
-    to 1; `found` is (n, m)."""
-    count, times = len(found), found.sum(axis=0)
+def rarity(covered: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the weight of each term (m) among these texts: the inverse document frequency of BM25, scaled to sum to 1;
+    `covered` is (n, m)."""
+    count, times = len(covered), covered.sum(axis=0)
     weights: NDArray[np.float64] = np.log(1.0 + (count - times + 0.5) / (times + 0.5))
     total = weights.sum()
     return weights / total if total > 0 else weights
 
 
 def asks(text: str) -> bool:
-    """Whether a text ends by asking: its last mark of an end is a question mark."""
+    """Return True if a text ends with a question: its last end mark is a question mark."""
     at = text.rfind("?")
     return at >= 0 and "." not in text[at:] and "!" not in text[at:]
 
@@ -90,12 +90,12 @@ def only_asks(text: str) -> bool:
 
 
 def asks_when(question: str) -> bool:
-    """Whether a question wants a time for an answer."""
+    """Return True if a question asks for a time."""
     return _ASKS_WHEN.search(question) is not None
 
 
 def timely(text: str) -> bool:
-    """Whether a text has a word of time in it: a day, a month, `ago`, `last`, a year."""
+    """Return True if a text contains a word of time: a day, a month, `ago`, `last`, a year."""
     words = text[:CHARACTERS].lower().translate(_PLAIN).split()
     return not _TIMELY.isdisjoint(words) or any(
         len(w) == 4 and w.isdigit() and w[:2] in ("19", "20") for w in words

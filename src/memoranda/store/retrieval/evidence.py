@@ -13,21 +13,21 @@ import numpy as np
 
 from memoranda.store.retrieval.rerank_features import speaker_match, style_of, without_names
 from memoranda.store.rows import memory_speaker
-from memoranda.text.cover import held, only_asks
+from memoranda.text.cover import coverage, only_asks
 from memoranda.text.questions import normalise
 from memoranda.types import EvidenceLevel, SearchResult
 
 FLOOR = 0.5
 """The calibrated similarity below which a text without a term of the question is taken to be about something else."""
 LOOKED_AT = 10
-"""Results that are looked at, the first ones."""
+"""The first results, from which evidence is estimated."""
 FIRST = 3
 NONE, STRONG = 0.25, 0.6
 """Probabilities: below the first, `none`; from the second on, `strong`."""
 
 
 class Features(NamedTuple):
-    """What the results show, see `features`."""
+    """Features of the results of a search, see `features`."""
 
     similarity: float
     coverage: float
@@ -91,24 +91,24 @@ def with_evidence(result: SearchResult, question: str) -> SearchResult:
 
 
 def level_of(probability: float) -> EvidenceLevel:
-    """Return what a probability amounts to."""
+    """Return the evidence level of a probability."""
     return "none" if probability < NONE else "weak" if probability < STRONG else "strong"
 
 
 def features(question: str, results: Sequence[Result]) -> Features:
-    """Return what the first ten results, at least one, show; those that only ask are left out, as they answer nothing.
+    """Return the features of the first ten results, at least one, without those that only ask: they answer nothing.
 
-    `similarity` is the greatest, and `coverage` the greatest share of the question's terms in one text; where the
-    question names some of the speakers, only of what they said. `others` is the share of the first three results that
-    speakers said who are not named there. `people` is 1 where most speakers have names: what people chat about is more
-    alike than what a user tells an assistant, or than documents are.
+    `similarity` is the greatest, and `coverage` the greatest share of the question's terms in one text; if the question
+    names some of the speakers, only of their texts. `others` is the share of the first three results by speakers that
+    the question does not name. `people` is 1 if most speakers have names: chats between people are more alike than
+    messages to an assistant, or than documents.
     """
     shown = [result for result in results[:LOOKED_AT] if not only_asks(result.text)] or results[:1]
     speakers = [result.speaker for result in shown]
     wanted = without_names(normalise(question), speakers)
     covered = np.zeros(len(shown))
     if wanted:
-        covered = held([result.text for result in shown], wanted).mean(axis=1)
+        covered = coverage([result.text for result in shown], wanted).mean(axis=1)
     expected = UNKNOWN[0] + UNKNOWN[1] * covered
     known = np.array(
         [math.nan if result.similarity is None else result.similarity for result in shown], np.float64

@@ -17,8 +17,8 @@ class Ranking:
     """Candidates, best first, with the parts of each score; every array is (n,).
 
     A part that a candidate does not have is NaN. `rank_before` is the 1-based rank without scope weights. `fused` is
-    the score of the fusion; `added` (n, a) and `factors` (n, f) are what a second stage made `scores` of it with, and
-    have no columns where there was none.
+    the score of the fusion; `added` (n, a) and `factors` (n, f) are the terms and factors by which a second stage
+    computed `scores` from it, and have no columns without a second stage.
     """
 
     seqs: Ids
@@ -67,7 +67,7 @@ def fuse(
     `dense` and `words` are (seqs, scores) with distinct seqs each: cosines, and BM25. The dense part is the
     min-max normalised cosine. The words part is BM25 over the best BM25 when the list holds every match, so that
     0 means "no term"; when it was `cut` at its depth what is missing may have matched too, and it is min-max
-    normalised as well. Weights are scaled to sum to 1 over the sides that found anything. Ties go to the older
+    normalised as well. Weights are scaled to sum to 1 over the sides with results. Ties go to the older
     memory.
     """
     seqs = np.union1d(dense[0], words[0])
@@ -103,8 +103,8 @@ def fuse(
 def reordered(ranked: Ranking, scores: Floats, added: Floats, factors: Floats) -> Ranking:
     """The same candidates by descending new scores (n,), given in the present order; ties stay as they were."""
     order = np.argsort(-scores, kind="stable")
-    kept = {name: getattr(ranked, name)[order] for name in Ranking.__slots__}
-    return Ranking(**kept | {"scores": scores[order], "added": added[order], "factors": factors[order]})
+    columns = {name: getattr(ranked, name)[order] for name in Ranking.__slots__}
+    return Ranking(**columns | {"scores": scores[order], "added": added[order], "factors": factors[order]})
 
 
 def followed_by(first: Ranking, rest: Ranking) -> Ranking:
@@ -133,8 +133,8 @@ def followed_by(first: Ranking, rest: Ranking) -> Ranking:
 def decayed(unused_days: Floats, half_life_days: float) -> Floats:
     """Factors for memories by the days since they were last used: `max(0, 1 - decay_factor x days)` with
     decay_factor = .5 / half life, so half of the score is left after one and nothing after two."""
-    held: Floats = np.clip(1.0 - 0.5 / half_life_days * np.maximum(unused_days, 0.0), 0.0, 1.0)
-    return held
+    factors: Floats = np.clip(1.0 - 0.5 / half_life_days * np.maximum(unused_days, 0.0), 0.0, 1.0)
+    return factors
 
 
 BOOST_CAP = 1.25
@@ -145,8 +145,8 @@ def boosted(importance: Floats, age_days: Floats) -> Floats:
     """Factors in (0, 1.25] for memories by importance and age: `(1 + .05 x importance) x (1 + .25 x .5^(age / 30))`,
     cut at 1.25 together; negative importance makes less of a memory, to nothing at -20."""
     recency = 1.0 + (BOOST_CAP - 1.0) * 0.5 ** (np.maximum(age_days, 0.0) / BOOST_DAYS)
-    held: Floats = np.clip((1.0 + 0.05 * importance) * recency, 0.0, BOOST_CAP)
-    return held
+    factors: Floats = np.clip((1.0 + 0.05 * importance) * recency, 0.0, BOOST_CAP)
+    return factors
 
 
 SESSION_BONUS = 1.25
@@ -155,9 +155,9 @@ AGE_HALF_LIFE_HOURS = 72.0
 
 
 def blended(base: Floats, age_hours: Floats, overlap: Floats) -> Floats:
-    """What a merged list of messages and session summaries goes by, a column each (n, 3): .45 of the score in [0, 1],
-    .25 of recency with a half-life of 72 hours, and .30 of the share of the question's terms held. Their sum is the
-    score, before a session's bonus (x 1.25) and the penalty (x .5) of a message whose session is there itself."""
+    """Return the score parts of a merged list of messages and session summaries, (n, 3): .45 of the score in [0, 1],
+    .25 of recency with a half-life of 72 hours, and .30 of the share of the question's terms in the text. Their sum is
+    the score, before the bonus of a session (x 1.25) and the penalty (x .5) of a message whose session is a result."""
     recency = 0.5 ** (np.maximum(age_hours, 0.0) / AGE_HALF_LIFE_HOURS)
     return np.stack([0.45 * base, 0.25 * recency, 0.30 * overlap], axis=1)
 
@@ -166,10 +166,10 @@ def _of_best(scores: Floats) -> Floats:
     return scores / scores.max() if len(scores) else scores
 
 
-def _spread(seqs: Ids, held: Ids, values: Floats) -> Floats:
-    """`values` at the places of `held` among the sorted `seqs`, NaN elsewhere."""
+def _spread(seqs: Ids, subset: Ids, values: Floats) -> Floats:
+    """Return `values` at the places of `subset` among the sorted `seqs`, NaN elsewhere."""
     spread = np.full(len(seqs), np.nan)
-    spread[np.searchsorted(seqs, held)] = values
+    spread[np.searchsorted(seqs, subset)] = values
     return spread
 
 

@@ -1,8 +1,8 @@
-"""Rows that a search should find although their vectors are not stored yet: which they are, and what they score.
+"""Rows with pending embeddings in a search: which rows matter to a query, and their scores.
 
-Between a write and the job that embeds it a row is found by keywords only, and any row with a vector outranks it. A
+Between a write and the job that embeds it, only keyword search finds a row, and any row with a vector outranks it. A
 search therefore embeds the few pending rows that matter to it; `candidates.estimated` gives the others a cosine. Rows
-that wait because the model was changed are left to `reembed`: until then searches answer from words.
+that are pending because the model was changed are left to `reembed`: until then only keyword search finds them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ AT_ONCE = 32
 """Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
 so that no search and no job makes them again."""
 PATIENCE = 0.25
-"""Seconds that a search waits for the index of what was committed before it."""
+"""Seconds that a search waits until the index has every change committed before it."""
 LOOKED_AT = 5_000
-"""Pending rows of a tenant, the newest, that a filter is compared with which SQL cannot decide."""
+"""The newest pending rows of a tenant that are read to evaluate a filter that SQL cannot."""
 _STEP = 500
 
 
@@ -66,22 +66,22 @@ class Pending:
         return self.store.db.shared or self.store.owed.get(tenant, 0) > 0
 
     def find(self, tenant: str, query: str | None, targets: Sequence[Target], depth: int) -> Waiting:
-        """Return the pending rows that matter most, at most `AT_ONCE`: those that keywords find for `query` (None: not
-        looked for) among the best `depth`, then the newest of `targets`."""
+        """Return the pending rows that matter most, at most `AT_ONCE`: those among the `depth` best of a keyword search
+        for `query` (None: no keyword search), then the newest of `targets`."""
         db, space = self.store.db, self.store.space
         if not db.read(lambda c: exist(c, tenant, space), tenant):
             self._wait_for_indexes(tenant)
             return NONE
         if not self.store.has_vectors(tenant):
             return Waiting([], complete=False)
-        found: list[int] = []
+        keyword_seqs: list[int] = []
         for target in targets if query is not None else ():
             with suppress(IndexUnavailable):
                 assert query is not None
-                found += self.store.words.search(tenant, query, depth, target.where).seqs.tolist()
+                keyword_seqs += self.store.words.search(tenant, query, depth, target.where).seqs.tolist()
 
         def read(c: Connection) -> Waiting:
-            seqs = dict.fromkeys(among(c, tenant, space, list(dict.fromkeys(found))))
+            seqs = dict.fromkeys(among(c, tenant, space, list(dict.fromkeys(keyword_seqs))))
             complete = True
             for target in targets:
                 more, all_of_them = newest(c, tenant, space, target.where, AT_ONCE)
@@ -114,33 +114,33 @@ class Pending:
         vector: NDArray[np.float32],
         targets: Sequence[Target],
         fresh: Fresh | None,
-        found: Candidates,
+        candidates: Candidates,
     ) -> None:
-        """Add the rows whose vectors were made for this search to what was found for `vector` (dim,); report
-        `embedding` if others in scope are pending."""
-        made = {} if fresh is None else fresh.vectors
+        """Add the rows whose vectors were made for this search to the candidates for `vector` (dim,); report
+        `embedding` if other rows in scope are pending."""
+        vectors = {} if fresh is None else fresh.vectors
         complete = fresh.complete if fresh is not None else not self.possible(tenant)
-        if complete and not made:
+        if complete and not vectors:
             return
-        space, most = self.store.space, len(made) + 1
+        space, most = self.store.space, len(vectors) + 1
 
         def read(c: Connection) -> tuple[dict[int, Record], bool]:
             others = False
             for target in [] if complete else targets:
                 seqs, all_of_them = newest(c, tenant, space, target.where, most)
-                others = others or not all_of_them or bool(set(seqs) - made.keys())
-            return fetch(c, tenant, list(made)), others
+                others = others or not all_of_them or bool(set(seqs) - vectors.keys())
+            return fetch(c, tenant, list(vectors)), others
 
         rows, others = self.store.db.read(read, tenant)
         if others:
-            found.degraded.add("embedding")
-        seqs, scores = cosines(vector, {seq: made[seq] for seq in rows})
+            candidates.degraded.add("embedding")
+        seqs, scores = cosines(vector, {seq: vectors[seq] for seq in rows})
         for target in targets:
             passing = np.array(
                 [matches(target.where, attributes(rows[seq])) for seq in seqs.tolist()], np.bool_
             )
             if passing.any():
-                found.add_fresh(seqs[passing], scores[passing], target)
+                candidates.add_fresh(seqs[passing], scores[passing], target)
 
 
 def exist(c: Connection, tenant: str, space: int) -> bool:
@@ -157,7 +157,7 @@ def newest(c: Connection, tenant: str, space: int, where: Filter, limit: int) ->
     """
     compiled = compile_where(where)
     step = limit if compiled.exact else _STEP
-    found: list[int] = []
+    passing: list[int] = []
     below, looked_at = 2**63 - 1, 0
     while looked_at < LOOKED_AT:
         rows = c.select(
@@ -169,14 +169,14 @@ def newest(c: Connection, tenant: str, space: int, where: Filter, limit: int) ->
         seqs = [int(seq) for (seq,) in rows]
         looked_at += len(seqs)
         if compiled.exact:
-            found += seqs
+            passing += seqs
         elif seqs:
             read = fetch(c, tenant, seqs)
-            found += [seq for seq in seqs if seq in read and matches(where, attributes(read[seq]))]
-        if len(found) >= limit or len(seqs) < step:
-            return found[:limit], len(seqs) < step and len(found) <= limit
+            passing += [seq for seq in seqs if seq in read and matches(where, attributes(read[seq]))]
+        if len(passing) >= limit or len(seqs) < step:
+            return passing[:limit], len(seqs) < step and len(passing) <= limit
         below = seqs[-1]
-    return found, False
+    return passing, False
 
 
 def among(c: Connection, tenant: str, space: int, seqs: Sequence[int]) -> list[int]:
@@ -191,7 +191,9 @@ def cosines(query: NDArray[np.float32], rows: Vectors) -> tuple[NDArray[np.int64
     wanted = query.astype(np.float64)
     best = np.empty(len(seqs))
     for at, windows in enumerate(rows.values()):
-        made = windows.astype(np.float64)
-        sizes = np.linalg.norm(made, axis=1) * np.linalg.norm(wanted)
-        best[at] = float(np.max(np.divide(made @ wanted, sizes, out=np.zeros(len(made)), where=sizes > 0)))
+        vectors = windows.astype(np.float64)
+        sizes = np.linalg.norm(vectors, axis=1) * np.linalg.norm(wanted)
+        best[at] = float(
+            np.max(np.divide(vectors @ wanted, sizes, out=np.zeros(len(vectors)), where=sizes > 0))
+        )
     return seqs, best

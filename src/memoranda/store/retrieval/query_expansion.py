@@ -1,6 +1,6 @@
-"""What can be done for a question beside searching: its header, a passage imagined for it, a model's own order of hits.
+"""Query expansion and model reranking: a header for the query, a hypothetical passage (HyDE), an order by a model.
 
-A model is asked for text only and its failures leave the plain answer, which then says so in `degraded`.
+The model returns text only. If it fails, the result of the plain search stays, and `degraded` reports the failure.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Aid:
-    """What helps a search of one tenant: the model and embedder at its cost, and the configured switches."""
+    """What query expansion of one tenant uses: the model and embedder at its cost, and the configured switches."""
 
     model: Model
     embedder: Embedder
     ledger: Ledger
     tenant: str
-    told: Search
+    settings: Search
 
 
 def headed(question: str, now: datetime, channel: str | None = None) -> str:
-    """The question with a header as messages and summaries have one, `[08 May 2023] garden, Ana: `: the day or month
-    that it names, if there is exactly one, the channel in which it is searched, and the person that it names, if there
-    is exactly one; without any, the question as it is."""
+    """Return the question with a header like that of messages and summaries, `[08 May 2023] garden, Ana: `: the day or
+    month that it names, if there is exactly one, the channel that is searched, and the person that it names, if there
+    is exactly one; without any of these, the question itself."""
     spans = [time for time in times(question, now) if isinstance(time, Span)]
     date = ""
     if len(spans) == 1:
@@ -71,38 +71,38 @@ def headed(question: str, now: datetime, channel: str | None = None) -> str:
 
 
 def channel_of(asked: Query) -> str | None:
-    """The channel in which a query looks, if it names exactly one."""
+    """Return the channel of a query, if it names exactly one."""
     named = {scope.partition(":")[2] for scope in asked.scopes or () if scope.startswith("channel:")}
     named |= {value for key, value in (asked.hierarchy or {}).items() if key in ("channel", "channel_id")}
     return named.pop() if len(named) == 1 else None
 
 
 def unsure(result: SearchResult, below: float) -> bool:
-    """Whether nothing that was found is as similar to the question as `below`, a calibrated similarity."""
+    """Return True if the calibrated similarity of every result is unknown or below `below`."""
     return all(hit.similarity is None or hit.similarity < below for hit in result.results)
 
 
 async def helped(
     asked: Query, plain: SearchResult, aid: Aid, again: Callable[[Query], Awaitable[SearchResult]]
 ) -> SearchResult:
-    """The answer after what the query or the configuration switches on: searched `again` near an imagined passage where
-    the plain answer is unsure, and its first hits in the order of a model."""
+    """Return the result after the steps that the query or the configuration enables: another search, by `again`, near a
+    hypothetical passage if the plain result is unsure, and a model's order of the first hits."""
     if aid.model.quotes_only:
         return plain
     result = plain
     model = aid.ledger.paid(aid.model, aid.tenant, SEARCH)
     if _imagines(asked, plain, aid):
         try:
-            async with asyncio.timeout(aid.told.model_seconds):
+            async with asyncio.timeout(aid.settings.model_seconds):
                 passage = await imagined(model, asked.query)
                 embedding = await _between(asked.query, passage, aid)
             result = await again(msgspec.structs.replace(asked, embedding=embedding, hyde=False))
         except (ModelError, EmbedderUnavailable, SpendingLimit, TimeoutError) as exc:
             result = _without(plain, HYDE, exc)
-    count = aid.told.model_rerank if asked.model_rerank is None else asked.model_rerank
+    count = aid.settings.model_rerank if asked.model_rerank is None else asked.model_rerank
     if count > 1 and len(result.results) > 1:
         try:
-            async with asyncio.timeout(aid.told.model_seconds):
+            async with asyncio.timeout(aid.settings.model_seconds):
                 order = await judged(
                     model, asked.query, [hit.memory.content for hit in result.results[:count]]
                 )
@@ -114,9 +114,9 @@ async def helped(
 
 
 def _imagines(asked: Query, plain: SearchResult, aid: Aid) -> bool:
-    wanted = aid.told.hyde if asked.hyde is None else asked.hyde
+    wanted = aid.settings.hyde if asked.hyde is None else asked.hyde
     possible = asked.mode != "words" and asked.embedding is None and "embedding" not in plain.degraded
-    return wanted and possible and unsure(plain, aid.told.hyde_below)
+    return wanted and possible and unsure(plain, aid.settings.hyde_below)
 
 
 def _without(result: SearchResult, what: str, exc: Exception) -> SearchResult:
@@ -125,7 +125,7 @@ def _without(result: SearchResult, what: str, exc: Exception) -> SearchResult:
 
 
 async def imagined(model: Model, question: str) -> str:
-    """A passage that would answer the question (HyDE, Gao et al. 2022).
+    """Return a hypothetical passage that would answer the question (HyDE, Gao et al. 2022).
 
     Raises:
         ModelError: the model says nothing.
@@ -136,19 +136,19 @@ async def imagined(model: Model, question: str) -> str:
 
 
 async def _between(question: str, passage: str, aid: Aid) -> list[float]:
-    """The vector halfway between the question and the passage."""
+    """Return the vector halfway between the question and the passage."""
     vectors = []
     for text, task in ((question, "query"), (passage, "document")):
-        made = await aid.ledger.embed(aid.embedder, [text], task, tenant=aid.tenant, purpose=SEARCH)  # type: ignore[arg-type]
-        vectors.append(made.vectors[0] / max(float(np.linalg.norm(made.vectors[0])), 1e-12))
+        embedded = await aid.ledger.embed(aid.embedder, [text], task, tenant=aid.tenant, purpose=SEARCH)  # type: ignore[arg-type]
+        vectors.append(embedded.vectors[0] / max(float(np.linalg.norm(embedded.vectors[0])), 1e-12))
     return [float(value) for value in vectors[0] + vectors[1]]
 
 
 async def judged(model: Model, question: str, passages: Sequence[str]) -> list[int]:
-    """The places of the passages in the order that the model puts them in; what it leaves out follows as it was.
+    """Return the places of the passages in the model's order; those that it leaves out follow in their old order.
 
     Raises:
-        ModelError: it says nothing, or nothing that is the number of a passage.
+        ModelError: the model returns nothing, or no number of a passage.
     """
     listed = "\n".join(
         f"[{n}] {' '.join(text[:PASSAGE].split())}" for n, text in enumerate(passages, start=1)
@@ -162,8 +162,8 @@ async def judged(model: Model, question: str, passages: Sequence[str]) -> list[i
 
 
 def ordered(answer: str, count: int) -> list[int]:
-    """The places 0 to `count` - 1 in the order in which a model's answer names their numbers: a JSON list, or the
-    numbers in whatever it says around or instead of one.
+    """Return the places 0 to `count` - 1 in the order in which a model's answer names their numbers: in a JSON list,
+    else anywhere in the answer.
 
     Raises:
         ModelBroken: it names none.
@@ -177,8 +177,8 @@ def ordered(answer: str, count: int) -> list[int]:
 
 
 def arranged(hits: Sequence[Hit], order: Sequence[int]) -> list[Hit]:
-    """The hits with the first `len(order)` of them in that order. Scores go on falling from place to place: the hit at
-    a place takes the score that was there."""
+    """Return the hits with the first `len(order)` of them in that order. Scores still fall from place to place: the hit
+    at a place takes the score that was there."""
     moved = [hits[place] for place in order] + list(hits[len(order) :])
     shown = []
     for place, (hit, there) in enumerate(zip(moved, hits, strict=True), start=1):

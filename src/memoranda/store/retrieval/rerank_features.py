@@ -1,4 +1,4 @@
-"""What ranks a message beside its own score: its words, its speaker, its neighbours, its sitting, its time."""
+"""Features that rank a message beside its fused score: terms, speaker, neighbours, sitting, time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store.retrieval.rerank_weights import FEATURES
 from memoranda.store.rows import attributes, fetch, speaker_of
-from memoranda.text.cover import asks, asks_when, held, rarity, timely
+from memoranda.text.cover import asks, asks_when, coverage, rarity, timely
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
 from memoranda.text.terms import query_terms, word_terms
@@ -27,10 +27,10 @@ SITTING_GAP = 7_200_000_000
 """Candidates of one place that are further apart, in microseconds, are of two sittings: those between them that are no
 candidates are not known, so it is more than the silence that ends a session."""
 NEIGHBOUR_GAP = 1_800_000_000
-"""What was said longer before or after, in microseconds, is no neighbour."""
+"""The most microseconds between a message and a neighbour."""
 USERS = frozenset({"user", "human"})
 ROLES = USERS | MACHINES
-"""How a speaker is called who has no name."""
+"""The names of speakers without a name of their own."""
 _WORDS = re.compile(r"[^\W_]+")
 _YOU = re.compile(r"\byou(?:r|rs|'ve|'d)?\b", re.IGNORECASE)
 
@@ -58,7 +58,7 @@ Around = Mapping[int, tuple[str, int]]
 
 
 def read(c: Connection, tenant: str, seqs: Sequence[int], all_kinds: bool) -> dict[int, Candidate]:
-    """The rows of these seqs that are there, messages and facts alone unless `all_kinds` are wanted."""
+    """Return the existing rows of these seqs, only messages and facts unless `all_kinds`."""
     rows = c.all("candidates", [tenant, compact_json(list(seqs)), int(all_kinds)])
     return {row[0]: Candidate._make(row) for row in rows}
 
@@ -66,11 +66,11 @@ def read(c: Connection, tenant: str, seqs: Sequence[int], all_kinds: bool) -> di
 def read_neighbours(
     c: Connection, tenant: str, candidates: Mapping[int, Candidate], where: Filter
 ) -> dict[int, tuple[str, int]]:
-    """The messages among candidates and those beside them that pass `where`: what a search must not see has no say in
-    it."""
-    messages = [one for one in candidates.values() if one.kind == "message"]
-    known = {one.seq: (one.content, one.occurred_at) for one in messages}
-    wanted = {one.before for one in messages} | {one.after for one in messages}
+    """Return the messages among candidates, and their neighbours that pass `where`: messages that the subject may not
+    see must not affect the ranking."""
+    messages = [row for row in candidates.values() if row.kind == "message"]
+    known = {message.seq: (message.content, message.occurred_at) for message in messages}
+    wanted = {message.before for message in messages} | {message.after for message in messages}
     missing = sorted(seq for seq in wanted if seq is not None and seq not in known)
     if not missing:
         return known
@@ -79,22 +79,22 @@ def read_neighbours(
         rows = fetch(c, tenant, missing).values()
         seen = [row for row in rows if matches(where, attributes(row))]
         return known | {row.seq: (row.content, row.occurred_at) for row in seen}
-    found = c.select(
+    beside = c.select(
         "SELECT seq, substr(content, 1, 2000), occurred_at FROM {seqs ?} wanted"
         f" {{join}} memories m ON m.tenant_id = ? AND m.seq = wanted.value WHERE {compiled.sql}",
         [compact_json(missing), tenant, *compiled.params],
     )
-    return known | {seq: (content, at) for seq, content, at in found}
+    return known | {seq: (content, at) for seq, content, at in beside}
 
 
 def speakers(messages: Sequence[Candidate]) -> list[str | None]:
-    """Who said each message, as far as is known: a name, else a role."""
-    return [speaker_of(one.metadata, one.role) for one in messages]
+    """Return the speaker of each message: a name, else a role, else None."""
+    return [speaker_of(message.metadata, message.role) for message in messages]
 
 
 def style_of(said_by: Sequence[str | None]) -> str:
-    """The style of a conversation by its speakers: `people` when most that are known have names, `assistant` when most
-    are roles, `plain` when nobody is known."""
+    """Return the style of a conversation by its speakers: `people` if most known speakers have names, `assistant` if
+    most are roles, `plain` if no speaker is known."""
     known = [who.lower() in ROLES for who in said_by if who]
     if not known:
         return "plain"
@@ -117,44 +117,44 @@ def features(
     names are seen from `now`; without `timed` they count for nothing.
     """
     columns: dict[str, Floats] = {}
-    scores = np.array([fused[one.seq] for one in messages])
-    pairs = [_neighbours(one, around) for one in messages]
+    scores = np.array([fused[message.seq] for message in messages])
+    pairs = [_neighbours(message, around) for message in messages]
     columns["near"] = np.array(
         [sum(fused.get(seq, 0.0) for seq in pair if seq is not None) for pair in pairs]
     )
     columns["overlap"], columns["around"] = _overlaps(question, messages, said_by, around, pairs)
     columns["sitting"] = _sittings(messages, scores)
     columns["speaker"] = speaker_match(question, said_by)
-    columns["length"] = np.log([2.0 + min(100, one.content.count(" ")) for one in messages])
-    asking = {one.seq: asks(one.content) for one in messages}
+    columns["length"] = np.log([2.0 + min(100, message.content.count(" ")) for message in messages])
+    asking = {message.seq: asks(message.content) for message in messages}
     columns["asks"] = np.fromiter(asking.values(), np.float64)
     columns["answers"] = np.zeros(len(messages))
     for i, (before, _) in enumerate(pairs):
         if before is not None and (asking[before] if before in asking else asks(around[before][0])):
             columns["answers"][i] = 1.0
     if asks_when(question):
-        columns["dated"] = np.array([float(timely(one.content)) for one in messages])
+        columns["dated"] = np.array([float(timely(message.content)) for message in messages])
     if timed and (named := times(question, now)):
-        columns["when"] = closeness(named, np.array([one.occurred_at for one in messages], np.int64))
+        columns["when"] = closeness(named, np.array([message.occurred_at for message in messages], np.int64))
     columns["author"] = _authored(question, said_by)
     nothing = np.zeros(len(messages))
     return np.stack([columns.get(name, nothing) for name in FEATURES], axis=1)
 
 
-def _neighbours(one: Candidate, around: Around) -> tuple[int | None, int | None]:
-    """What was said right before and right after: of those stored beside it, by when they were said."""
-    now = one.occurred_at
-    if one.before is not None and one.after is not None:
-        first, last = around.get(one.before), around.get(one.after)
+def _neighbours(message: Candidate, around: Around) -> tuple[int | None, int | None]:
+    """Return the messages right before and after by time, of those stored beside the message."""
+    now = message.occurred_at
+    if message.before is not None and message.after is not None:
+        first, last = around.get(message.before), around.get(message.after)
         if first and last and now - NEIGHBOUR_GAP <= first[1] <= now <= last[1] <= now + NEIGHBOUR_GAP:
-            return one.before, one.after
+            return message.before, message.after
     near = [
         (said[1], seq)
-        for seq in (one.before, one.after)
+        for seq in (message.before, message.after)
         if seq is not None and (said := around.get(seq)) and abs(said[1] - now) <= NEIGHBOUR_GAP
     ]
-    before = max((at for at in near if at < (now, one.seq)), default=None)
-    after = min((at for at in near if at > (now, one.seq)), default=None)
+    before = max((at for at in near if at < (now, message.seq)), default=None)
+    after = min((at for at in near if at > (now, message.seq)), default=None)
     return before and before[1], after and after[1]
 
 
@@ -167,15 +167,15 @@ def _overlaps(
 ) -> tuple[Floats, Floats]:
     wanted = without_names(question, said_by)
     beside = sorted({seq for pair in pairs for seq in pair if seq is not None})
-    texts = [one.content for one in messages] + [around[seq][0] for seq in beside]
-    found = held(texts, wanted)
-    own = found[: len(messages)]
+    texts = [message.content for message in messages] + [around[seq][0] for seq in beside]
+    covered = coverage(texts, wanted)
+    own = covered[: len(messages)]
     weights = rarity(own)
     at = {seq: len(messages) + i for i, seq in enumerate(beside)}
-    nobody = len(texts)
-    padded = np.vstack([found, np.zeros((1, len(wanted)), np.bool_)])
+    blank = len(texts)
+    padded = np.vstack([covered, np.zeros((1, len(wanted)), np.bool_)])
     before, after = (
-        padded[[nobody if pair[side] is None else at[pair[side]] for pair in pairs]]  # type: ignore[index]
+        padded[[blank if pair[side] is None else at[pair[side]] for pair in pairs]]  # type: ignore[index]
         for side in (0, 1)
     )
     overlap: Floats = own @ weights
@@ -185,13 +185,13 @@ def _overlaps(
 def _sittings(messages: Sequence[Candidate], scores: Floats) -> Floats:
     """The best score of another candidate of the same sitting; 0 where there is none."""
     best = np.zeros(len(messages))
-    keys = [(one.session_id or "", one.channel_id or "", one.occurred_at) for one in messages]
+    keys = [(message.session_id or "", message.channel_id or "", message.occurred_at) for message in messages]
     order = sorted(range(len(messages)), key=keys.__getitem__)
     begin = 0
     for end in range(1, len(order) + 1):
         if end < len(order):
-            last, one = keys[order[end - 1]], keys[order[end]]
-            if last[:2] == one[:2] and one[2] - last[2] <= SITTING_GAP:
+            previous, current = keys[order[end - 1]], keys[order[end]]
+            if previous[:2] == current[:2] and current[2] - previous[2] <= SITTING_GAP:
                 continue
         group = order[begin:end]
         if len(group) > 1:

@@ -38,10 +38,10 @@ FEATURES = (
 | feature | range | what it is |
 |---|---|---|
 | near | 0..2 | fused scores of the candidates said right before and after it |
-| overlap | 0..1 | share of the question's terms it holds, rare ones counting more, names of speakers left out |
-| around | 0..1 | share that its neighbours hold and it does not |
+| overlap | 0..1 | share of the question's terms it has, rare ones counting more, names of speakers left out |
+| around | 0..1 | share that its neighbours have and it does not |
 | sitting | 0..1 | the best fused score of another candidate of the same sitting |
-| speaker | -1..1 | 1: the question names its speaker; -1: it names another; 0: it names nobody |
+| speaker | -1..1 | 1: the question names its speaker; -1: it names another; 0: it names no speaker |
 | length | .. | natural logarithm of 2 + the spaces in it, up to 100 of them |
 | asks | 0, 1 | it ends by asking |
 | answers | 0, 1 | what was said before it ends by asking |
@@ -104,11 +104,11 @@ ASSISTANT = Weights(
     {"overlap": 0.1, "sitting": 0.1, "when": 0.2, "author": 0.15},
     {"sitting": 0.5, "author": 0.5},
 )
-"""A user and an assistant. Set by hand: what a user says is evidence more often than what it is told; weights of people
-chatting are known to hurt here, so of these only a little of what does not depend on the style is kept."""
+"""A user and an assistant. Set by hand: what a user says is evidence more often than the assistant's replies. The
+weights of chats between people hurt here, so only small weights of style-independent features are used."""
 PLAIN = Weights("plain", {"when": 0.2})
 """Messages whose speakers are unknown: the fused score, and the time that a question names."""
-PRESETS = {one.name: one for one in (PEOPLE, ASSISTANT, PLAIN)}
+PRESETS = {style.name: style for style in (PEOPLE, ASSISTANT, PLAIN)}
 
 
 CONTEXT = tuple(FEATURES.index(name) for name in ("near", "around", "sitting"))
@@ -126,19 +126,19 @@ def bounded(added: Floats, fused: Floats) -> Floats:
     positive = np.maximum(context, 0.0).sum(axis=1)
     most = CONTEXT_LEAST + np.maximum(fused, 0.0)
     factors = np.where(positive > most, most / np.maximum(positive, 1e-12), 1.0)
-    held = added.copy()
-    held[:, CONTEXT] = np.where(context > 0.0, context * factors[:, None], context)
-    return held
+    result = added.copy()
+    result[:, CONTEXT] = np.where(context > 0.0, context * factors[:, None], context)
+    return result
 
 
 def squashed(scores: Floats) -> Floats:
     """Scores of any size mapped onto (0, 1) in the same order: the logistic function, steepest at .5."""
-    held: Floats = 1.0 / (1.0 + np.exp(-STEEPNESS * (scores - 0.5)))
-    return held
+    squashed_scores: Floats = 1.0 / (1.0 + np.exp(-STEEPNESS * (scores - 0.5)))
+    return squashed_scores
 
 
 def load(path: str | Path, key: str = "search.rerank_weights") -> dict[str, Weights]:
-    """Presets with the styles of a file put in their place: JSON or YAML as `memoranda eval fit` writes it, `{style:
+    """Return the presets, with those of a file replaced: JSON or YAML as `memoranda eval fit` writes it, `{style:
     {weights: {feature: number}, means: {feature: number}}}`.
 
     Raises:
@@ -150,10 +150,10 @@ def load(path: str | Path, key: str = "search.rerank_weights") -> dict[str, Weig
         styles = {
             name: Weights(
                 name,
-                msgspec.convert(one.get("weights", {}), dict[str, float]),
-                msgspec.convert(one.get("means", {}), dict[str, float]),
+                msgspec.convert(style.get("weights", {}), dict[str, float]),
+                msgspec.convert(style.get("means", {}), dict[str, float]),
             )
-            for name, one in given.items()
+            for name, style in given.items()
         }
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as exc:
         raise ConfigError(key, f"the file {path} cannot be read as weights: {exc}") from exc

@@ -1,4 +1,4 @@
-"""The second stage of a search: the best candidates looked at as rows, and ranked again by what they are."""
+"""The second stage of a search: the rows of the best candidates are read, and ranked again by their features."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from memoranda.store.retrieval.rerank_features import (
     style_of,
 )
 from memoranda.store.retrieval.rerank_weights import FEATURES, PRESETS, STEEPNESS, Weights, bounded, squashed
-from memoranda.text.cover import held, rarity
+from memoranda.text.cover import coverage, rarity
 from memoranda.text.terms import query_terms
 
 DEPTH = 100
-"""So many candidates are looked at, best fused score first; those below stay below."""
+"""The number of candidates that are reranked, best fused score first; the others stay below them."""
 COVERING = 10
-"""The summaries of sessions among so many first candidates stand for the messages of their sessions."""
+"""The number of first candidates whose session summaries penalise messages of the same sessions."""
 DAY, HOUR = 86_400_000_000, 3_600_000_000
 Floats = NDArray[np.float64]
 
@@ -57,13 +57,13 @@ class How:
 
     @property
     def idle(self) -> bool:
-        """Whether it does nothing."""
+        """True if it changes nothing."""
         return self.rerank == "off" and self.recency == "off"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a second stage was: its preset, and the names of the columns `Ranking.added` and `Ranking.factors`."""
+    """A second stage that ran: its preset, and the names of the columns of `Ranking.added` and `Ranking.factors`."""
 
     preset: str
     added: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Stage:
     def formula(
         self, fused: str, scope_weight: float, added: Mapping[str, float], factors: Mapping[str, float]
     ) -> str:
-        """How a score came about, in words: `fused` is the sum that the first stage made."""
+        """Return the formula of a score as text; `fused` is the sum of the first stage."""
         score = f"({fused})"
         if self.preset == "sessions":
             score = f"({' + '.join(f'{value:.3f} {name}' for name, value in added.items())})"
@@ -86,7 +86,7 @@ class Stage:
 
 @dataclass(slots=True)
 class _Rows:
-    """The first candidates of a ranking as rows, None for one that is gone or of no matter here, and the neighbours of
+    """The first candidates of a ranking as rows, None for a row that is removed or not needed, and the neighbours of
     messages."""
 
     rows: list[Candidate | None]
@@ -105,8 +105,8 @@ def rescored(
     ranked: Ranking,
     how: How,
 ) -> tuple[Ranking, Stage | None]:
-    """The ranking as the second stage makes it, and what it was; None, and the ranking as it came, where nothing is to
-    be said about any candidate. `now` is the moment that ages and times are seen from."""
+    """Return the ranking after the second stage, and the stage; the unchanged ranking and None if it changes no
+    candidate. Ages and times are relative to `now`."""
     if how.idle or not len(ranked):
         return ranked, None
     looked = _looked(db, tenant, ranked.seqs[:DEPTH].tolist(), targets, how)
@@ -142,7 +142,7 @@ def _looked(db: Database, tenant: str, seqs: list[int], targets: Sequence[Target
 def _styled(
     question: str, now: datetime, plain: Floats, seqs: NDArray[np.int64], looked: _Rows, how: How
 ) -> tuple[Floats, Floats, Stage]:
-    """Scores by the style of the conversation that the messages among the candidates are of."""
+    """Return the scores by the style of the conversation, for the messages among the candidates."""
     at = looked.messages()
     nothing = plain, np.empty((len(plain), 0)), Stage(how.rerank)
     if how.rerank == "off" or not at:
@@ -163,11 +163,11 @@ def _styled(
 
 
 def _merged(question: str, now: datetime, plain: Floats, looked: _Rows) -> tuple[Floats, Floats, Floats]:
-    """Scores of messages and session summaries as one list, see `fusion.blended`."""
+    """Return the scores of messages and session summaries as one list, see `fusion.blended`."""
     texts = [row.content if row else "" for row in looked.rows]
-    found = held(texts, query_terms(question))
+    covered = coverage(texts, query_terms(question))
     overlap, ages = np.zeros(len(plain)), np.full(len(plain), np.inf)
-    overlap[: len(texts)] = found @ rarity(found)
+    overlap[: len(texts)] = covered @ rarity(covered)
     ages[: len(texts)] = [(micros(now) - row.occurred_at) / HOUR if row else np.inf for row in looked.rows]
     added = blended(plain, ages, overlap)
     kinds = np.ones((len(plain), 1))
@@ -183,14 +183,14 @@ def _merged(question: str, now: datetime, plain: Floats, looked: _Rows) -> tuple
 
 
 class _Window(msgspec.Struct):
-    """The window of a session as its summary's metadata has it."""
+    """The time window of a session in its summary's metadata."""
 
     started_at: datetime | None = None
     ended_at: datetime | None = None
 
 
 def _covers(summary: Candidate, message: Candidate) -> bool:
-    """Whether a message is of a summarized session: by its id, or by its channel and time."""
+    """Return True if a message is of a summarized session: by its id, or by its channel and time."""
     if summary.session_id is not None and message.session_id is not None:
         return summary.session_id == message.session_id
     if summary.channel_id is None or summary.channel_id != message.channel_id:
@@ -205,7 +205,7 @@ def _covers(summary: Candidate, message: Candidate) -> bool:
 
 
 def _aged(now: datetime, n: int, looked: _Rows, how: How) -> Floats | None:
-    """Factors (n,) of what time and importance make of memories; None when they make nothing of any."""
+    """Return the factors (n,) of memories by time and importance; None if no factor applies."""
     factors, at = np.ones(n), micros(now)
     if how.recency == "decay":
         facts = [(i, row) for i, row in enumerate(looked.rows) if row is not None and row.kind == "fact"]

@@ -1,4 +1,4 @@
-"""The one read path: dense and words, each filtered before its limit, fused, weighed, explained."""
+"""The read path: vector and keyword search, each filtered before its limit, fused, weighed, explained."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SNIPPET = 240
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The defaults of a search, see `config.Search`. `candidates` is how deep each side is looked into."""
+    """The defaults of a search, see `config.Search`. `candidates` is the depth of vector and keyword search."""
 
     limit: int = 10
     threshold: float | None = None
@@ -50,8 +50,8 @@ class Settings:
 
 @dataclass(slots=True)
 class Found:
-    """What a search came to: rows, best first, each with its place in the ranking. `stage` is what the second stage of
-    ranking was, None without one; it ranked the `first` candidates, and not those behind them."""
+    """The result of a search: rows, best first, each with its place in the ranking. `stage` describes the second stage
+    of ranking, None without one; it ranked the `first` candidates, and not those behind them."""
 
     tenant: str
     ranked: Ranking
@@ -64,12 +64,12 @@ class Found:
 
     @property
     def degraded(self) -> list[str]:
-        """The sides that could not answer in full."""
+        """The parts of the search that could not answer in full."""
         return sorted(self.candidates.degraded)
 
 
 class ModelChanged(Exception):
-    """The query was embedded with a model that another has taken over from meanwhile."""
+    """The query was embedded with a model that was replaced meanwhile."""
 
 
 class Recall:
@@ -89,13 +89,13 @@ class Recall:
         model: str = "",
         fresh: Fresh | None = None,
     ) -> SearchResult:
-        """The best memories for `query` that `subject` may see.
+        """Return the best memories for `query` that `subject` may see.
 
-        `vector` (dim,) is the query as `model` embedded it ("": as the caller did); None when it could not be made,
-        or is not wanted. `fresh` has the vectors that were made of the rows of `unembedded`; None: none were wanted.
+        `vector` (dim,) is the query as `model` embedded it ("": as the caller did); None if it could not be embedded,
+        or is not wanted. `fresh` has the vectors made for the rows of `unembedded`; None: none were wanted.
 
         Raises:
-            ModelChanged: another model has taken over since; embed the query again.
+            ModelChanged: the model was replaced since; embed the query again.
             InvalidInput: a field of the query is wrong.
             EmbedderUnavailable: `mode` is `dense` and there is no vector.
         """
@@ -126,12 +126,12 @@ class Recall:
         second: How | None = None,
         fresh: Fresh | None = None,
     ) -> Found:
-        """The best rows of a tenant for `query` among those that pass one of `targets`: what every search is made of.
-        Of the query its text, limit, mode, weights and `as_of` are looked at; `threshold` 0 or None is no floor.
-        `second` is the second stage of ranking, if there is to be one. Errors as `search`.
+        """Return the best rows of a tenant for `query` among those that pass one of `targets`. Every search uses this.
+        Only text, limit, mode, weights and `as_of` of the query are used; `threshold` 0 or None is no floor. `second`
+        is the second stage of ranking; None: no second stage. Errors as `search`.
 
-        Scores and order do not depend on the limit: `candidates` of each side are ranked among themselves, and of
-        these as many are the first hits. Others follow them, which are ranked in a deeper look."""
+        Scores and order do not depend on the limit: the best `candidates` of vector and keyword search are ranked among
+        themselves, and at most as many are the first hits. Hits from a deeper search follow them."""
         if self.store.derived.follows:
             self.store.derived.follow()
         live = self.store.derived.live
@@ -161,7 +161,7 @@ class Recall:
         return self.pending.find(subject.tenant_id, text, targets, self.settings.candidates)
 
     def _second(self, query: Query) -> How:
-        """The second stage as the query wants it."""
+        """Return the second stage that the query asks for."""
         default = self.settings.second
         return replace(
             default,
@@ -188,8 +188,8 @@ class Recall:
         ]
 
     def _default_scopes(self, subject: Subject) -> list[str] | None:
-        """The configured scope, as far as a request without one can mean it. None where it cannot, as a session of
-        which it has no id: then it is as without a configured scope."""
+        """Return the configured scope, if it applies to a request without scopes. Return None if it does not, such as
+        `session` without an id: then the defaults of the subject apply."""
         scope = self.settings.scope
         if scope == "user":
             return [f"user:{subject.user_id}"] if subject.user_id is not None else None
@@ -209,17 +209,19 @@ class Recall:
         fresh: Fresh | None,
         depth: int,
     ) -> Candidates:
-        found = Candidates(live, as_of_rev=self.store.derived.applied)
-        found.degraded.update(self.store.behind)
-        answered = query.mode != "words" and self._dense_side(tenant, query, vector, targets, depth, found)
-        answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, found)
-        if not answered:  # an empty answer would say that there is nothing
+        candidates = Candidates(live, as_of_rev=self.store.derived.applied)
+        candidates.degraded.update(self.store.behind)
+        answered = query.mode != "words" and self._dense_side(
+            tenant, query, vector, targets, depth, candidates
+        )
+        answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, candidates)
+        if not answered:  # an empty result would mean that nothing matches
             raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
         if vector is not None and query.mode != "words":
-            self.pending.add(tenant, vector, targets, fresh, found)
+            self.pending.add(tenant, vector, targets, fresh, candidates)
         if vector is not None and query.mode == "hybrid":
-            self._complete(tenant, vector, found)
-        return found
+            self._complete(tenant, vector, candidates)
+        return candidates
 
     def _dense_side(
         self,
@@ -228,65 +230,65 @@ class Recall:
         vector: NDArray[np.float32] | None,
         targets: Sequence[Target],
         depth: int,
-        found: Candidates,
+        candidates: Candidates,
     ) -> bool:
-        """Whether it answered."""
+        """Add the candidates of vector search. Return False if it failed; `degraded` then says why."""
         if vector is None:
             if query.mode == "dense":
                 raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
-            found.degraded.add("embedding")
+            candidates.degraded.add("embedding")
             return False
         if self.store.next_space is not None:
-            found.degraded.add("embedding")
+            candidates.degraded.add("embedding")
         for target in targets:
             try:
-                near = found.live.index.search(tenant, vector, depth, target.where)
+                near = candidates.live.index.search(tenant, vector, depth, target.where)
             except BaseException as exc:
                 _check_degradable("index", exc)
-                found.degraded.add("index")
+                candidates.degraded.add("index")
                 return False
-            found.add_dense(near, target, depth)
+            candidates.add_dense(near, target, depth)
         return True
 
     def _words_side(
-        self, tenant: str, query: Query, targets: Sequence[Target], depth: int, found: Candidates
+        self, tenant: str, query: Query, targets: Sequence[Target], depth: int, candidates: Candidates
     ) -> bool:
-        """Whether it answered."""
+        """Add the candidates of keyword search. Return False if it failed; `degraded` then says so."""
         for target in targets:
             try:
                 hits = self.store.words.search(tenant, query.query, depth, target.where)
             except BaseException as exc:
                 _check_degradable("words", exc)
-                found.degraded.add("words")
+                candidates.degraded.add("words")
                 return False
-            found.add_words(hits, target, depth)
+            candidates.add_words(hits, target, depth)
         return True
 
-    def _complete(self, tenant: str, vector: NDArray[np.float32], found: Candidates) -> None:
-        """Cosines for memories that only words found, so that both sides judge every candidate."""
-        missing = found.only_words()
-        if not len(missing) or "index" in found.degraded:
+    def _complete(self, tenant: str, vector: NDArray[np.float32], candidates: Candidates) -> None:
+        """Add cosines for the memories that only keyword search found, so that every candidate has both scores."""
+        missing = candidates.only_words()
+        if not len(missing) or "index" in candidates.degraded:
             return
         where = Compare("$seq", "in", tuple(missing.tolist()))
         try:
-            near = found.live.index.search(tenant, vector, len(missing), where)
+            near = candidates.live.index.search(tenant, vector, len(missing), where)
         except BaseException as exc:
             _check_degradable("index", exc)
-            found.degraded.add("index")
+            candidates.degraded.add("index")
             return
-        found.add_dense(near, None, len(missing) + 1)
-        found.estimate()
+        candidates.add_dense(near, None, len(missing) + 1)
+        candidates.estimate()
 
-    def _floor(self, threshold: float | None, query: Query, found: Candidates) -> float | None:
-        """The cosine that a threshold asks for; None when there is no floor, or no dense side to judge by."""
-        if not threshold or query.mode == "words" or not len(found.dense[0]):
+    def _floor(self, threshold: float | None, query: Query, candidates: Candidates) -> float | None:
+        """Return the least cosine for a threshold; None without a threshold or without vector matches."""
+        if not threshold or query.mode == "words" or not len(candidates.dense[0]):
             return None
         return self.calibration.cosine(threshold)
 
     # --- from candidates to hits -------------------------------------------------------------------
 
     def _take_rows(self, limit: int, found: Found, targets: Sequence[Target]) -> None:
-        """The rows of the best candidates that are still there, until there are `limit`."""
+        """Read the rows of the best candidates that still exist, until there are `limit`."""
         seqs, tenant = found.ranked.seqs.tolist(), found.tenant
         at = 0
         while len(found.rows) < limit and at < len(seqs):
@@ -302,11 +304,11 @@ class Recall:
                 found.places.append(i)
 
     def similarities(self, found: Found) -> list[float | None]:
-        """The calibrated similarity of each candidate; None when its cosine is not known, or only estimated."""
+        """Return the calibrated similarity of each candidate; None if its cosine is unknown or estimated."""
         return [self._similarity(found, place) for place in range(len(found.ranked))]
 
     def similarity(self, found: Found, at: int) -> float | None:
-        """The calibrated similarity of a row that was found, as `similarities` has it."""
+        """Return the calibrated similarity of result row `at`, see `similarities`."""
         return self._similarity(found, found.places[at])
 
     def _similarity(self, found: Found, place: int) -> float | None:
@@ -316,7 +318,7 @@ class Recall:
         return round(self.calibration.similarity(cosine), 6)
 
     def explain(self, found: Found, at: int) -> Explanation:
-        """Every part of the score of a row that was found."""
+        """Return every part of the score of result row `at`."""
         return _explain(found, found.places[at], self.similarity(found, at), at + 1)
 
     def _hit(self, found: Found, at: int, terms: list[str], explain: bool) -> Hit:
@@ -331,8 +333,8 @@ class Recall:
         )
 
     def _snippet(self, row: Record, part: int | None, terms: list[str]) -> list[Highlight]:
-        """What to show when no word matched near the beginning: where words match in the window whose vector
-        did, else that window's beginning."""
+        """Return the highlights if no term matches near the beginning of the text: matches in the window whose vector
+        matched, else the beginning of that window."""
         start = 0
         if part:
             key = [row.tenant_id, self.store.space, row.seq, part]
@@ -346,15 +348,15 @@ class Recall:
 
 
 def _check_degradable(side: str, exc: BaseException) -> None:
-    """Lets an answer go on without one side when that index does not answer, or its native code panicked (which
-    is no Exception); raises anything else again."""
+    """Return if a search may continue without a side: its index is unavailable, or its native code panicked (which is
+    no Exception). Raise any other exception again."""
     if not isinstance(exc, IndexUnavailable) and type(exc).__name__ != "PanicException":
         raise exc
     log.warning("search goes on without the %s: %s", side, exc)
 
 
 def check(query: Query) -> None:
-    """Refuses a query whose numbers make no sense.
+    """Check the values of a query.
 
     Raises:
         InvalidInput: names the field and its range.
@@ -395,9 +397,9 @@ def _above(ranked: Ranking, floor: float | None) -> Ranking:
 
 
 def _passes(row: Record, targets: Sequence[Target]) -> bool:
-    """A row that changed while the search ran still belongs to the answer as it is now."""
-    held = attributes(row)
-    return any(matches(target.where, held) for target in targets)
+    """Return True if a row that changed during the search still passes a target."""
+    values = attributes(row)
+    return any(matches(target.where, values) for target in targets)
 
 
 def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
