@@ -18,7 +18,7 @@ __all__ = ["Admin", "Files", "Knowledge", "Librarian", "Staged", "Stores", "Uplo
 
 
 class Knowledge:
-    """What one subject sees of files and vector stores."""
+    """The files and vector stores that one subject sees."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self.subject = subject

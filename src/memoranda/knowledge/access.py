@@ -14,7 +14,7 @@ from memoranda.types import Subject
 
 
 def sees_file(subject: Subject, row: FileRow) -> bool:
-    """Whether a file of the subject's tenant is its own or nobody's."""
+    """Return True if a file of the subject's tenant is its own or has no owner."""
     return owns(subject, row.user_id)
 
 
@@ -37,28 +37,28 @@ def store_condition(subject: Subject) -> tuple[str, list[Any]]:
 
 
 def stores_seen(c: Connection, subject: Subject, ids: Sequence[str]) -> dict[str, StoreRow]:
-    """The stores among `ids` that the subject may read, by id: its tenant's, then those shared with everyone, for
-    which the transaction must not be bound to one tenant."""
+    """Return the stores among `ids` that the subject may read, by id: those of its tenant, then those shared with
+    everyone, for which the transaction must not be bound to one tenant."""
     rows = (StoreRow._make(row) for row in c.all("stores_by_id", [subject.tenant_id, listed(ids)]))
-    found = {row.id: row for row in _visible(c, subject, rows)}
-    rest = [id_ for id_ in ids if id_ not in found]
+    stores = {row.id: row for row in _visible(c, subject, rows)}
+    rest = [id_ for id_ in ids if id_ not in stores]
     if rest:
         shared = (StoreRow._make(row) for row in c.all("shared_stores", [listed(rest)]))
-        found |= {row.id: row for row in shared}
-    return found
+        stores |= {row.id: row for row in shared}
+    return stores
 
 
 def _visible(c: Connection, subject: Subject, rows: Iterable[StoreRow]) -> list[StoreRow]:
-    held = list(rows)
+    stores = list(rows)
     if sees_all(subject):
-        return held
-    open_ = [row for row in held if owns(subject, row.user_id) or row.sharing != "private"]
-    closed = [row for row in held if row not in open_]
+        return stores
+    open_ = [row for row in stores if owns(subject, row.user_id) or row.sharing != "private"]
+    closed = [row for row in stores if row not in open_]
     return open_ + [row for row in closed if is_writer(c, subject, row)]
 
 
 def is_writer(c: Connection, subject: Subject, row: StoreRow) -> bool:
-    """Whether the store's owner lets the subject write."""
+    """Return True if the store's owner lets the subject write."""
     if subject.user_id is None or row.tenant_id != subject.tenant_id:
         return False
     writers = c.all("writers_of", [row.tenant_id, listed([row.id])])

@@ -1,4 +1,4 @@
-"""What an admin sees and sets: quotas and usage, its own tenant's, or any for the operator of the house."""
+"""Quotas and usage for admins: of their own tenant, or of any for the operator of the installation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Admin:
         self.subject = subject
 
     async def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
-        """One page of the tenants of the folder, by name: `after` is the last name of the page before.
+        """Return one page of the tenants of the folder, by name: `after` is the last name of the page before.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -38,7 +38,7 @@ class Admin:
             self._core.store.db.read, lambda c: c.all("tenants_after", [after or "", limit + 1])
         )
         tenants = [Tenant(name=str(name), created_at=moment(at)) for name, at in rows[:limit]]
-        return as_page(tenants, [one.name for one in tenants], len(rows) > limit)
+        return as_page(tenants, [tenant.name for tenant in tenants], len(rows) > limit)
 
     async def quotas(self, tenant: str | None = None) -> Quotas:
         """What a tenant may hold.
@@ -53,11 +53,11 @@ class Admin:
         )
 
     async def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
-        """Sets the named quotas of a tenant; null goes back to the configured default.
+        """Set the named quotas of a tenant; null restores the configured default.
 
         Raises:
             InvalidInput: names the quota.
-            Forbidden: the subject is not the operator: nobody sets their own tenant's bounds.
+            Forbidden: the subject is not the operator: no tenant sets its own quotas.
         """
         named = tenant_for(self.subject, tenant, "admin")
         if self.subject.tenant_id != HOUSE:
@@ -76,20 +76,20 @@ class Admin:
         return await self._core.threads.result(self._core.store.db.write(work, tenant=named))
 
     async def usage(self, tenant: str | None = None) -> Usage:
-        """What a tenant holds. Errors as `quotas`."""
+        """Return what a tenant uses. Errors as `quotas`."""
         named = tenant_for(self.subject, tenant, "admin")
 
         def read(c: Connection) -> Usage:
-            def one(name: str) -> Any:
+            def counted(name: str) -> Any:
                 return c.one(name, [named]) or (0, 0)
 
-            files, chunks = one("usage_of_files"), int(one("count_chunks")[0])
+            files, chunks = counted("usage_of_files"), int(counted("count_chunks")[0])
             return Usage(
-                storage_bytes=int(files[1]) + int(one("pending_bytes")[0]),
+                storage_bytes=int(files[1]) + int(counted("pending_bytes")[0]),
                 files=int(files[0]),
-                stores=int(one("count_stores")[0]),
+                stores=int(counted("count_stores")[0]),
                 chunks=chunks,
-                memories=int(one("count_memories")[0]) - chunks,
+                memories=int(counted("count_memories")[0]) - chunks,
             )
 
         return await self._core.threads.run(self._core.store.db.read, read, named)

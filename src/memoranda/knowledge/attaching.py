@@ -1,4 +1,4 @@
-"""How files come into a store: rows and jobs in one transaction."""
+"""Attaching files to a store: rows and jobs in one transaction."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def attach(
     *,
     batch_id: str | None = None,
 ) -> None:
-    """Puts files into a store of the subject's tenant and queues their indexing; give `jobs.woken(INDEX_JOB)` to
-    the write. One that is there and in progress or done is left alone; one that failed begins again.
+    """Attach files to a store of the subject's tenant and enqueue their indexing; give `jobs.woken(INDEX_JOB)` to the
+    write. A file that is in progress or done is left alone; one that failed begins again.
 
     Raises:
-        NotFound: a file is none of the subject's.
+        NotFound: the subject does not see a file.
         QuotaExceeded: the store would have more files than it may.
     """
     tenant = store.tenant_id
-    wanted = {one.file_id: one for one in files}
+    wanted = {file.file_id: file for file in files}
     known = files_of(c, tenant, wanted)
     for id_ in wanted:
         if id_ not in known or not sees_file(subject, known[id_]):
@@ -53,7 +53,9 @@ def attach(
         if row.status in ("failed", "cancelled"):
             detach(c, core, tenant, store.id, row.file_id, row.seq)
     fresh = [
-        one for id_, one in wanted.items() if id_ not in there or there[id_].status in ("failed", "cancelled")
+        file
+        for id_, file in wanted.items()
+        if id_ not in there or there[id_].status in ("failed", "cancelled")
     ]
     if not fresh:
         return
@@ -63,11 +65,11 @@ def attach(
     now, first = now_micros(), int(revs[0]) - len(fresh) + 1
     rows = [
         (
-            tenant, store.id, one.file_id, first + i, "in_progress", checks.attributes_of(one.attributes),
-            store.chunking if one.chunking is None else compact_json(checks.chunking_checked(one.chunking)),
+            tenant, store.id, file.file_id, first + i, "in_progress", checks.attributes_of(file.attributes),
+            store.chunking if file.chunking is None else compact_json(checks.chunking_checked(file.chunking)),
             batch_id, now,
         )
-        for i, one in enumerate(fresh)
+        for i, file in enumerate(fresh)
     ]  # fmt: skip
     c.load("store_files", COLUMNS, rows)
     payloads = [{"store": row[1], "file": row[2], "attached": row[3]} for row in rows]

@@ -62,13 +62,13 @@ def text_of(value: Any, where: str, most: int = MAX_NAME_CHARS, *, empty: bool =
 
 
 def attributes_of(given: Any, where: str = "attributes") -> str:
-    """The attributes of a file in a store, as JSON: at most 16 keys of 64 characters; values are strings of at most
-    512, numbers, booleans or null.
+    """Return the attributes of a file in a store, as JSON: at most 16 keys of 64 characters; values are strings of at
+    most 512, numbers, booleans or null.
 
     Raises:
         InvalidInput: names the key.
     """
-    held: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for key, value in _pairs(given, where):
         at = f"{where}.{key}"
         if isinstance(value, str):
@@ -79,8 +79,8 @@ def attributes_of(given: Any, where: str = "attributes") -> str:
             raise InvalidInput(at, "is a whole number beyond 64 bits; send it as a string")
         elif not isinstance(value, int | float | bool | None):
             raise InvalidInput(at, "must be a string, a number, true, false or null")
-        held[key] = value
-    return compact_json(held)
+        checked[key] = value
+    return compact_json(checked)
 
 
 def metadata_of(given: Any, where: str = "metadata") -> str:
@@ -109,7 +109,7 @@ def _pairs(given: Any, where: str) -> list[tuple[str, Any]]:
 
 
 def chunking_checked(chunking: Chunking, where: str = "chunking_strategy") -> Chunking:
-    """The chunking as it is.
+    """Return the chunking, unchanged.
 
     Raises:
         InvalidInput: a field is out of range.
@@ -138,7 +138,7 @@ def days_of(value: Any, where: str = "expires_after.days") -> int | None:
 
 
 def seconds_of(value: Any, where: str = "expires_after.seconds") -> int | None:
-    """After how many seconds a file deletes itself.
+    """Return after how many seconds a file expires.
 
     Raises:
         InvalidInput: it is not one hour to 30 days.
@@ -151,7 +151,7 @@ def seconds_of(value: Any, where: str = "expires_after.seconds") -> int | None:
 
 
 def purpose_of(value: Any) -> str:
-    """What a file is for.
+    """Return the purpose of a file.
 
     Raises:
         InvalidInput: it is none of the known purposes.
@@ -162,7 +162,7 @@ def purpose_of(value: Any) -> str:
 
 
 def sharing_of(value: Any) -> str:
-    """Who may read a store.
+    """Return who may read a store.
 
     Raises:
         InvalidInput: it is none of the known ways.
@@ -185,7 +185,7 @@ def people_of(writers: Any) -> list[str]:
 
 
 def files_named(files: Sequence[NewStoreFile], where: str, *, empty: bool = False) -> None:
-    """Refuses a list of files to attach that is empty, too long, or holds one that is wrong.
+    """Refuse a list of files to attach that is empty, too long, or has an invalid file.
 
     Raises:
         InvalidInput: names the file by its place, the field and the fix.
@@ -194,12 +194,12 @@ def files_named(files: Sequence[NewStoreFile], where: str, *, empty: bool = Fals
         raise InvalidInput(where, "must name at least one file")
     if len(files) > MAX_BATCH:
         raise InvalidInput(where, f"holds {len(files)} files, at most {MAX_BATCH} go at once")
-    for i, one in enumerate(files):
-        if not isinstance(one.file_id, str) or not one.file_id:
+    for i, file in enumerate(files):
+        if not isinstance(file.file_id, str) or not file.file_id:
             raise InvalidInput(f"{where}[{i}]", "must be the id of a file")
-        attributes_of(one.attributes, f"{where}[{i}].attributes" if len(files) > 1 else "attributes")
-        if one.chunking is not None:
-            chunking_checked(one.chunking)
+        attributes_of(file.attributes, f"{where}[{i}].attributes" if len(files) > 1 else "attributes")
+        if file.chunking is not None:
+            chunking_checked(file.chunking)
 
 
 def passage_query(query: str | Sequence[str] | PassageQuery, fields: PassageFields) -> PassageQuery:

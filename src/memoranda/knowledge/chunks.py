@@ -21,7 +21,7 @@ def text_of(c: Connection, tenant: str, file: AttachedRow) -> str:
 def chunks_of(
     c: Connection, tenant: str, file: AttachedRow, *, limit: int, after: str | None
 ) -> Listed[Chunk]:
-    """One page of the chunks of a file, in the order of its text; none before the file is completed.
+    """Return one page of the chunks of a file, in the order of its text; none before the file is completed.
 
     Raises:
         InvalidInput: the cursor names no chunk of the file.
@@ -35,4 +35,4 @@ def chunks_of(
     wanted = limit + 1 if file.status == "completed" else 0
     rows = c.all("chunks_after", [tenant, file.seq, -1 if at is None else at, wanted])
     chunks = [Chunk(**dict(zip(Chunk.__struct_fields__, row, strict=True))) for row in rows[:limit]]
-    return as_page(chunks, [one.id for one in chunks], len(rows) > limit)
+    return as_page(chunks, [chunk.id for chunk in chunks], len(rows) > limit)

@@ -44,15 +44,15 @@ class Erasing:
                     await self._erase(run, id_)
 
     def _in_chunks(self, run: Forgetting, phrase: Phrase) -> set[str]:
-        """The files some of whose chunks, or places in a store, hold the phrase."""
+        """Return the files of which chunks, or entries in a store, contain the phrase."""
         db, tenant = run.store.db, run.aim.tenant
         sources = set[int]()
         for rows in listing.scan(db, tenant, Compare("$kind", "eq", CHUNK)):
-            held = [row.seq for row in rows if told_by(row, phrase)]
-            if held:
-                listed = compact_json(held)
-                found = db.read(lambda c, some=listed: c.all("places_of_chunks", [tenant, some]), tenant)  # type: ignore[misc]
-                sources |= {place[1] for place in found}
+            matching = [row.seq for row in rows if told_by(row, phrase)]
+            if matching:
+                listed = compact_json(matching)
+                places = db.read(lambda c, some=listed: c.all("places_of_chunks", [tenant, some]), tenant)  # type: ignore[misc]
+                sources |= {place[1] for place in places}
         sql = "SELECT seq, file_id, attributes, notes, title, error_message FROM store_files WHERE tenant_id = ?"
         return {
             file_id
@@ -64,7 +64,7 @@ class Erasing:
         return phrase.within(name) or await run.threads.run(self._in_bytes, run.aim.tenant, id_, phrase)
 
     def _in_bytes(self, tenant: str, id_: str, phrase: Phrase) -> bool:
-        """Whether bytes that are text hold the phrase."""
+        """Return True if bytes that are text contain the phrase."""
         try:
             raw = b"".join(self.core.blobs.read(tenant, id_))
         except NotFound:
@@ -143,5 +143,5 @@ def _settled(c: Connection, place: Sequence[Any]) -> dict[str, int]:
 
 
 def _dropped(c: Connection, tenant: str, id_: str) -> dict[str, int]:
-    held = c.one("count_store_files", [tenant, id_])
-    return {"stores": c.run("drop_store", [tenant, id_]) if held is None or not held[0] else 0}
+    count = c.one("count_store_files", [tenant, id_])
+    return {"stores": c.run("drop_store", [tenant, id_]) if count is None or not count[0] else 0}

@@ -1,4 +1,4 @@
-"""What goes by itself: files and stores whose time is over, uploads nobody finished, bytes that belong to nothing."""
+"""Expiry: of files, vector stores and unfinished uploads, and of bytes that belong to no file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Expiry:
             await work
         except MemorandaError as exc:
             log.warning("what has expired stays for now: %s", exc)
-        except Exception:  # whatever it is: the look must go on, and the next one come
+        except Exception:  # whatever it is: this run must go on, and the next one start
             log.exception("what has expired stays for now")
 
     async def _due(self, name: str, now: int) -> list[tuple[str, str]]:
@@ -134,7 +134,7 @@ class Expiry:
 
 
 async def end_upload(core: Core, tenant: str, id_: str, status: str, file_id: str | None = None) -> bool:
-    """Ends a pending upload and takes the bytes of its parts away; whether it was pending."""
+    """End a pending upload and delete the bytes of its parts; return True if it was pending."""
     parts: list[str] = []
 
     def work(c: Connection) -> bool:

@@ -31,7 +31,7 @@ MAX_PAGE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Bytes that have arrived and are not yet a file: the id they are kept under, their number, their SHA-256."""
+    """Bytes that are stored and not yet a file: their id, their number, their SHA-256."""
 
     id: str
     bytes: int
@@ -54,11 +54,11 @@ class Files:
         media_type: str | None = None,
         expires_after_seconds: int | None = None,
     ) -> StoredFile:
-        """Keeps a file: a path, bytes, a file opened for reading bytes, or pieces as they come. Its bytes go to their
-        place piece by piece. `filename` is the path's own unless given; its ending tells the format.
+        """Store a file: a path, bytes, a file opened for reading bytes, or pieces as they come. Its bytes are written
+        piece by piece. `filename` is the path's own unless given; its extension decides the format.
 
         Raises:
-            InvalidInput: names the field and the fix; nothing is kept.
+            InvalidInput: names the field and the fix; nothing is stored.
             QuotaExceeded: it is larger than a file may be, or than what is left.
         """
         name = checks.text_of(name_of(source, filename), "filename", empty=False)
@@ -83,12 +83,11 @@ class Files:
         check_file(size, await self._quotas())
 
     async def stage(self, pieces: AsyncIterable[bytes]) -> Staged:
-        """Takes the bytes of a file in, before its name is known; `adopt` or `drop` follows. What is never adopted is
-        swept.
+        """Store the bytes of a file before its name is known; `adopt` or `drop` follows. Bytes never adopted are swept.
 
         Raises:
             QuotaExceeded: it is larger than a file may be.
-            StorageError: there is no room; nothing is left.
+            StorageError: the disk is full; nothing is left behind.
         """
         must_write(self.subject)
         tenant, id_ = self.subject.tenant_id, new_id("file-")
@@ -128,8 +127,8 @@ class Files:
         return file_value(await self.keep(staged, lambda c: insert(c, row, quotas)))
 
     async def keep(self, staged: Staged, work: Callable[[Connection], FileRow], *jobs: str) -> FileRow:
-        """Writes the row of staged bytes, and lets jobs of these kinds begin; the bytes are dropped when it is refused.
-        Not when the caller is cancelled: the row may be written all the same, and bytes without one are swept."""
+        """Write the row of staged bytes, and wake jobs of these kinds; the bytes are dropped if that is refused. Not if
+        the caller is cancelled: the row may still be written, and bytes without one are swept."""
         try:
             then = self._core.jobs.woken(*jobs)
             return await self._core.threads.result(
@@ -174,7 +173,7 @@ class Files:
         order: str = "desc",
         purpose: str | None = None,
     ) -> Listed[StoredFile]:
-        """One page of files in the order they came, newest first unless `order` is `asc`.
+        """Return one page of files in the order of upload, newest first unless `order` is `asc`.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no file.
@@ -188,11 +187,11 @@ class Files:
         def read(c: Connection) -> Listed[StoredFile]:
             at, _ = cursors(after, None, lambda id_: row.seq if (row := self._seen(c, id_)) else None)
             select = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.tenant_id = ? AND {where}"
-            found, more = page(
+            rows, more = page(
                 c, select, [tenant, *params], "f.seq",
                 limit=limit, after=at, before=None, descending=order == "desc",
             )  # fmt: skip
-            values = [file_value(FileRow._make(row)) for row in found]
+            values = [file_value(FileRow._make(row)) for row in rows]
             return as_page(values, [value.id for value in values], more)
 
         return await self._core.threads.run(self._core.store.db.read, read, tenant)
@@ -260,7 +259,7 @@ def _take(writer: BlobWriter, piece: bytes, digest: Any) -> None:
 
 
 def insert(c: Connection, row: FileRow, quotas: Quotas) -> FileRow:
-    """Writes the row of a file at its place in the order of files, if the tenant has room for it.
+    """Insert the row of a file, numbered in the order of files, if the quota of the tenant allows it.
 
     Raises:
         QuotaExceeded: it is larger than what is left.
@@ -275,8 +274,8 @@ def insert(c: Connection, row: FileRow, quotas: Quotas) -> FileRow:
 
 
 def remove_file(c: Connection, core: Core, tenant: str, id_: str) -> bool:
-    """Deletes the row of a file and takes it out of every store; whether it was there. Its bytes go after the
-    commit, or with the next sweep."""
+    """Delete the row of a file and detach it from every store; return True if it existed. Its bytes are deleted after
+    the commit, or with the next sweep."""
     for store_id, seq in c.all("places_of_file", [tenant, id_]):
         detach(c, core, tenant, store_id, id_, seq)
     c.run("drop_upload_of", [tenant, id_])

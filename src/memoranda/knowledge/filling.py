@@ -10,7 +10,7 @@ from memoranda.errors import MemorandaError
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 
 CAPACITY = 256
-"""Texts that go to the model together at most, unless one file brings more."""
+"""The most texts in a batch for the model, unless one file has more."""
 IN_FLIGHT = 2
 """Batches under way, so that the model need not wait for the next one."""
 
@@ -67,18 +67,18 @@ class Filling(Embedder):
     async def _answer(self, together: list[_Asked]) -> None:
         wanted = [asked for asked in together if not asked.answer.cancelled()]
         try:
-            made = await self._made([text for asked in wanted for text in asked.texts])
+            embedded = await self._embedded([text for asked in wanted for text in asked.texts])
         except Exception as exc:
             await self._one_by_one(wanted, exc)
             return
-        share, at = made.tokens / max(1, len(made.vectors)), 0
+        share, at = embedded.tokens / max(1, len(embedded.vectors)), 0
         for asked in wanted:
-            vectors = made.vectors[at : at + len(asked.texts)]
+            vectors = embedded.vectors[at : at + len(asked.texts)]
             at += len(asked.texts)
             if not asked.answer.done():
                 asked.answer.set_result(Embedded(vectors, round(share * len(vectors))))
 
-    async def _made(self, texts: Sequence[str]) -> Embedded:
+    async def _embedded(self, texts: Sequence[str]) -> Embedded:
         try:
             return await self.inner.embed(texts)
         except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
@@ -92,10 +92,10 @@ class Filling(Embedder):
             try:
                 if len(wanted) == 1:
                     raise exc
-                made = await self._made(asked.texts)
+                embedded = await self._embedded(asked.texts)
             except Exception as own:
                 if not asked.answer.done():
                     asked.answer.set_exception(own)
             else:
                 if not asked.answer.done():
-                    asked.answer.set_result(made)
+                    asked.answer.set_result(embedded)

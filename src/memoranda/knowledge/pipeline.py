@@ -1,8 +1,9 @@
-"""From a file to its chunks: read and split in a worker process, embed with others' chunks, store. One job a file.
+"""Indexing of files: read and split in a worker process, embed in batches shared with other files, store. One job a
+file.
 
-A file of few chunks becomes searchable in the transaction that completes it. A larger one is stored in steps under a
-mark that keeps it out of every search until its last chunk is there. A job that dies with its process begins again and
-finds what it had stored.
+A file of few chunks becomes searchable in the transaction that completes it. A larger one is stored in steps
+under a mark that excludes it from every search until its last chunk is stored. A job that dies with its process begins
+again and reuses what it had stored.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_header
 
 BATCH = DRAFTS
-"""Chunks of one file that share a transaction; of long ones fewer do."""
+"""Chunks of one file in a transaction; fewer if they are long."""
 READ = 1_000
 """Chunks that are read together."""
 RETRY_AFTER = 5.0
@@ -99,14 +100,18 @@ class Pipeline:
             raise
 
     def _row(self, run: Run) -> AttachedRow | None:
-        """The attachment that the job is about, while it is to be indexed."""
+        """Return the attachment of the job while it is to be indexed; else None."""
         file_id, store_id = str(run.payload["file"]), str(run.payload["store"])
-        held = self.core.store.db.read(
+        attachment = self.core.store.db.read(
             lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
         ).get(file_id)
-        if held is None or held.seq != run.payload["attached"] or held.status != "in_progress":
+        if (
+            attachment is None
+            or attachment.seq != run.payload["attached"]
+            or attachment.status != "in_progress"
+        ):
             return None
-        return held
+        return attachment
 
     async def _index(self, run: Run, row: AttachedRow) -> int:
         chunking = chunking_of(row.chunking)
@@ -134,26 +139,26 @@ class Pipeline:
         return len(places)
 
     def _others(self, tenant: str, attached: int, text: str, places: Sequence[ChunkPlace]) -> bool:
-        """Whether an attempt that did not end stored other chunks than these."""
+        """Return True if an unfinished attempt stored other chunks than these."""
 
         def read(c: Connection) -> bool:
             count = c.one("count_attached", [tenant, attached])
             for at in range(0, int(count[0]) if count else 0, READ):
-                for index, start, stop, _, _, held in c.all(
+                for index, start, stop, _, _, content in c.all(
                     "chunks_between", [tenant, attached, at, at + READ - 1]
                 ):
                     if index >= len(places) or (start, stop) != (places[index].start, places[index].end):
                         return True
-                    if held != text[start:stop]:
+                    if content != text[start:stop]:
                         return True
             return False
 
         return self.core.store.db.read(read, tenant)
 
     async def _read(self, tenant: str, row: AttachedRow, chunking: Chunking) -> Parsed:
-        held: AbstractContextManager[Path] = self.core.blobs.local(tenant, row.file_id)
+        local: AbstractContextManager[Path] = self.core.blobs.local(tenant, row.file_id)
         try:
-            path = await self.core.threads.run(held.__enter__)
+            path = await self.core.threads.run(local.__enter__)
         except NotFound as exc:
             raise Unreadable("server_error", "the file's bytes are not there; upload it again") from exc
         except StorageError as exc:
@@ -163,7 +168,7 @@ class Pipeline:
             return await self.core.readers.read(path, row.filename, chunking)
         finally:
             self.core.tally["reading"] += time.perf_counter() - began  # type: ignore[assignment]
-            await self.core.threads.run(held.__exit__, None, None, None)
+            await self.core.threads.run(local.__exit__, None, None, None)
 
     def _embedder(self) -> Filling:
         if self._filling is None or self._filling.inner is not self.core.embedder:
@@ -178,10 +183,10 @@ class Pipeline:
         chunking: Chunking,
         embedder: Embedder,
     ) -> list[ChunkPlace]:
-        """The sentences in groups that mean the same."""
+        """Return the sentences grouped by similarity."""
         sentences = [text[place.start : place.end] for place in places]
-        made = await self.core.ledger.embed(embedder, sentences, tenant=tenant, purpose=FILES)
-        return await self.core.threads.run(semantic.group, text, places, made.vectors, chunking.size)
+        embedded = await self.core.ledger.embed(embedder, sentences, tenant=tenant, purpose=FILES)
+        return await self.core.threads.run(semantic.group, text, places, embedded.vectors, chunking.size)
 
     def _drafts(
         self,
@@ -246,7 +251,7 @@ class Pipeline:
         c: Connection,
         outcomes: list[Outcome],
     ) -> None:
-        """In the chunks' own transaction: where each stands, and what the file is now."""
+        """Write the places of chunks and the state of their file, in the transaction of the chunks."""
         key = [run.tenant, row.store_id, row.file_id, row.seq]
         state = c.one("attachment_state", key)
         if state is None or state[0] != "in_progress":
@@ -258,11 +263,11 @@ class Pipeline:
             PLACE,
             [
                 (
-                    run.tenant, one.row.seq, row.seq, index, place.start, place.end, place.tokens, place.page,
+                    run.tenant, outcome.row.seq, row.seq, index, place.start, place.end, place.tokens, place.page,
                     place.heading,
                 )
-                for index, one, place in zip(some, outcomes, places[some.start : some.stop], strict=True)
-                if one.created
+                for index, outcome, place in zip(some, outcomes, places[some.start : some.stop], strict=True)
+                if outcome.created
             ],
         )  # fmt: skip
         if some.stop < len(places):
@@ -271,8 +276,8 @@ class Pipeline:
         count = c.one("count_attached", [run.tenant, row.seq])
         if count is None or count[0] != len(places):
             raise Stale("an earlier attempt stored other chunks of this file")
-        held = sum(len(document.text[place.start : place.end].encode()) for place in places)
-        usage = held + 4 * self.core.store.index.dim * len(places)
+        text_bytes = sum(len(document.text[place.start : place.end].encode()) for place in places)
+        usage = text_bytes + 4 * self.core.store.index.dim * len(places)
         title = None if document.title is None else document.title[:512]
         c.run("complete_file", [len(places), usage, title, compact_json(document.notes[:20]), *key])
 
@@ -300,7 +305,7 @@ class Pipeline:
             hide(c, self.core, run.tenant, store_id, seq)
 
     def failed(self, c: Connection, run: Run, error: str) -> None:
-        """The job gave up: the file says so, in the same transaction."""
+        """Mark the file as failed in the transaction in which its job gives up."""
         times = min(run.attempts, self.core.jobs.max_attempts)  # one more when the last died with its process
         says = f"indexing failed {times} times: {error}" if times else f"it was not indexed: {error}"
         self._failed(c, run, "server_error", says)

@@ -49,24 +49,24 @@ def check_file(size: int, quotas: Quotas) -> None:
 
 
 def check_storage(c: Connection, tenant: str, more: int, quotas: Quotas) -> None:
-    """Refuses what does not fit beside the tenant's files and pending parts, in the transaction that adds it.
+    """Refuse bytes that do not fit beside the tenant's files and pending parts, in the transaction that adds them.
 
     Raises:
         QuotaExceeded: names the quota.
     """
     files, parts = c.one("usage_of_files", [tenant]), c.one("pending_bytes", [tenant])
-    held = (int(files[1]) if files else 0) + (int(parts[0]) if parts else 0)
-    if held + more > quotas.max_storage_bytes:
+    used = (int(files[1]) if files else 0) + (int(parts[0]) if parts else 0)
+    if used + more > quotas.max_storage_bytes:
         raise QuotaExceeded(
             "file",
-            f"of {more} bytes does not fit: {held} of {quotas.max_storage_bytes} bytes are used (quota"
+            f"of {more} bytes does not fit: {used} of {quotas.max_storage_bytes} bytes are used (quota"
             " max_storage_bytes); delete files, or ask an admin for more",
             "max_storage_bytes",
         )
 
 
 def check_stores(c: Connection, tenant: str, quotas: Quotas) -> None:
-    """Refuses one more vector store.
+    """Refuse one more vector store than the quota allows.
 
     Raises:
         QuotaExceeded: names the quota.
@@ -78,17 +78,17 @@ def check_stores(c: Connection, tenant: str, quotas: Quotas) -> None:
 
 
 def check_attached(c: Connection, tenant: str, store: str, more: int, quotas: Quotas) -> None:
-    """Refuses more files in a store than it may hold.
+    """Refuse more files in a store than the quota allows.
 
     Raises:
         QuotaExceeded: names the quota.
     """
     row = c.one("count_store_files", [tenant, store])
-    held = int(row[0]) if row else 0
-    if held + more > quotas.max_files_per_store:
+    attached = int(row[0]) if row else 0
+    if attached + more > quotas.max_files_per_store:
         raise QuotaExceeded(
             "file_ids",
-            f"{more} more do not fit beside {held}: a vector store holds {quotas.max_files_per_store} files (quota"
+            f"{more} more do not fit beside {attached}: a vector store holds {quotas.max_files_per_store} files (quota"
             " max_files_per_store); use another store, or ask an admin for more",
             "max_files_per_store",
         )

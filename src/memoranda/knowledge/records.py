@@ -82,7 +82,7 @@ class StoreRow(NamedTuple):
     last_active_at: int
 
     def lapsed(self, now: int) -> bool:
-        """Whether it has expired by `now`, swept or not."""
+        """Return True if the store has expired by `now`, swept or not."""
         return bool(self.expired) or (
             self.expires_days is not None and self.last_active_at + self.expires_days * DAY <= now
         )
@@ -138,7 +138,7 @@ def file_value(row: FileRow) -> StoredFile:
 
 
 def upload_value(row: UploadRow, file: FileRow | None, now: int) -> Upload:
-    """The upload as the caller sees it; one whose time is over is expired, swept or not."""
+    """Return the upload as the caller sees it; after its time it is expired, swept or not."""
     status = "expired" if row.status == "pending" and row.expires_at <= now else row.status
     return Upload(
         id=row.id,
@@ -160,13 +160,13 @@ def part_value(upload_id: str, row: Row) -> UploadPart:
 
 
 def store_values(c: Connection, tenant: str, rows: Sequence[StoreRow]) -> list[VectorStore]:
-    """Stores of one tenant as the caller sees them, with their counts."""
+    """Return stores of one tenant as the caller sees them, with their counts."""
     ids = listed(row.id for row in rows)
     counts: dict[str, FileCounts] = {row.id: FileCounts() for row in rows}
     usage: dict[str, int] = dict.fromkeys(counts, 0)
-    for id_, status, count, held in c.all("counts_of_stores", [tenant, ids]):
+    for id_, status, count, size in c.all("counts_of_stores", [tenant, ids]):
         setattr(counts[id_], status, count)
-        usage[id_] += held or 0
+        usage[id_] += size or 0
     writers: dict[str, list[str]] = {row.id: [] for row in rows}
     for id_, user in c.all("writers_of", [tenant, ids]):
         writers[id_].append(user)
@@ -255,7 +255,7 @@ def attached_row(c: Connection, tenant: str, store_id: str, file_id: str) -> Att
 
 
 def batch_row(c: Connection, tenant: str, store_id: str, batch_id: str) -> Row:
-    """A batch of a store: (id, store, cancelled, created_at).
+    """Return a batch of a store: (id, store, cancelled, created_at).
 
     Raises:
         NotFound: the store has none of this id.

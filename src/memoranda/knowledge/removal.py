@@ -47,11 +47,11 @@ class Removal:
         self.core = core
 
     async def remove(self, run: Run) -> dict[str, Any]:
-        """Deletes the chunks of an attachment, or of a whole store; chunks deleted."""
+        """Delete the chunks of an attachment, or of a whole store; return the number of chunks deleted."""
         store_id, attached = str(run.payload["store"]), int(run.payload["attached"])
 
         def unmark(c: Connection) -> bool:
-            """Whether nothing is left. A mark that comes after this has a job of its own."""
+            """Return True if no chunk is left, and remove the mark. A later mark gets a job of its own."""
             if _chunks(c, run.tenant, store_id, attached, 1):
                 return False
             c.run("free_job_key", [run.tenant, run.id])

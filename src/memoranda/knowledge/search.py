@@ -41,30 +41,30 @@ POOL = 50
 
 @dataclass(slots=True)
 class Best:
-    """A chunk among the best: its fused score in the search that found it best, the place in the ranking there, and its
+    """A chunk among the best: its fused score in the search that ranks it best, its place in that ranking, and its
     similarity. `at` is the place of its row, None if that was not read."""
 
     score: float
-    found: Found
+    result: Found
     place: int
     at: int | None
     similarity: float | None
 
     @property
     def first(self) -> bool:
-        """Whether it is among the first of its search, not found by a deeper look."""
-        return self.place < self.found.first
+        """Return True if it is among the first hits of its search, not found by a deeper search."""
+        return self.place < self.result.first
 
     @property
     def key(self) -> tuple[str, int]:
         """Tenant and seq."""
-        return self.found.tenant, int(self.found.ranked.seqs[self.place])
+        return self.result.tenant, int(self.result.ranked.seqs[self.place])
 
     @property
     def row(self) -> Record:
-        """The chunk's row, where it was read."""
+        """The row of the chunk, which must have been read."""
         assert self.at is not None
-        return self.found.rows[self.at]
+        return self.result.rows[self.at]
 
 
 @dataclass(slots=True)
@@ -98,22 +98,22 @@ class Searching:
         scopes = await self._core.threads.run(self._scopes, list(dict.fromkeys(store_ids)), query)
         await self._touch([row for rows, _ in scopes.values() for row in rows])
         try:
-            found = await self._found(asked, query, scopes)
+            results = await self._results(asked, query, scopes)
         except ModelChanged:
-            found = await self._found(asked, query, scopes)
-        queries = [one.query for one in asked]
-        data, (level, probability) = await self._core.threads.run(self._answer, query, queries, found)
+            results = await self._results(asked, query, scopes)
+        queries = [question.query for question in asked]
+        data, (level, probability) = await self._core.threads.run(self._answer, query, queries, results)
         return Passages(
             queries=queries,
             data=data,
             query_time=time.perf_counter() - began,
             evidence=level,
             evidence_probability=probability,
-            degraded=sorted({side for one in found for side in one.degraded}),
+            degraded=sorted({side for result in results for side in result.degraded}),
         )
 
     def _checked(self, store_ids: Sequence[str], query: PassageQuery) -> list[Query]:
-        """One query for each text, each in range."""
+        """Return a validated query for each text."""
         if not 1 <= len(store_ids) <= MAX_STORES:
             raise InvalidInput("vector_store_ids", f"must name 1 to {MAX_STORES} vector stores")
         if not 1 <= len(query.queries) <= MAX_QUERIES:
@@ -128,16 +128,16 @@ class Searching:
             if isinstance(text, str) and len(text) > self._core.max_query_chars:
                 where = "query" if len(query.queries) == 1 else f"query[{i}]"
                 raise InvalidInput(where, f"is longer than {self._core.max_query_chars} characters")
-            one = Query(
+            search_query = Query(
                 query=text,
                 limit=query.limit,
                 threshold=query.threshold,
                 mode=query.mode,
                 weights=query.weights,
             )
-            check(one)
+            check(search_query)
             said = normalise(text) if query.rewrite else text
-            asked.append(msgspec.structs.replace(one, query=said, limit=depth))
+            asked.append(msgspec.structs.replace(search_query, query=said, limit=depth))
         return asked
 
     def _scopes(
@@ -159,7 +159,7 @@ class Searching:
 
         return self._core.store.db.read(read)
 
-    async def _found(
+    async def _results(
         self,
         asked: Sequence[Query],
         query: PassageQuery,
@@ -170,7 +170,7 @@ class Searching:
         if query.mode == "words":
             self._core.ledger.note(self.subject.tenant_id, SEARCH, Cost(operations=1))
         else:
-            texts = [one.query for one in asked]
+            texts = [question.query for question in asked]
             tenant = self.subject.tenant_id
             vectors, degraded = await self._core.ledger.questions(embedder, texts, tenant)
         threads, recall = self._core.threads, self._core.recall
@@ -179,20 +179,20 @@ class Searching:
             return [
                 recall.find(
                     tenant,
-                    one,
+                    question,
                     None if vectors is None else vectors[i],
                     [Target(None, 1.0, where)],
                     query.threshold,
                     embedder.model,
                 )
                 for tenant, (_, where) in scopes.items()
-                for i, one in enumerate(asked)
+                for i, question in enumerate(asked)
             ]
 
-        found = await threads.run(find)
-        for one in found:
-            one.candidates.degraded.update(degraded)
-        return found
+        results = await threads.run(find)
+        for result in results:
+            result.candidates.degraded.update(degraded)
+        return results
 
     async def _touch(self, rows: Sequence[StoreRow]) -> None:
         """Notes that stores are in use, once a minute."""
@@ -206,41 +206,43 @@ class Searching:
     # --- from rows to passages ---------------------------------------------------------------------
 
     def _answer(
-        self, query: PassageQuery, queries: Sequence[str], found: Sequence[Found]
+        self, query: PassageQuery, queries: Sequence[str], results: Sequence[Found]
     ) -> tuple[list[Passage], Evidence]:
         judged = [
             evidence(
                 queries[number % len(queries)],
                 [
-                    Result(row.content, None, self._core.recall.similarity(one, at))
-                    for at, row in enumerate(one.rows[:LOOKED_AT])
+                    Result(row.content, None, self._core.recall.similarity(result, at))
+                    for at, row in enumerate(result.rows[:LOOKED_AT])
                 ],
             )
-            for number, one in enumerate(found)  # by tenant, then by query
+            for number, result in enumerate(results)  # by tenant, then by query
         ]
-        best = max(judged, key=lambda one: one.probability, default=Evidence("none", 0.0))
-        return self._passages(query, found), best
+        best = max(judged, key=lambda item: item.probability, default=Evidence("none", 0.0))
+        return self._passages(query, results), best
 
-    def _passages(self, query: PassageQuery, found: Sequence[Found]) -> list[Passage]:
-        ranked = self._ranked(query, found)
+    def _passages(self, query: PassageQuery, results: Sequence[Found]) -> list[Passage]:
+        ranked = self._ranked(query, results)
         shown = _shown(ranked)
-        read = [(one, score) for one, score in zip(ranked, shown, strict=True) if one.at is not None]
+        read = [(best, score) for best, score in zip(ranked, shown, strict=True) if best.at is not None]
         read = read[: query.limit]
-        places = self._places([one for one, _ in read])
-        return [self._passage(query, one, places[one.key], score) for one, score in read if one.key in places]
+        places = self._places([best for best, _ in read])
+        return [
+            self._passage(query, best, places[best.key], score) for best, score in read if best.key in places
+        ]
 
-    def _ranked(self, query: PassageQuery, found: Sequence[Found]) -> list[Best]:
-        """The candidates of several searches, each with its best score; the first in a varied order if that is wanted.
-        Scores that are shown depend on all of them, so that they do not depend on the limit."""
-        held: dict[tuple[str, int], Best] = {}
-        for one in found:
-            rows = {place: at for at, place in enumerate(one.places)}
-            similarities = self._core.recall.similarities(one)
-            for place, score in enumerate(one.ranked.scores.tolist()):
-                best = Best(score, one, place, rows.get(place), similarities[place])
-                if best.key not in held or held[best.key].score < score:
-                    held[best.key] = best
-        ranked = sorted(held.values(), key=lambda best: (not best.first, -best.score))
+    def _ranked(self, query: PassageQuery, results: Sequence[Found]) -> list[Best]:
+        """Return the candidates of several searches, each with its best score; the first ones diversified if requested.
+        Shown scores depend on all candidates, so they do not depend on the limit."""
+        best_by_key: dict[tuple[str, int], Best] = {}
+        for result in results:
+            rows = {place: at for at, place in enumerate(result.places)}
+            similarities = self._core.recall.similarities(result)
+            for place, score in enumerate(result.ranked.scores.tolist()):
+                best = Best(score, result, place, rows.get(place), similarities[place])
+                if best.key not in best_by_key or best_by_key[best.key].score < score:
+                    best_by_key[best.key] = best
+        ranked = sorted(best_by_key.values(), key=lambda best: (not best.first, -best.score))
         if not query.diversity or len(ranked) <= 1:
             return ranked
         return [*self._varied(ranked[:POOL], query.diversity), *ranked[POOL:]]
@@ -248,8 +250,8 @@ class Searching:
     def _varied(self, ranked: list[Best], diversity: float) -> list[Best]:
         vectors = np.zeros((len(ranked), self._core.store.index.dim), np.float32)
         at = {best.key: i for i, best in enumerate(ranked)}
-        for tenant in {best.found.tenant for best in ranked}:
-            seqs = [best.key[1] for best in ranked if best.found.tenant == tenant]
+        for tenant in {best.result.tenant for best in ranked}:
+            seqs = [best.key[1] for best in ranked if best.result.tenant == tenant]
             key = [tenant, self._core.store.space, compact_json(seqs)]
             rows = self._core.store.db.read(_all("part_vectors", key), tenant)
             for seq, blob in rows:
@@ -257,50 +259,50 @@ class Searching:
         order = mmr(np.array([best.score for best in ranked]), vectors, len(ranked), diversity)
         return [ranked[i] for i in order]
 
-    def _places(self, best: Sequence[Best]) -> dict[tuple[str, int], Place]:
+    def _places(self, chunks: Sequence[Best]) -> dict[tuple[str, int], Place]:
         places: dict[tuple[str, int], Place] = {}
-        for tenant in {one.found.tenant for one in best}:
-            seqs = compact_json([one.key[1] for one in best if one.found.tenant == tenant])
+        for tenant in {chunk.result.tenant for chunk in chunks}:
+            seqs = compact_json([chunk.key[1] for chunk in chunks if chunk.result.tenant == tenant])
             rows = self._core.store.db.read(_all("places_of_chunks", [tenant, seqs]), tenant, late=True)
             places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
         return places
 
-    def _passage(self, query: PassageQuery, one: Best, place: Place, score: float) -> Passage:
-        at = one.at
+    def _passage(self, query: PassageQuery, best: Best, place: Place, score: float) -> Passage:
+        at = best.at
         assert at is not None
-        text, start, end = one.row.content, place.start, place.end
+        text, start, end = best.row.content, place.start, place.end
         if query.neighbours or query.section:
-            text, start, end = self._widened(query, one, place)
+            text, start, end = self._widened(query, best, place)
         return Passage(
             vector_store_id=place.store_id,
             file_id=place.file_id,
             filename=place.filename,
             attributes=msgspec.json.decode(place.attributes),
             score=score,
-            similarity=one.similarity,
+            similarity=best.similarity,
             text=text,
-            chunk_id=one.row.id,
+            chunk_id=best.row.id,
             chunk_index=place.index,
             start=start,
             end=end,
             page=place.page,
             heading=place.heading,
             title=place.title,
-            explanation=self._core.recall.explain(one.found, at) if query.explain else None,
+            explanation=self._core.recall.explain(best.result, at) if query.explain else None,
         )
 
-    def _widened(self, query: PassageQuery, one: Best, place: Place) -> tuple[str, int, int]:
-        """The chunk with its neighbours, or with the rest of its section."""
+    def _widened(self, query: PassageQuery, best: Best, place: Place) -> tuple[str, int, int]:
+        """Return the chunk with its neighbours, or with the rest of its section: text, start and end."""
         reach = query.neighbours
         if query.section:
             reach = max(reach, min(200, query.section_tokens // 20))
-        key = [one.found.tenant, place.attached, place.index - reach, place.index + reach]
-        rows = self._core.store.db.read(lambda c: c.all("chunks_between", key), one.found.tenant, late=True)
+        key = [best.result.tenant, place.attached, place.index - reach, place.index + reach]
+        rows = self._core.store.db.read(lambda c: c.all("chunks_between", key), best.result.tenant, late=True)
         near = [row for row in rows if abs(row[0] - place.index) <= query.neighbours]
         if query.section:
             near = sorted({*near, *_section(rows, place, query.section_tokens)})
         if not near:
-            return one.row.content, place.start, place.end
+            return best.row.content, place.start, place.end
         return joined((row[1], row[5]) for row in near), near[0][1], near[-1][2]
 
 
@@ -313,19 +315,19 @@ def _run(name: str, params: Sequence[object]) -> Callable[[Connection], int]:
 
 
 def _shown(ranked: Sequence[Best]) -> list[float]:
-    """The scores as shown: from each rank on down the best similarity, so that they fall; without a dense side the
-    fused scores. What a deeper look found has none above the first hits, and raises none of theirs."""
-    if all(one.similarity is None for one in ranked):
-        return [round(min(1.0, one.score), 6) for one in ranked]
-    known = np.array([one.similarity or 0.0 for one in ranked])
-    count = sum(one.first for one in ranked)
+    """Return the scores as shown: the best similarity from each rank on down, so that they never rise; without vector
+    search the fused scores. Results of a deeper search score no higher than the first hits, and do not raise theirs."""
+    if all(best.similarity is None for best in ranked):
+        return [round(min(1.0, best.score), 6) for best in ranked]
+    known = np.array([best.similarity or 0.0 for best in ranked])
+    count = sum(best.first for best in ranked)
     first = falling(known[:count])
     behind = np.minimum(falling(known[count:]), first[-1] if count else 1.0)
     return [round(float(value), 6) for value in (*first, *behind)]
 
 
 def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:
-    """The chunks around one that stand under the same heading, nearest first, within a budget of tokens."""
+    """Return the chunks around one that are under the same heading, nearest first, within a budget of tokens."""
     by_index = {row[0]: row for row in rows}
     taken = [by_index[place.index]] if place.index in by_index else []
     left = tokens - sum(row[4] for row in taken)

@@ -21,7 +21,7 @@ Source: TypeAlias = BlockingSource | AsyncIterable[bytes]
 
 
 def name_of(source: Source, filename: str | None) -> str:
-    """The name of the file: the one given, else that of the path.
+    """Return the name of the file: the given one, else that of the path.
 
     Raises:
         InvalidInput: none was given, and the source has none.
@@ -63,7 +63,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 async def pieces_of(source: Source) -> AsyncGenerator[bytes, None]:
-    """The bytes of a source, a megabyte at a time, read on a thread.
+    """Yield the bytes of a source, a megabyte at a time, read on a thread.
 
     Raises:
         InvalidInput: the path cannot be read, or the file gives no bytes.
@@ -72,12 +72,12 @@ async def pieces_of(source: Source) -> AsyncGenerator[bytes, None]:
         async for piece in source:
             yield piece
         return
-    held = opened(source)
-    file = await asyncio.to_thread(held.__enter__)
+    source_file = opened(source)
+    file = await asyncio.to_thread(source_file.__enter__)
     try:
         while piece := await asyncio.to_thread(file.read, PIECE):
             if not isinstance(piece, bytes):
                 raise InvalidInput("source", "gives text; open the file for reading bytes, with mode 'rb'")
             yield piece
     finally:
-        held.__exit__(None, None, None)
+        source_file.__exit__(None, None, None)

@@ -98,12 +98,12 @@ class Stores:
         sharing: Sharing = "private",
         writers: Sequence[str] = (),
     ) -> VectorStore:
-        """Makes a vector store, and attaches files to it.
+        """Create a vector store, and attach files to it.
 
         Raises:
             InvalidInput: names the field and the fix.
-            NotFound: a file is none of this subject's.
-            QuotaExceeded: the tenant has as many stores, or the store would have as many files, as it may.
+            NotFound: this subject does not see a file.
+            QuotaExceeded: the tenant would have too many stores, or the store too many files.
         """
         must_write(self.subject)
         now = now_micros()
@@ -154,7 +154,7 @@ class Stores:
     async def list(
         self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
     ) -> Listed[VectorStore]:
-        """One page of the tenant's stores, newest first unless `order` is `asc`.
+        """Return one page of the tenant's stores, newest first unless `order` is `asc`.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no store.
@@ -169,11 +169,11 @@ class Stores:
 
             at, until = cursors(after, before, seq_of)
             select = f"SELECT {STORE_COLUMNS} FROM vector_stores v WHERE v.tenant_id = ? AND {where}"
-            found, more = page(
+            page_rows, more = page(
                 c, select, [self._tenant, *params], "v.seq",
                 limit=limit, after=at, before=until, descending=order == "desc",
             )  # fmt: skip
-            rows = [StoreRow._make(row) for row in found]
+            rows = [StoreRow._make(row) for row in page_rows]
             return as_page(store_values(c, self._tenant, rows), [row.id for row in rows], more)
 
         return await self._read(read, self._tenant)
@@ -259,9 +259,9 @@ class Stores:
     async def attach(
         self, store_id: str, files: Sequence[NewStoreFile | str], *, wait: float = 0.0
     ) -> Sequence[StoreFile]:
-        """Puts files (or those of these ids) into a store, where they are read, split and embedded in the background.
-        A file that is there already stays as it is; one that failed or was cancelled begins again. With `wait` it
-        returns once none is in progress, after at most so many seconds (0 to 10).
+        """Attach files (or those of these ids) to a store; they are read, split and embedded in the background. A file
+        that is attached already stays as it is; one that failed or was cancelled begins again. With `wait` it returns
+        once none is in progress, after at most so many seconds (0 to 10).
 
         Raises:
             NotFound: no such store or file for this subject; nothing was attached.
@@ -271,9 +271,9 @@ class Stores:
         """
         must_write(self.subject)
         check_wait(wait)
-        named = [NewStoreFile(file_id=one) if isinstance(one, str) else one for one in files]
+        named = [NewStoreFile(file_id=file) if isinstance(file, str) else file for file in files]
         checks.files_named(named, "files")
-        ids = [one.file_id for one in named]
+        ids = [file.file_id for file in named]
 
         def work(c: Connection) -> list[StoreFile]:
             row = self._alive(store_filled(c, self.subject, store_id))
@@ -282,11 +282,11 @@ class Stores:
             return attached(c)
 
         def attached(c: Connection) -> list[StoreFile]:
-            held = attached_of(c, self._tenant, store_id, ids)
-            return [attached_value(held[id_]) for id_ in ids if id_ in held]
+            rows = attached_of(c, self._tenant, store_id, ids)
+            return [attached_value(rows[id_]) for id_ in ids if id_ in rows]
 
-        made = await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
-        return await settled(self._core, wait, made, lambda: self._read(attached), none_in_progress)
+        files_attached = await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
+        return await settled(self._core, wait, files_attached, lambda: self._read(attached), none_in_progress)
 
     async def upload(
         self,
@@ -300,12 +300,12 @@ class Stores:
         media_type: str | None = None,
         wait: float = 0.0,
     ) -> StoreFile:
-        """Uploads a file into a store, both or neither; the source as `Files.upload` takes it, `wait` as `attach`.
+        """Upload a file into a store, both or neither; the source as `Files.upload` takes it, `wait` as `attach`.
 
         Raises:
             NotFound: no such store for this subject.
             Forbidden: the subject may only read the store.
-            QuotaExceeded: the file is too large, or the store or the tenant has no room for it.
+            QuotaExceeded: the file is too large, or a quota of the store or the tenant is reached.
             InvalidInput: names the field and the fix.
         """
         must_write(self.subject)
@@ -338,7 +338,7 @@ class Stores:
         media_type: str | None = None,
         wait: float = 0.0,
     ) -> StoreFile:
-        """Makes staged bytes a file of a store, both or neither; what is refused is dropped. Errors as `upload`."""
+        """Make staged bytes a file of a store, both or neither; refused bytes are dropped. Errors as `upload`."""
         try:
             new = NewStoreFile(file_id=staged.id, attributes=attributes, chunking=chunking)
             checks.files_named([new], "file")
@@ -350,9 +350,9 @@ class Stores:
         def work(c: Connection) -> FileRow:
             store = self._alive(store_filled(c, self.subject, store_id))
             quotas = quotas_of(c, self._tenant, self._core.quotas)
-            held = insert(c, row, quotas)
+            file = insert(c, row, quotas)
             attach(c, self._core, self.subject, store, [new], quotas)
-            return held
+            return file
 
         await self._files.keep(staged, work, INDEX_JOB)
         now = await self.file(store_id, row.id)
@@ -369,7 +369,7 @@ class Stores:
         state: FileState | None = None,
         batch_id: str | None = None,
     ) -> Listed[StoreFile]:
-        """One page of the files in a store (or of one batch), newest first unless `order` is `asc`.
+        """Return one page of the files in a store (or of one batch), newest first unless `order` is `asc`.
 
         Raises:
             NotFound: no such store or batch for this subject.
@@ -385,8 +385,8 @@ class Stores:
                 batch_row(c, row.tenant_id, store_id, batch_id)
 
             def seq_of(id_: str) -> int | None:
-                held = attached_of(c, row.tenant_id, store_id, [id_]).get(id_)
-                return None if held is None else held.seq
+                attachment = attached_of(c, row.tenant_id, store_id, [id_]).get(id_)
+                return None if attachment is None else attachment.seq
 
             at, until = cursors(after, before, seq_of)
             select = (
@@ -398,12 +398,16 @@ class Stores:
             for column, value in (("status", state), ("batch_id", batch_id)):
                 if value is not None:
                     select, params = f"{select} AND s.{column} = ?", [*params, value]
-            found, more = page(
+            page_rows, more = page(
                 c, select, params, "s.seq",
                 limit=limit, after=at, before=until, descending=order == "desc",
             )  # fmt: skip
-            rows = [AttachedRow._make(one) for one in found]
-            return as_page([attached_value(one) for one in rows], [one.file_id for one in rows], more)
+            rows = [AttachedRow._make(attachment) for attachment in page_rows]
+            return as_page(
+                [attached_value(attachment) for attachment in rows],
+                [attachment.file_id for attachment in rows],
+                more,
+            )
 
         return await self._read(read)
 
@@ -416,7 +420,7 @@ class Stores:
         return await self._read(lambda c: attached_value(self._attached(c, store_id, file_id)[1]))
 
     async def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
-        """Gives a file of a store other attributes; returns once every chunk has them.
+        """Set the attributes of a file in a store; return once every chunk has them.
 
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
@@ -425,13 +429,13 @@ class Stores:
             StorageError: they did not reach every chunk.
         """
         must_write(self.subject)
-        held = checks.attributes_of(attributes)
+        encoded = checks.attributes_of(attributes)
 
         def work(c: Connection) -> str:
             row = self._alive(store_filled(c, self.subject, store_id))
-            one = attached_row(c, row.tenant_id, store_id, file_id)
-            c.run("set_attributes", [held, row.tenant_id, store_id, file_id])
-            payload = {"store": store_id, "file": file_id, "attached": one.seq}
+            attachment = attached_row(c, row.tenant_id, store_id, file_id)
+            c.run("set_attributes", [encoded, row.tenant_id, store_id, file_id])
+            payload = {"store": store_id, "file": file_id, "attached": attachment.seq}
             return self._core.jobs.place(c, row.tenant_id, ATTRIBUTES_JOB, payload)
 
         job = await self._write(work, store_id, ATTRIBUTES_JOB)
@@ -469,7 +473,7 @@ class Stores:
         return tenant, attached_row(c, tenant, store_id, file_id)
 
     async def detach(self, store_id: str, file_id: str) -> None:
-        """Takes a file out of a store; the file itself stays.
+        """Detach a file from a store; the file itself stays.
 
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
@@ -479,36 +483,35 @@ class Stores:
 
         def work(c: Connection) -> None:
             row = store_filled(c, self.subject, store_id)
-            one = attached_row(c, row.tenant_id, store_id, file_id)
-            detach(c, self._core, row.tenant_id, store_id, file_id, one.seq)
+            attachment = attached_row(c, row.tenant_id, store_id, file_id)
+            detach(c, self._core, row.tenant_id, store_id, file_id, attachment.seq)
 
         await self._write(work, store_id, REMOVE_JOB)
 
     async def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
-        """The store once none of its files is in progress, asked about `every` so many seconds.
+        """Wait until none of the store's files is in progress, polling `every` so many seconds; return the store.
 
         Raises:
             NotFound: no such store for this subject, or it was deleted meanwhile.
         """
-        while (held := await self.get(store_id)).file_counts.in_progress:
+        while (store := await self.get(store_id)).file_counts.in_progress:
             await asyncio.sleep(every)
-        return held
+        return store
 
     async def wait_file(self, store_id: str, file_id: str, *, every: float = POLL) -> StoreFile:
-        """A file of a store once it is no longer in progress, asked about `every` so many seconds.
+        """Wait until a file of a store is no longer in progress, polling `every` so many seconds; return the file.
 
         Raises:
-            NotFound: no such store, or no such file in it, for this subject; or it was taken out meanwhile.
+            NotFound: no such store, or no such file in it, for this subject; or it was detached meanwhile.
         """
-        while (held := await self.file(store_id, file_id)).status == "in_progress":
+        while (file := await self.file(store_id, file_id)).status == "in_progress":
             await asyncio.sleep(every)
-        return held
+        return file
 
     # --- batches -----------------------------------------------------------------------------------
 
     async def create_batch(self, store_id: str, files: Sequence[NewStoreFile], *, wait: float = 0.0) -> Batch:
-        """Attaches files together, so that they can be watched and cancelled together. Errors, and `wait`, as for
-        `attach`."""
+        """Attach files together, to be watched and cancelled together. Errors, and `wait`, as for `attach`."""
         must_write(self.subject)
         check_wait(wait)
         checks.files_named(files, "file_ids")
@@ -521,8 +524,8 @@ class Stores:
             attach(c, self._core, self.subject, row, files, quotas, batch_id=id_)
             return batch_value(c, self._tenant, store_id, id_)
 
-        made = await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
-        return await settled(self._core, wait, made, lambda: self.batch(store_id, id_), is_settled)
+        batch = await self._write(work, store_id, INDEX_JOB, REMOVE_JOB)
+        return await settled(self._core, wait, batch, lambda: self.batch(store_id, id_), is_settled)
 
     async def batch(self, store_id: str, batch_id: str) -> Batch:
         """A batch as it stands.
@@ -565,12 +568,13 @@ class Stores:
         query: str | Sequence[str] | PassageQuery,
         **fields: Unpack[PassageFields],
     ) -> Passages:
-        """The best passages of one or several stores for one or several texts; `fields` are those of `PassageQuery`.
+        """Return the best passages of one or several stores for one or several texts; `fields` are those of
+        `PassageQuery`.
 
         Raises:
-            NotFound: a store is none of this subject's.
+            NotFound: this subject does not see a store.
             InvalidInput: names the field and the fix.
-            EmbedderUnavailable: only meaning was asked for, and the model is away.
+            EmbedderUnavailable: only vector search was requested, and the model does not answer.
         """
         store_ids = [store_ids] if isinstance(store_ids, str) else store_ids
         return await self._searching.search(store_ids, checks.passage_query(query, fields))
@@ -578,12 +582,12 @@ class Stores:
     # --- rows --------------------------------------------------------------------------------------
 
     async def _read(self, work: Callable[[Connection], T], tenant: str | None = None) -> T:
-        """Reads; not bound to the tenant where a store of another one may be meant."""
+        """Read; not bound to the tenant if a store of another one may be meant."""
         return await self._core.threads.run(self._core.store.db.read, work, tenant)
 
     async def _write(self, work: Callable[[Connection], T], store_id: str | None, *jobs: str) -> T:
-        """Writes in the tenant, and lets jobs of these kinds begin. The store it is about may be another tenant's,
-        shared to be read, which a transaction that is bound to one tenant does not see."""
+        """Write in the tenant, and wake jobs of these kinds. The store may be another tenant's, shared for reading,
+        which a transaction that is bound to one tenant does not see."""
         try:
             then = self._core.jobs.woken(*jobs)
             return await self._core.threads.result(self._core.store.db.write(work, then, self._tenant))

@@ -104,8 +104,8 @@ class Uploads:
         return await self._core.threads.run(self._core.store.db.read, read, self._tenant)
 
     def _row(self, c: Connection, id_: str) -> UploadRow:
-        held = c.one("get_upload", [self._tenant, id_]) if nameable(id_) else None
-        row = None if held is None else UploadRow._make(held)
+        columns = c.one("get_upload", [self._tenant, id_]) if nameable(id_) else None
+        row = None if columns is None else UploadRow._make(columns)
         if row is None or not owns(self.subject, row.user_id):
             raise NotFound(f"no upload {id_!r}")
         return row
@@ -116,12 +116,12 @@ class Uploads:
         return row
 
     async def add_part(self, upload_id: str, pieces: AsyncIterable[bytes]) -> UploadPart:
-        """Takes one part of at most 64 MB; parts may come in any order and side by side.
+        """Store one part of at most 64 MB; parts may come in any order and concurrently.
 
         Raises:
             NotFound: no such upload for this subject.
             InvalidInput: the upload is over, or the part is empty or too large.
-            QuotaExceeded: the tenant has no room for it.
+            QuotaExceeded: the storage quota of the tenant is reached.
         """
         must_write(self.subject)
         row = await self._core.threads.run(
@@ -148,8 +148,8 @@ class Uploads:
 
         def work(c: Connection) -> None:
             row = self._pending(c, upload_id)
-            held = c.all("parts_of", [self._tenant, upload_id])
-            if sum(part[1] for part in held) + size > row.bytes or len(held) >= MAX_PARTS:
+            parts = c.all("parts_of", [self._tenant, upload_id])
+            if sum(part[1] for part in parts) + size > row.bytes or len(parts) >= MAX_PARTS:
                 raise InvalidInput(
                     "data", f"the parts are together more than the {row.bytes} bytes announced"
                 )
@@ -158,7 +158,7 @@ class Uploads:
 
         try:
             await self._write(work)
-        except Exception:  # not when the caller is cancelled: the part may be written all the same
+        except Exception:  # not if the caller is cancelled: the part may still be written
             await self._core.threads.run(self._core.blobs.delete, self._tenant, id_)
             raise
         return part_value(upload_id, (id_, size, now))
@@ -194,16 +194,16 @@ class Uploads:
 
         def work(c: Connection) -> FileRow:
             self._pending(c, upload_id)
-            c.run("drop_parts", [self._tenant, upload_id])  # their bytes are the file's now
-            held = insert(c, file, quotas_of(c, self._tenant, self._core.quotas))
-            if not c.run("end_upload", ["completed", held.id, self._tenant, upload_id]):
+            c.run("drop_parts", [self._tenant, upload_id])  # their bytes belong to the file now
+            stored = insert(c, file, quotas_of(c, self._tenant, self._core.quotas))
+            if not c.run("end_upload", ["completed", stored.id, self._tenant, upload_id]):
                 raise Conflict(f"the upload {upload_id} was ended meanwhile")
-            return held
+            return stored
 
-        held = await self._files.keep(staged, work)
+        stored = await self._files.keep(staged, work)
         for id_ in sizes:
             await self._core.threads.run(self._core.blobs.delete, self._tenant, id_)
-        return upload_value(row._replace(status="completed", file_id=held.id), held, now_micros())
+        return upload_value(row._replace(status="completed", file_id=stored.id), stored, now_micros())
 
     def _begun(self, c: Connection, id_: str) -> tuple[UploadRow, dict[str, int]]:
         row = self._row(c, id_)
@@ -218,8 +218,8 @@ class Uploads:
         try:
             for part in part_ids:
                 for piece in self._core.blobs.read(self._tenant, part):
-                    for one in hashes:
-                        one.update(piece)
+                    for hash_ in hashes:
+                        hash_.update(piece)
                     writer.write(piece)
             if wanted is not None and wanted.lower() != hashes[1].hexdigest():
                 raise InvalidInput("md5", f"is not that of the bytes that came, {hashes[1].hexdigest()}")

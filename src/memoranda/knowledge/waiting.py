@@ -1,4 +1,4 @@
-"""Waiting for files that were just attached, so that whoever attaches small ones need not ask again."""
+"""Waiting for files that were just attached, so that callers need not poll for small ones."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ async def settled(
     return await core.jobs.until_ended(again, done, seconds)
 
 
-def is_settled(held: StoreFile | Batch) -> bool:
-    """Whether a file of a store, or a batch, is no longer in progress."""
-    return held.status != "in_progress"
+def is_settled(value: StoreFile | Batch) -> bool:
+    """Return True if a file of a store, or a batch, is no longer in progress."""
+    return value.status != "in_progress"
 
 
 def none_in_progress(files: Sequence[StoreFile]) -> bool:
-    """Whether none of these files is in progress."""
+    """Return True if none of these files is in progress."""
     return all(map(is_settled, files))

@@ -45,7 +45,7 @@ class BlockingUploads:
     cancel = blocking(Uploads.cancel)
 
     def add_part(self, upload_id: str, source: BlockingSource) -> UploadPart:
-        """Takes one part, from a path, bytes or an open file; see `Uploads.add_part`."""
+        """Store one part, from a path, bytes or an open file; see `Uploads.add_part`."""
         return self.portal.call(self.inner.add_part(upload_id, pieces_of(source)))
 
 
