@@ -114,7 +114,7 @@ def test_the_server_logs_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
-    telemetry: Telemetry = lasting.app.state.answers.house.telemetry
+    telemetry: Telemetry = lasting.app.state.answers.state.telemetry
     headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
     with telemetry.span("GET", headers) as span:
         assert format(span.get_span_context().trace_id, "x") == "ab" * 16
@@ -122,7 +122,7 @@ def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
 
 
 def test_every_metric_is_documented(house: Any) -> None:
-    telemetry: Telemetry = house.app.state.answers.house.telemetry
+    telemetry: Telemetry = house.app.state.answers.state.telemetry
     for family in telemetry.registry.collect():
         assert f"`{family.name}" in DOC.read_text("utf-8"), family.name
 

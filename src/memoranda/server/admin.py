@@ -15,7 +15,7 @@ from memoranda.server.route import Call, Route
 async def tenants(call: Call[None, wire.TenantsQuery]) -> wire.TenantPage:
     page = await call.knowledge.admin.tenants(limit=call.query.limit, after=call.query.after)
     return wire.TenantPage(
-        data=[as_wire(one, wire.TenantObject) for one in page.data],
+        data=[as_wire(tenant, wire.TenantObject) for tenant in page.data],
         first_id=page.first_id,
         last_id=page.last_id,
         has_more=page.has_more,
@@ -33,12 +33,12 @@ async def set_quotas(call: Call[wire.QuotasBody, wire.TenantQuery]) -> wire.Quot
 
 
 async def usage(call: Call[None, wire.TenantQuery]) -> wire.UsageObject:
-    held = await call.knowledge.admin.usage(call.query.tenant)
-    return wire.UsageObject(tenant=_tenant(call, call.query.tenant), **msgspec.structs.asdict(held))
+    counts = await call.knowledge.admin.usage(call.query.tenant)
+    return wire.UsageObject(tenant=_tenant(call, call.query.tenant), **msgspec.structs.asdict(counts))
 
 
-def _quotas(call: Call[Any, wire.TenantQuery], held: Quotas, tenant: str | None) -> wire.QuotasObject:
-    return wire.QuotasObject(tenant=_tenant(call, tenant), **msgspec.structs.asdict(held))
+def _quotas(call: Call[Any, wire.TenantQuery], limits: Quotas, tenant: str | None) -> wire.QuotasObject:
+    return wire.QuotasObject(tenant=_tenant(call, tenant), **msgspec.structs.asdict(limits))
 
 
 def _tenant(call: Call[Any, wire.TenantQuery], tenant: str | None) -> str:

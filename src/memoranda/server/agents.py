@@ -15,11 +15,11 @@ async def create(call: Call[wire.NewAgentBody, None]) -> Profile:
 
 async def page(call: Call[None, wire.AgentsQuery]) -> wire.AgentPage:
     query = call.query
-    held = await call.agents.list(
+    listed = await call.agents.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
     return wire.AgentPage(
-        data=held.data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more
+        data=listed.data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more
     )
 
 

@@ -1,4 +1,4 @@
-"""The server: on a request's way lie observing it, knowing who asks, reading it, answering in time."""
+"""The HTTP application: each request is observed, authenticated, read, and answered within its time limit."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from memoranda.server.routes import ROUTES
 from memoranda.server.sockets import PATH as SOCKET
 from memoranda.server.sockets import Sockets
 from memoranda.server.sse import Live
-from memoranda.server.state import House
+from memoranda.server.state import ServerState
 from memoranda.server.telemetry import Telemetry
 
 log = logging.getLogger("memoranda.http")
 OWN_NAMES = ("{id}", "{model}", "{memory_id}", "{user_id}", "{agent_name}", "{app_id}", "{run_id}")
-"""The parameters of paths that are not made here."""
+"""Path parameters whose ids the callers choose."""
 _encoder = msgspec.json.Encoder()
 
 
 class Answers:
-    """Answers requests over one open library, and keeps the writes that outlive the request they came with."""
+    """Answers requests over one open library, and tracks the writes that outlive their request."""
 
     def __init__(self, memoranda: Memoranda) -> None:
         self.memoranda = memoranda
         self.server = memoranda.config.server
         self.guard = Guard(memoranda.config)
         telemetry = Telemetry(memoranda.core, memoranda.engine.model)
-        made = cache(partial(document, ROUTES, self.server.public_url, _limits(memoranda)))
-        self.house = House(memoranda, telemetry, made, Live())
+        openapi = cache(partial(document, ROUTES, self.server.public_url, _limits(memoranda)))
+        self.state = ServerState(memoranda, telemetry, openapi, Live())
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -64,23 +64,23 @@ class Answers:
             began = time.perf_counter()
             call = await self._read(route, request, self.memoranda.acting_as(subject))
             read = time.perf_counter()
-            made = await self._in_time(route, call)
+            result = await self._in_time(route, call)
             handled = time.perf_counter()
-            response = made if isinstance(made, Response) else _encoded(route, made)
+            response = result if isinstance(result, Response) else _encoded(route, result)
             self._stages(began, read, handled)
         except ClientGone:
             return Response(status_code=499)
-        except Exception as exc:  # whatever it is, the caller gets an envelope and the log the rest
+        except Exception as exc:  # the caller gets an envelope, the log gets the traceback
             return error_response(exc, route.api.failure)
         return response
 
     async def _read(self, route: Route, request: Request, memories: Any) -> Call[Any, Any]:
         body = await self._body(route, request)
         query = None if route.query is None else from_query(request.query_params, route.query)
-        return Call(self.house, memories, body, query, request.path_params, request)
+        return Call(self.state, memories, body, query, request.path_params, request)
 
     async def _body(self, route: Route, request: Request) -> Any:
-        """The body as the route wants it; None where there is none, or where the handler reads a form itself."""
+        """The body as the route declares it; None without a body, or if the handler reads a form itself."""
         if route.form is not None:
             if is_form(request):
                 return None
@@ -96,7 +96,7 @@ class Answers:
         return body if route.body is bytes else from_json(body, route.body)
 
     async def _in_time(self, route: Route, call: Call[Any, Any]) -> Any:
-        """A read that takes too long is given up. A write never is: it goes on, and the caller hears so."""
+        """Cancel a read that exceeds the time limit. A write continues, and the caller is informed."""
         limit = None if route.long else self.server.request_timeout
         if route.writes:
             return await self._write(route.handler(call), limit)
@@ -128,14 +128,14 @@ class Answers:
             await asyncio.wait(set(self._writes))
 
     def _stages(self, began: float, read: float, handled: float) -> None:
-        seconds = self.house.telemetry.stage_seconds
+        seconds = self.state.telemetry.stage_seconds
         seconds.labels("receive").observe(read - began)
         seconds.labels("handle").observe(handled - read)
         seconds.labels("encode").observe(time.perf_counter() - handled)
 
 
 def _limits(memoranda: Memoranda) -> dict[str, int | str]:
-    """The limits that the OpenAPI document shows of the configuration, by their keys."""
+    """The configured limits that the OpenAPI document shows, by their keys."""
     limits = msgspec.structs.asdict(memoranda.config.limits)
     dimension = memoranda.core.embedder.dim
     return {f"limits.{name}": most for name, most in limits.items()} | {
@@ -146,12 +146,12 @@ def _limits(memoranda: Memoranda) -> dict[str, int | str]:
 
 
 def is_form(request: Request) -> bool:
-    """Whether the body is multipart."""
+    """Return True if the body is multipart."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART
 
 
-def _encoded(route: Route, made: Any) -> Response:
-    return Response(_encoder.encode(made), media_type=route.media)
+def _encoded(route: Route, result: Any) -> Response:
+    return Response(_encoder.encode(result), media_type=route.media)
 
 
 class Endpoint:
@@ -188,12 +188,12 @@ def create_app(memoranda: Memoranda) -> Starlette:
     app = Starlette(
         routes=[
             *(StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()),
-            WebSocketRoute(SOCKET, Sockets(answers.house, answers.guard)),
+            WebSocketRoute(SOCKET, Sockets(answers.state, answers.guard)),
             StarletteRoute(MCP, Mcp(memoranda, answers.guard)),
             StarletteRoute(METADATA, Metadata(answers.server.public_url)),
             *(console.routes() if console is not None else ()),
         ],
-        middleware=[Middleware(Observed, telemetry=answers.house.telemetry)],
+        middleware=[Middleware(Observed, telemetry=answers.state.telemetry)],
         exception_handlers={404: unknown_route},
     )
     app.router.redirect_slashes = False

@@ -50,13 +50,15 @@ class ArchiveRestored(HistoryImported, kw_only=True, tag_field="object", tag="ar
 
 async def export(call: Call[None, ArchiveQuery]) -> Response:
     """The archive is complete before its first byte is sent, so that what goes wrong is an error."""
-    house = call.house.memoranda
+    memoranda = call.state.memoranda
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")
-        made = await house.archives_as(call.memories.subject).export_to(path, vectors=call.query.vectors)
+        archive = await memoranda.archives_as(call.memories.subject).export_to(
+            path, vectors=call.query.vectors
+        )
         file = path.open("rb")  # it stays readable when its name is gone
     headers = {
-        "content-length": str(made.bytes),
+        "content-length": str(archive.bytes),
         "content-disposition": 'attachment; filename="memoranda.zip"',
     }
     return StreamingResponse(_pieces(call, file), headers=headers, media_type=ZIP)
@@ -64,13 +66,13 @@ async def export(call: Call[None, ArchiveQuery]) -> Response:
 
 async def _pieces(call: Call[None, ArchiveQuery], file: IO[bytes]) -> AsyncIterator[bytes]:
     with file:
-        while piece := await call.house.memoranda.core.threads.run(file.read, PIECE):
+        while piece := await call.state.memoranda.core.threads.run(file.read, PIECE):
             yield piece
 
 
 async def restore(call: Call[None, None]) -> ArchiveRestored:
-    house = call.house.memoranda
-    threads = house.core.threads
+    memoranda = call.state.memoranda
+    threads = memoranda.core.threads
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")
 
@@ -89,10 +91,10 @@ async def restore(call: Call[None, None]) -> ArchiveRestored:
             undo=undo,
             file=FORM.file,
             most=MOST_BYTES,
-            patience=house.config.server.request_timeout,
+            patience=memoranda.config.server.request_timeout,
         )
         fields = fields_of(filled.fields, ArchiveFields)
-        report = await house.archives_as(call.memories.subject).import_from(
+        report = await memoranda.archives_as(call.memories.subject).import_from(
             path, scope=fields.scope, user_id=fields.user_id, dry_run=fields.dry_run
         )
     return ArchiveRestored(**{name: getattr(report, name) for name in report.__struct_fields__})

@@ -1,5 +1,5 @@
-"""Who asks: the subject of a bearer key, or of the key that a browser signed in with; without keys, the local machine
-as admin of tenant `default`."""
+"""Authentication: the subject of a bearer key, or of the key that a browser signed in with; without keys, the local
+machine as admin of tenant `default`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Guard:
         self._console = config.console.enabled
 
     def subject(self, request: HTTPConnection, needs: Need, schemes: Sequence[str] = BEARER) -> Subject:
-        """Who asks. `schemes` are the words that may stand before the key in the Authorization header.
+        """The subject of a request. `schemes` are the words that may precede the key in the Authorization header.
 
         Raises:
             Unauthorized: no key, an unknown one, or a session of the console that has ended.
@@ -79,8 +79,8 @@ class Guard:
 
     def _key(self, header: str, schemes: Sequence[str]) -> ServerKey:
         scheme, _, secret = header.partition(" ")
-        if scheme.lower() not in {one.lower() for one in schemes} or not secret.strip():
-            forms = " or ".join(f"`Authorization: {one} KEY`" for one in schemes)
+        if scheme.lower() not in {known.lower() for known in schemes} or not secret.strip():
+            forms = " or ".join(f"`Authorization: {known} KEY`" for known in schemes)
             raise MissingKey(f"send a key: {forms}")
         return self.key(secret.strip())
 
@@ -91,14 +91,14 @@ class Guard:
             Unauthorized: there is none.
         """
         offered = _digest(secret)
-        found = [key for digest, key in self._keys if hmac.compare_digest(digest, offered)]
-        if not found:
+        matches = [key for digest, key in self._keys if hmac.compare_digest(digest, offered)]
+        if not matches:
             raise Unauthorized("this key is not known here")
-        return found[0]
+        return matches[0]
 
     @property
     def has_keys(self) -> bool:
-        """Whether callers must have a key."""
+        """True if callers must have a key."""
         return bool(self._keys)
 
     def signed_in(self, request: HTTPConnection) -> ServerKey | None:
@@ -128,7 +128,7 @@ class Guard:
 
 
 def is_operator(subject: Subject) -> bool:
-    """Whether this is an admin of the house's own tenant, who may see sizes and counts of the whole folder."""
+    """Return True for an admin of the default tenant, who may see sizes and counts of the whole folder."""
     return subject.role == "admin" and subject.tenant_id == HOUSE
 
 
@@ -182,7 +182,7 @@ def _check_site(request: HTTPConnection) -> None:
 
 
 def _own_page(request: HTTPConnection) -> bool:
-    """Whether no page of another site sends this, as far as the browser tells."""
+    """Return True unless the browser says that a page of another site sends the request."""
     return request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
 
 
@@ -195,7 +195,7 @@ def _name(url: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own."""
+    """Return True if a host name or address is this machine's own."""
     if host == "localhost":
         return True
     try:

@@ -21,7 +21,7 @@ class BackfillBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 async def start(call: Call[BackfillBody, None]) -> wire.JobObject:
     body = call.body
-    job = await call.house.memoranda.backfills_as(call.memories.subject).start(
+    job = await call.state.memoranda.backfills_as(call.memories.subject).start(
         body.what, everything=body.everything, rows_per_second=body.rows_per_second
     )
     return as_wire(job, wire.JobObject)
@@ -32,8 +32,8 @@ class MissingObject(Missing, kw_only=True, tag_field="object", tag="backfills"):
 
 
 async def missing(call: Call[None, None]) -> MissingObject:
-    held = await call.house.memoranda.backfills_as(call.memories.subject).missing()
-    return MissingObject(**msgspec.structs.asdict(held))
+    counts = await call.state.memoranda.backfills_as(call.memories.subject).missing()
+    return MissingObject(**msgspec.structs.asdict(counts))
 
 
 ROUTES = (

@@ -18,10 +18,10 @@ SESSION = "X-Memoranda-Session"
 
 
 async def create(call: Call[wire.ChatBody, None]) -> wire.ChatCompletion | EventStream:
-    live = call.house.live
+    live = call.state.live
     named = call.request.headers.get(SESSION)
     session = None if named is None else name_in(named, SESSION)
-    wanted = asked(call.body, call.memories.subject, session, not call.house.memoranda.config.keys)
+    wanted = asked(call.body, call.memories.subject, session, not call.state.memoranda.config.keys)
     try:
         run = await call.responses.start(wanted.request, wanted.exchange)
     except InvalidInput as exc:

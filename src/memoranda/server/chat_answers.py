@@ -25,7 +25,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def failure_of(run: Run, asked: Asked) -> BaseException | None:
-    """Return why there is no answer, or none that is whole; None if there is one."""
+    """Return the error of an answer that is missing or incomplete; None if it is complete."""
     if run.response.status != "failed":
         return None
     if run.failure is not None:
@@ -37,7 +37,7 @@ def completion(response: Response) -> wire.ChatCompletion:
     """Return a response that has ended as a chat completion."""
     parts = [part for item in response.output if item["type"] == "message" for part in item["content"]]
     refusal = "".join(part["refusal"] for part in parts if part["type"] == "refusal")
-    logprobs = [one for part in parts for one in part.get("logprobs") or ()]
+    logprobs = [entry for part in parts for entry in part.get("logprobs") or ()]
     thought = [
         part["text"] for item in response.output if item["type"] == "reasoning" for part in item["content"]
     ]
@@ -68,7 +68,7 @@ def _id(response: Response) -> str:
 
 
 def _texts(output: Sequence[Item]) -> list[str]:
-    """The texts of the messages that say something."""
+    """The texts of the messages that are not empty."""
     texts = [_text(item) for item in output if item["type"] == "message"]
     return [text for text in texts if text]
 
@@ -103,20 +103,21 @@ def _usage(response: Response) -> wire.ChatUsage:
 
 
 def _extensions(response: Response) -> dict[str, Any]:
-    """Those of the response, and what a search in files found and the answer cites."""
-    made = dict(response.extensions)
+    """The extensions of the response, the passages of its file searches, and the citations of its answer."""
+    extensions = dict(response.extensions)
     searches = [item for item in response.output if item["type"] == "file_search_call"]
     if searches:
-        found = [one for item in searches for one in visible(item, results=True)["results"]]
-        made["passages"] = [{key: one[key] for key in ("file_id", "filename", "score")} for one in found]
+        results = [result for item in searches for result in visible(item, results=True)["results"]]
+        keys = ("file_id", "filename", "score")
+        extensions["passages"] = [{key: result[key] for key in keys} for result in results]
     if citations := _citations(response.output):
-        made["citations"] = citations
-    return made
+        extensions["citations"] = citations
+    return extensions
 
 
 def _citations(output: Sequence[Item]) -> list[dict[str, Any]]:
     """The annotations of all texts, with their places in the whole content."""
-    found: list[dict[str, Any]] = []
+    citations: list[dict[str, Any]] = []
     at = 0
     for item in output:
         if item["type"] != "message" or not _text(item):
@@ -124,9 +125,9 @@ def _citations(output: Sequence[Item]) -> list[dict[str, Any]]:
         at += len(BETWEEN) if at else 0
         for part in item["content"]:
             notes = part.get("annotations") or ()
-            found += [note | {key: note[key] + at for key in NUMBERS if key in note} for note in notes]
+            citations += [note | {key: note[key] + at for key in NUMBERS if key in note} for note in notes]
             at += len(part["text"]) if part["type"] == "output_text" else 0
-    return found
+    return citations
 
 
 # --- streamed --------------------------------------------------------------------------------------
@@ -140,32 +141,32 @@ class ChatFrames(Frames):
         return b"".join(b"data: %b\n\n" % _encoder.encode(chunk) for chunk in some)
 
     def error(self, exc: Exception) -> bytes:
-        """An error after which nothing comes."""
+        """The error that ends the stream."""
         return b"data: %b\n\n" % _encoder.encode(ErrorEnvelope(problem(exc)[1]))
 
     def end(self) -> bytes:
-        """The mark that nothing follows."""
+        """The mark of the end."""
         return b"data: [DONE]\n\n"
 
 
 async def chunks(run: Run, asked: Asked) -> AsyncIterator[list[wire.ChatChunk]]:
-    """The chunks of an answer, in lists as they came together.
+    """The chunks of an answer, in batches as they arrive.
 
     Raises:
-        MemorandaError: it failed; what came before was said.
+        MemorandaError: it failed; the chunks before it were sent.
     """
-    told = _Telling(run.response, asked.body)
+    converter = _ChunkConverter(run.response, asked.body)
     async for events in run:
-        made = [chunk for event in events for chunk in told.of(event)]
-        if made:
-            yield made
+        batch = [chunk for event in events for chunk in converter.of(event)]
+        if batch:
+            yield batch
     failure = failure_of(run, asked)
     if failure is not None:
         raise failure
-    yield told.last()
+    yield converter.last()
 
 
-class _Telling:
+class _ChunkConverter:
     """The chunks of one answer. `_calls` are the indexes of its calls by the ids of their items."""
 
     def __init__(self, response: Response, body: wire.ChatBody) -> None:
@@ -176,7 +177,7 @@ class _Telling:
         self._said_in = ""
 
     def of(self, event: Event) -> list[wire.ChatChunk]:
-        """What an event comes to."""
+        """The chunks of an event."""
         kind = event["type"]
         if kind == "response.output_text.delta":
             return [self._content(event)]
@@ -196,7 +197,7 @@ class _Telling:
         return []
 
     def last(self) -> list[wire.ChatChunk]:
-        """The end of the message, and what it cost where that was asked for."""
+        """The end of the message, and its usage if the request asks for it."""
         response = self._response
         end = self._chunk(wire.ChatDelta(), finish_reason=_reason(response))
         end.extensions = _extensions(response)

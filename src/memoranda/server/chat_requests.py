@@ -1,4 +1,4 @@
-"""A request for a chat completion as a request for a response: messages as items, and every field under its name."""
+"""Conversion of a chat completion request to a response request: messages as items, and renamed fields."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ SAME = (
 OPTIONS = ("stop", "seed", "logit_bias")
 """Fields that only chat completions have: they go to the model's server as they are."""
 CHANNEL = "chat"
-"""Where a server without keys remembers what is said by no named user."""
+"""The channel of memories without a named user, on a server without keys."""
 LOGPROBS = "message.output_text.logprobs"
 _PLACE = re.compile(r"input\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A chat completion as the engine of responses makes it. `places` are the messages that the items come from, by
-    their indexes."""
+    """A chat completion request in the terms of the responses engine. `places` are the indexes of the messages that
+    the items come from."""
 
     request: ResponseRequest
     exchange: Exchange
@@ -63,8 +63,8 @@ class Asked:
 
 
 def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: bool) -> Asked:
-    """The request as the engine takes it. `session` is the session that a header names; `alone` says that the server
-    has no keys, so that all requests without a user are those of one person.
+    """Convert a request for the engine. `session` is the session that a header names; `alone` means that the server
+    has no keys, so that all requests without a user come from one person.
 
     Raises:
         InvalidInput: names the field and the fix.
@@ -94,7 +94,7 @@ def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: boo
 
 
 def _refuse(body: wire.ChatBody) -> None:
-    """Refuses what chat completions have and this server does not."""
+    """Refuses fields of chat completions that this server does not support."""
     if body.n not in (None, 1):
         raise InvalidInput("n", "must be 1: one answer is made; send the request several times for more")
     for name in ("functions", "function_call"):
@@ -114,8 +114,9 @@ def _refuse(body: wire.ChatBody) -> None:
 
 def _instructions(messages: Sequence[wire.ChatMessage]) -> tuple[str | None, int]:
     """The system messages at the beginning as one text (None: there are none), and where the others begin."""
-    first = next((i for i, one in enumerate(messages) if not _is_system(one)), len(messages))
-    texts = [_system_text(one, f"messages[{i}].content") for i, one in enumerate(messages[:first])]
+    first = next((i for i, message in enumerate(messages) if not _is_system(message)), len(messages))
+    system = messages[:first]
+    texts = [_system_text(message, f"messages[{i}].content") for i, message in enumerate(system)]
     return "\n\n".join(text for text in texts if text) or None, first
 
 
@@ -138,9 +139,9 @@ def _items(messages: Sequence[wire.ChatMessage], first: int) -> tuple[list[Item]
     items: list[Item] = []
     places: list[int] = []
     for i, message in enumerate(messages[first:], first):
-        made = _of_message(message, f"messages[{i}]")
-        items += made
-        places += [i] * len(made)
+        converted = _of_message(message, f"messages[{i}]")
+        items += converted
+        places += [i] * len(converted)
     return items, places
 
 
@@ -191,15 +192,15 @@ def _part(part: dict[str, Any], kind: str, where: str) -> Item:
     if given not in ("image_url", "file") or kind == "output_text":
         known = "text, refusal" if kind == "output_text" else "text, image_url, file"
         raise InvalidInput(f"{where}.type", f"{given!r} is not taken; use {known}")
-    held = part.get(str(given))
-    if not isinstance(held, dict):
+    value = part.get(str(given))
+    if not isinstance(value, dict):
         raise InvalidInput(f"{where}.{given}", "must be an object")
     if given == "file":
         return {
             "type": "input_file",
-            **{key: held.get(key) for key in ("file_id", "file_data", "filename")},
+            **{key: value.get(key) for key in ("file_id", "file_data", "filename")},
         }
-    return {"type": "input_image", "image_url": held.get("url"), "detail": held.get("detail")}
+    return {"type": "input_image", "image_url": value.get("url"), "detail": value.get("detail")}
 
 
 # --- other fields ----------------------------------------------------------------------------------
@@ -207,52 +208,52 @@ def _part(part: dict[str, Any], kind: str, where: str) -> Item:
 
 def _choice(choice: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
     """The choice of a tool; allowed tools are not nested in a response."""
-    held = choice.get("allowed_tools") if isinstance(choice, dict) else None
-    if not isinstance(held, dict):
+    allowed = choice.get("allowed_tools") if isinstance(choice, dict) else None
+    if not isinstance(allowed, dict):
         return choice
-    tools = held.get("tools")
+    tools = allowed.get("tools")
     names = [
-        {"type": "function", "name": one["function"].get("name")}
-        if isinstance(one, dict) and isinstance(one.get("function"), dict)
-        else one
-        for one in (tools if isinstance(tools, list) else [])
+        {"type": "function", "name": tool["function"].get("name")}
+        if isinstance(tool, dict) and isinstance(tool.get("function"), dict)
+        else tool
+        for tool in (tools if isinstance(tools, list) else [])
     ]
-    return {"type": "allowed_tools", "mode": held.get("mode"), "tools": names}
+    return {"type": "allowed_tools", "mode": allowed.get("mode"), "tools": names}
 
 
 def _text(body: wire.ChatBody) -> dict[str, Any] | None:
     """The form of the answer. A schema is not nested in a response."""
     form = body.response_format
-    made: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if form is not None:
         schema = form.get("json_schema")
-        made["format"] = {**schema, "type": form.get("type")} if isinstance(schema, dict) else form
+        options["format"] = {**schema, "type": form.get("type")} if isinstance(schema, dict) else form
     if body.verbosity is not None:
-        made["verbosity"] = body.verbosity
-    return made or None
+        options["verbosity"] = body.verbosity
+    return options or None
 
 
 def _memory(body: wire.ChatBody, subject: Subject, session: str | None, alone: bool) -> MemoryUse:
-    """What is taken from memory, for whom and where."""
-    said = body.memory if isinstance(body.memory, MemoryUse) else MemoryUse()
+    """The memory options: their user, session and channel."""
+    use = body.memory if isinstance(body.memory, MemoryUse) else MemoryUse()
     if isinstance(body.memory, bool):
-        said = MemoryUse(retrieval=body.memory)
-    user = said.user_id
+        use = MemoryUse(retrieval=body.memory)
+    user = use.user_id
     if user is None and subject.user_id is None:
         user = body.user or None
     known = user or subject.user_id
-    channel = said.channel_id
+    channel = use.channel_id
     if channel is None and known is None and alone:
         channel = CHANNEL
-    held = said.session_id or session
-    if held is None and (known is not None or channel is not None):
-        held = _session(body, [known or "", channel or "", body.agent or body.agent_id or ""])
-    return msgspec.structs.replace(said, user_id=user, session_id=held, channel_id=channel)
+    session_id = use.session_id or session
+    if session_id is None and (known is not None or channel is not None):
+        session_id = _session(body, [known or "", channel or "", body.agent or body.agent_id or ""])
+    return msgspec.structs.replace(use, user_id=user, session_id=session_id, channel_id=channel)
 
 
 def _session(body: wire.ChatBody, around: Sequence[str]) -> str | None:
-    """The session of a conversation that names none: made of where it is and how it begins. None where the user says
-    nothing."""
+    """The session of a conversation that names none: a digest of its scope and of its first user message. None without
+    a user message."""
     first = next((message.content for message in body.messages if message.role == "user"), None)
     if not first:
         return None

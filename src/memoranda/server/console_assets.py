@@ -46,20 +46,20 @@ class Assets:
 @cache
 def assets() -> Assets:
     """Return the console's files."""
-    found = {
+    contents = {
         path: entry.read_bytes()
         for path, entry in sorted(_walk(files("memoranda.server").joinpath("console")))
     }
-    shell = found.pop(SHELL)
+    shell = contents.pop(SHELL)
     digest = sha256()
-    for path, body in found.items():
+    for path, body in contents.items():
         digest.update(f"{path}\0{len(body)}\0".encode() + body)
     version = digest.hexdigest()[:16]
-    media = {path: MEDIA[path[path.rindex(".") :]] for path in found}
+    media = {path: MEDIA[path[path.rindex(".") :]] for path in contents}
     return Assets(
         version,
         _asset(shell.replace(VERSION, version.encode()), MEDIA[".html"]),
-        {path: _asset(body, media[path]) for path, body in found.items()},
+        {path: _asset(body, media[path]) for path, body in contents.items()},
     )
 
 

@@ -9,21 +9,21 @@ from memoranda.server.route import Call, Route
 from memoranda.store.paging import Listed
 
 
-def _shown(held: Conversation) -> wire.ConversationObject:
+def _shown(conversation: Conversation) -> wire.ConversationObject:
     return wire.ConversationObject(
-        id=held.id,
-        created_at=int(held.created_at.timestamp()),
-        metadata=held.metadata,
-        extensions={} if held.summary is None else {"conversation_summary": held.summary},
+        id=conversation.id,
+        created_at=int(conversation.created_at.timestamp()),
+        metadata=conversation.metadata,
+        extensions={} if conversation.summary is None else {"conversation_summary": conversation.summary},
     )
 
 
-def _page(held: Listed[Item]) -> wire.ConversationItemPage:
+def _page(listed: Listed[Item]) -> wire.ConversationItemPage:
     return wire.ConversationItemPage(
-        data=held.data,
-        first_id=held.first_id or "",
-        last_id=held.last_id or "",
-        has_more=held.has_more,
+        data=listed.data,
+        first_id=listed.first_id or "",
+        last_id=listed.last_id or "",
+        has_more=listed.has_more,
     )
 
 
@@ -52,10 +52,10 @@ async def add_items(call: Call[wire.ItemsBody, wire.IncludeQuery]) -> wire.Conve
 
 async def items(call: Call[None, wire.ConversationItemsQuery]) -> wire.ConversationItemPage:
     query = call.query
-    held = await call.conversations.items(
+    listed = await call.conversations.items(
         call.id, limit=query.limit, after=query.after, order=query.order, include=query.include or ()
     )
-    return _page(held)
+    return _page(listed)
 
 
 async def get_item(call: Call[None, wire.IncludeQuery]) -> Item:

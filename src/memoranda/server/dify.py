@@ -42,12 +42,12 @@ class DifyFailure(ErrorEnvelope):
     error_msg: str
 
 
-def failure(status: int, found: Problem, exc: Exception) -> DifyFailure:
+def failure(status: int, error: Problem, exc: Exception) -> DifyFailure:
     codes: dict[type[Exception], int] = {
         MissingKey: BAD_HEADER, Unauthorized: BAD_KEY, Forbidden: BAD_KEY, NotFound: NO_KNOWLEDGE,
     }  # fmt: skip
     code = next((code for kind, code in codes.items() if isinstance(exc, kind)), status)
-    return DifyFailure(found, code, found.message)
+    return DifyFailure(error, code, error.message)
 
 
 class RetrievalSetting(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -65,11 +65,11 @@ class DifyCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     value: Value = None
 
 
-def _with(value: dict[str, Any], *operators: str) -> dict[str, Any]:
+def _with(schema: dict[str, Any], *operators: str) -> dict[str, Any]:
     """The schema of a condition with one of the operators, whose value is like this."""
     return {
         "required": ["value"],
-        "properties": {"comparison_operator": {"enum": list(operators)}, "value": value},
+        "properties": {"comparison_operator": {"enum": list(operators)}, "value": schema},
     }
 
 
@@ -129,9 +129,9 @@ async def retrieve(call: Call[RetrievalBody, None]) -> Retrieval:
         threshold=setting.score_threshold,
         filters=None if body.metadata_condition is None else filters_of(body.metadata_condition),
     )
-    found = await call.knowledge.stores.search([store], query)
-    call.house.telemetry.searched(len(found.data), found.query_time, found.degraded)
-    return Retrieval(records=[_record(one) for one in found.data])
+    answer = await call.knowledge.stores.search([store], query)
+    call.state.telemetry.searched(len(answer.data), answer.query_time, answer.degraded)
+    return Retrieval(records=[_record(passage) for passage in answer.data])
 
 
 async def store_named(knowledge: Knowledge, name: str) -> str:
@@ -148,11 +148,11 @@ async def store_named(knowledge: Knowledge, name: str) -> str:
     except NotFound:
         pass
     while True:
-        held = await knowledge.stores.list(limit=PAGE, after=after)
-        named += [one.id for one in held.data if one.name == name]
-        if not held.has_more:
+        stores = await knowledge.stores.list(limit=PAGE, after=after)
+        named += [store.id for store in stores.data if store.name == name]
+        if not stores.has_more:
             break
-        after = held.last_id
+        after = stores.last_id
     if len(named) > 1:
         raise InvalidInput("knowledge_id", f"is the name of {len(named)} vector stores; send an id")
     if not named:
@@ -161,12 +161,15 @@ async def store_named(knowledge: Knowledge, name: str) -> str:
 
 
 def filters_of(asked: MetadataCondition) -> dict[str, Any] | None:
-    """Conditions as a filter of ours; None where there are none.
+    """Convert conditions to a filter of this library; None without conditions.
 
     Raises:
         InvalidInput: names the condition that is wrong or not supported.
     """
-    parts = [_condition(one, f"metadata_condition.conditions[{i}]") for i, one in enumerate(asked.conditions)]
+    parts = [
+        _condition(condition, f"metadata_condition.conditions[{i}]")
+        for i, condition in enumerate(asked.conditions)
+    ]
     return {"type": asked.logical_operator, "filters": parts} if parts else None
 
 
@@ -192,17 +195,19 @@ def _number(text: str, path: str, operator: str) -> float:
         raise InvalidInput(path, f"must be a number with {operator!r}") from exc
 
 
-def _record(one: Passage) -> DifyRecord:
+def _record(passage: Passage) -> DifyRecord:
     place = {
-        "vector_store_id": one.vector_store_id,
-        "file_id": one.file_id,
-        "filename": one.filename,
-        "chunk_id": one.chunk_id,
-        "page": one.page,
-        "heading": one.heading,
+        "vector_store_id": passage.vector_store_id,
+        "file_id": passage.file_id,
+        "filename": passage.filename,
+        "chunk_id": passage.chunk_id,
+        "page": passage.page,
+        "heading": passage.heading,
     }
-    metadata = {**one.attributes, **{name: value for name, value in place.items() if value is not None}}
-    return DifyRecord(content=one.text, score=one.score, title=one.title or one.filename, metadata=metadata)
+    metadata = {**passage.attributes, **{name: value for name, value in place.items() if value is not None}}
+    return DifyRecord(
+        content=passage.text, score=passage.score, title=passage.title or passage.filename, metadata=metadata
+    )
 
 
 DIFY = Api("dify", envelope=DifyFailure, failure=failure)

@@ -14,23 +14,23 @@ from memoranda.server.route import Call, Route
 from memoranda.text import tokens
 
 TOKENS = "cl100k_base"
-"""What the OpenAI clients count with when they send tokens for text."""
+"""The encoding of OpenAI clients that send tokens instead of text."""
 
 
 async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
-    body, embedder = call.body, call.house.memoranda.core.embedder
-    model = named(call.house.memoranda, body.model or embedder.model)
+    body, embedder = call.body, call.state.memoranda.core.embedder
+    model = named(call.state.memoranda, body.model or embedder.model)
     if body.dimensions is not None and body.dimensions != embedder.dim:
         raise DimensionMismatch(
             "dimensions", f"is {body.dimensions}; {model.id} has {embedder.dim} and cannot be shortened"
         )
-    texts = await call.house.memoranda.core.threads.run(_texts, body.input)
+    texts = await call.state.memoranda.core.threads.run(_texts, body.input)
     try:
-        made = await call.memories.embed(texts, body.input_type)
+        embedded = await call.memories.embed(texts, body.input_type)
     except InvalidInput as exc:
         says = str(exc).removeprefix(f"{exc.field}: ")
         raise InvalidInput(exc.field.replace("texts", "input", 1), says) from exc
-    vectors = np.ascontiguousarray(made.vectors, dtype="<f4")
+    vectors = np.ascontiguousarray(embedded.vectors, dtype="<f4")
     if body.encoding_format == "base64":
         shown: Sequence[list[float] | str] = [
             base64.b64encode(row.tobytes()).decode("ascii") for row in vectors
@@ -38,14 +38,14 @@ async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
     else:
         shown = vectors.tolist()
     return wire.EmbeddingList(
-        data=[wire.EmbeddingObject(index=i, embedding=one) for i, one in enumerate(shown)],
+        data=[wire.EmbeddingObject(index=i, embedding=vector) for i, vector in enumerate(shown)],
         model=model.id,
-        usage=wire.Usage(prompt_tokens=made.tokens, total_tokens=made.tokens),
+        usage=wire.Usage(prompt_tokens=embedded.tokens, total_tokens=embedded.tokens),
     )
 
 
 def _texts(given: str | list[str | int | list[int]]) -> list[str]:
-    """What to embed, as texts."""
+    """The inputs to embed, as texts."""
     items = [given] if isinstance(given, str) or _tokens(given) else given
     return [
         item if isinstance(item, str) else _decoded(item, f"input[{i}]" if len(items) > 1 else "input")

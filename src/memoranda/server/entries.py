@@ -114,10 +114,10 @@ class EntryAnswer(msgspec.Struct, kw_only=True):
 
 
 async def create(call: Call[EntriesBody, None]) -> EntryList:
-    with call.house.telemetry.upserting(), in_batch("entries", len(call.body.entries)):
-        outcomes = await call.memories.add_many([memory_of(one) for one in call.body.entries])
-    call.house.telemetry.added(outcomes)
-    return EntryList(entries=[entry_of(one.memory) for one in outcomes])
+    with call.state.telemetry.upserting(), in_batch("entries", len(call.body.entries)):
+        outcomes = await call.memories.add_many([memory_of(entry) for entry in call.body.entries])
+    call.state.telemetry.added(outcomes)
+    return EntryList(entries=[entry_of(outcome.memory) for outcome in outcomes])
 
 
 async def search(call: Call[EntrySearchBody, None]) -> EntryAnswer:
@@ -125,33 +125,33 @@ async def search(call: Call[EntrySearchBody, None]) -> EntryAnswer:
     query = Query(
         query=body.query,
         scopes=named_scopes(None, body.scope, body.scope_id),
-        limit=body.limit or call.house.memoranda.config.search.default_limit,
+        limit=body.limit or call.state.memoranda.config.search.default_limit,
         threshold=body.threshold,
         filters=body.filters or None,
     )
     result = await call.memories.search(query)
-    call.house.telemetry.searched(len(result.results), result.query_time, result.degraded)
+    call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
     return EntryAnswer(
-        results=[_hit(one) for one in result.results],
+        results=[_hit(hit) for hit in result.results],
         total_count=result.total_count,
         query_time=int(result.query_time * NANOSECONDS),
     )
 
 
 def memory_of(new: NewEntry) -> NewMemory:
-    """The memory that an entry is kept as."""
-    told = new.metadata
+    """The memory that stores an entry."""
+    metadata = new.metadata
     return NewMemory(
         content=new.content,
         id=new.id or None,
-        kind=told.source if told.source in get_args(Kind) else "note",  # type: ignore[arg-type]
+        kind=metadata.source if metadata.source in get_args(Kind) else "note",  # type: ignore[arg-type]
         session_id=new.session_id or None,
         channel_id=new.channel_id or None,
         agent_id=new.agent_id or None,
-        role=told.role or None,
-        source=told.source or None,
-        tags=told.tags or [],
-        metadata=told.extra or {},
+        role=metadata.role or None,
+        source=metadata.source or None,
+        tags=metadata.tags or [],
+        metadata=metadata.extra or {},
         occurred_at=new.created_at,
     )
 
@@ -177,7 +177,9 @@ def entry_of(memory: Memory) -> Entry:
 
 def _hit(hit: Hit) -> EntryHit:
     return EntryHit(
-        entry=entry_of(hit.memory), score=hit.score, highlights=[one.text for one in hit.highlights]
+        entry=entry_of(hit.memory),
+        score=hit.score,
+        highlights=[highlight.text for highlight in hit.highlights],
     )
 
 

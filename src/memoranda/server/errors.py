@@ -52,12 +52,12 @@ class ErrorEnvelope(msgspec.Struct):
 
 
 Failure = Callable[[int, Problem, Exception], ErrorEnvelope]
-"""The body of an error, from its status, what went wrong and the exception."""
+"""The body of an error, from its status, its problem and the exception."""
 
 
-def plain(status: int, found: Problem, exc: Exception) -> ErrorEnvelope:
-    """The envelope that every route answers with whose clients know no other."""
-    return ErrorEnvelope(found)
+def plain(status: int, error: Problem, exc: Exception) -> ErrorEnvelope:
+    """The default envelope."""
+    return ErrorEnvelope(error)
 
 
 class Refused(MemorandaError):
@@ -71,12 +71,12 @@ class Refused(MemorandaError):
 
 
 class ClientGone(Exception):
-    """The client hung up before its request was complete; there is nobody to answer."""
+    """The client disconnected before its request was complete."""
 
 
 SPENT = "insufficient_quota"
 PARAMS: dict[type[MemorandaError], str] = {UnknownResponse: "previous_response_id", UnknownModel: "model"}
-"""The field that is wrong, where the error itself does not name it."""
+"""The wrong field, for errors that do not name it."""
 STATUSES: dict[type[MemorandaError], tuple[int, str]] = {
     DimensionMismatch: (400, "dimension_mismatch"),
     QuotaExceeded: (400, "quota_exceeded"),
@@ -100,7 +100,7 @@ STATUSES: dict[type[MemorandaError], tuple[int, str]] = {
 """Status and code by the nearest class of the tree."""
 
 RETRY_AFTER = "1"
-"""Seconds after which a client should ask again what could not be answered just now."""
+"""Seconds after which a client should repeat a request that cannot be answered now."""
 UNEXPECTED = "The server made a mistake and wrote it to its log; quote the x-request-id of this answer."
 NOT_STORED = "The rows could not be read or written just now; nothing was half done. Try again."
 NO_INDEX = "The index does not answer just now. Rows are safe; try again."
@@ -114,7 +114,7 @@ def type_of(status: int) -> str:
 
 
 def problem(exc: Exception) -> tuple[int, Problem]:
-    """The status and the body for an error. What is not meant for callers is logged, and said in general."""
+    """The status and the body for an error. Details that callers must not see are logged only."""
     param: str | None = None
     if isinstance(exc, Refused):
         status, code, message, param = exc.status, exc.code, str(exc), exc.param
@@ -146,7 +146,7 @@ def _known(exc: Exception) -> tuple[int, str, str]:
 
 
 def disk_full(exc: BaseException) -> bool:
-    """Whether a full disk is at the root of this error."""
+    """Return True if a full disk caused this error."""
     at: BaseException | None = exc
     while at is not None:
         if isinstance(at, OSError) and at.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -159,13 +159,13 @@ def disk_full(exc: BaseException) -> bool:
 
 def error_response(exc: Exception, failure: Failure = plain) -> Response:
     """The answer to a request that failed; `failure` makes its body."""
-    status, found = problem(exc)
+    status, error = problem(exc)
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
     if isinstance(exc, SpendingLimit):  # clients that would try again at once need not
         headers = {"retry-after": f"{exc.seconds:.0f}", "x-should-retry": "false"}
     if isinstance(exc, HTTPException) and exc.headers:
         headers.update(exc.headers)
-    return Response(msgspec.json.encode(failure(status, found, exc)), status, headers, JSON)
+    return Response(msgspec.json.encode(failure(status, error, exc)), status, headers, JSON)
 
 
 async def unknown_route(request: Request, exc: Exception) -> Response:

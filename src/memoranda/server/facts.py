@@ -9,7 +9,7 @@ from memoranda.server.route import Call, Route
 
 async def consolidate(call: Call[wire.ConsolidateBody, None]) -> wire.Consolidation:
     done = await call.facts.consolidate(**selected(call.body))
-    return wire.Consolidation(merged=[as_wire(one, wire.MergedFact) for one in done.merged], left=done.left)
+    return wire.Consolidation(merged=[as_wire(fact, wire.MergedFact) for fact in done.merged], left=done.left)
 
 
 async def extract(call: Call[None, None]) -> wire.Extraction:
@@ -21,8 +21,10 @@ async def sweep(call: Call[None, None]) -> wire.Sweep:
 
 
 async def history(call: Call[None, None]) -> wire.FactVersions:
-    held = await call.facts.history(call.id)
-    return wire.FactVersions(id=held.id, data=[as_wire(one, wire.VersionOfFact) for one in held.data])
+    versions = await call.facts.history(call.id)
+    return wire.FactVersions(
+        id=versions.id, data=[as_wire(version, wire.VersionOfFact) for version in versions.data]
+    )
 
 
 async def undo(call: Call[None, None]) -> wire.UndoneFact:

@@ -12,8 +12,8 @@ from memoranda.server.store_files import shown_page
 
 async def create(call: Call[wire.FileBatchBody, wire.WaitQuery]) -> wire.FileBatchObject:
     files, store_id = parsers.new_files(call.body), call.parameters["store_id"]
-    made = await call.knowledge.stores.create_batch(store_id, files, wait=call.query.wait)
-    return serializers.batch(made)
+    batch = await call.knowledge.stores.create_batch(store_id, files, wait=call.query.wait)
+    return serializers.batch(batch)
 
 
 async def get(call: Call[None, None]) -> Response:

@@ -22,12 +22,12 @@ async def create(call: Call[None, None]) -> wire.FileObject:
 
 async def page(call: Call[None, wire.FilesQuery]) -> wire.FilePage:
     query = call.query
-    held = await call.knowledge.files.list(
+    listed = await call.knowledge.files.list(
         limit=query.limit, after=query.after, order=query.order, purpose=query.purpose
     )
-    data = [serializers.stored_file(one) for one in held.data]
+    data = [serializers.stored_file(file) for file in listed.data]
     return wire.FilePage(
-        data=data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+        data=data, first_id=listed.first_id or "", last_id=listed.last_id or "", has_more=listed.has_more
     )
 
 
@@ -44,7 +44,7 @@ async def content(call: Call[None, None]) -> Response:
 
 
 def _headers(file: StoredFile) -> dict[str, str]:
-    """To be saved, never shown: what was uploaded is nobody's page."""
+    """Headers that make browsers download the file and never render it."""
     return {
         "content-length": str(file.bytes),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}",

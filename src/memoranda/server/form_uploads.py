@@ -1,4 +1,4 @@
-"""Files as they arrive in forms: kept as they come, made files once everything beside them is right."""
+"""File uploads in forms: bytes are staged as they arrive, and become a file once the other fields are valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_PART_BYTES = 64 << 20
 
 @dataclass(slots=True)
 class Arrived:
-    """A file whose bytes are here, with what was sent beside it."""
+    """A staged file, with the other fields of its form."""
 
     files: Files
     part: FilePart
@@ -34,7 +34,7 @@ class Arrived:
     adopted: bool = False
 
     async def adopt(self, purpose: Purpose, expires_after_seconds: int | None = None) -> StoredFile:
-        """Makes it a file of whoever sent it."""
+        """Makes it a file of the caller."""
         self.adopted = True
         return await self.files.adopt(
             self.staged,
@@ -45,18 +45,18 @@ class Arrived:
         )
 
     async def drop(self) -> None:
-        """Takes the bytes away again, unless they are a file by now."""
+        """Deletes the bytes, unless they were adopted."""
         if not self.adopted:
             await self.files.drop(self.staged)
 
 
 @asynccontextmanager
 async def arrived(call: Call[Any, Any], form: Form) -> AsyncIterator[Arrived]:
-    """The file of a form and its `fields`. What is not adopted in here is gone afterwards.
+    """The file of a form and its `fields`. A file that is not adopted inside is deleted afterwards.
 
     Raises:
         InvalidInput: names the field.
-        Refused: the body is no form, or does not arrive.
+        Refused: the body is not a form, or does not arrive.
         QuotaExceeded: the file is larger than one may be.
     """
     files = call.knowledge.files
@@ -72,7 +72,7 @@ async def arrived(call: Call[Any, Any], form: Form) -> AsyncIterator[Arrived]:
         undo=Arrived.drop,
         file=form.file,
         most=MOST_BYTES,
-        patience=call.house.memoranda.config.server.request_timeout,
+        patience=call.state.memoranda.config.server.request_timeout,
     )
     try:
         filled.file.fields = fields_of(filled.fields, form.fields)
@@ -105,11 +105,11 @@ async def arrived_part(call: Call[Any, Any], form: Form) -> UploadPart:
     uploads = call.knowledge.uploads
 
     async def take(part: FilePart) -> UploadPart:
-        made: UploadPart = await uploads.add_part(call.id, part.pieces)
-        return made
+        stored: UploadPart = await uploads.add_part(call.id, part.pieces)
+        return stored
 
     async def undo(part: UploadPart) -> None:
-        """A part that nobody names when the upload is completed goes with it."""
+        """No work: completing the upload deletes the parts that it does not name."""
 
     filled = await read_form(
         call.request.receive,
@@ -118,6 +118,6 @@ async def arrived_part(call: Call[Any, Any], form: Form) -> UploadPart:
         undo=undo,
         file=form.file,
         most=MOST_PART_BYTES,
-        patience=call.house.memoranda.config.server.request_timeout,
+        patience=call.state.memoranda.config.server.request_timeout,
     )
     return filled.file

@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`: for whoever watches the server."""
+"""`/healthz`, `/readyz` and `/metrics`: for monitoring."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def alive(call: Call[None, None]) -> wire.Health:
 
 
 async def ready(call: Call[None, None]) -> Response:
-    core = call.house.memoranda.core
+    core = call.state.memoranda.core
     checks = await core.threads.run(check, core.store)
     wrong = [f"{side} is {state}" for side, state in checks.items() if state != "ok"]
     answer = Readiness(ready=not wrong, checks=checks)
@@ -39,11 +39,11 @@ async def ready(call: Call[None, None]) -> Response:
 
 
 def check(store: Store) -> dict[str, str]:
-    """The state of rows, index and words: `ok`, `behind`, or `unavailable`."""
+    """The state of the database, the vector index and the keyword index: `ok`, `behind`, or `unavailable`."""
     states = {}
-    for side, door in (("rows", store.db), ("index", store.index), ("words", store.words)):
+    for side, backend in (("rows", store.db), ("index", store.index), ("words", store.words)):
         try:
-            door.health()
+            backend.health()
             states[side] = "behind" if side in store.behind else "ok"
         except MemorandaError:
             states[side] = "unavailable"
@@ -51,7 +51,7 @@ def check(store: Store) -> dict[str, str]:
 
 
 async def metrics(call: Call[None, None]) -> Response:
-    text = await call.house.memoranda.core.threads.run(call.house.telemetry.exposition)
+    text = await call.state.memoranda.core.threads.run(call.state.telemetry.exposition)
     return Response(text, headers={"content-type": METRICS})
 
 

@@ -21,7 +21,7 @@ from memoranda.validation.constraints import check
 
 T = TypeVar("T", bound=msgspec.Struct)
 DIAGNOSED = 8 << 20
-"""Bodies up to this size are read a second time, leniently, to say what was wrong with them."""
+"""Bodies up to this size are parsed a second time, leniently, for a precise error."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -48,12 +48,12 @@ def from_json(body: bytes, type_: type[T]) -> T:
 
 
 def _diagnose(body: bytes) -> None:
-    """Raises a better error where JSON was not the problem but what it holds: NaN, or half a character."""
+    """Raise a precise error for valid JSON with invalid values: NaN, or a lone surrogate."""
     try:
-        held = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError):
         return
-    todo: list[tuple[str, Any]] = [("", held)]
+    todo: list[tuple[str, Any]] = [("", document)]
     while todo:
         path, value = todo.pop()
         if isinstance(value, dict):
@@ -74,7 +74,7 @@ def _shown(path: str) -> str:
 
 def from_query(given: QueryParams, type_: type[T]) -> T:
     """The query string as a `type_`: a list is a parameter that is repeated (`tags` or `tags[]`), `filters` is JSON.
-    What the type does not know is refused or ignored, as the type says.
+    Unknown parameters are refused or ignored, as the type declares.
 
     Raises:
         InvalidInput: names the parameter and the fix.
@@ -110,7 +110,7 @@ def _lists(type_: Any) -> frozenset[str]:
 
 @lru_cache
 def _known(type_: Any) -> frozenset[str] | None:
-    """The names that are read where others are ignored; None where others are refused."""
+    """The known names if others are ignored; None if others are refused."""
     if type_.__struct_config__.forbid_unknown_fields:
         return None
     return frozenset(field.encode_name for field in msgspec.structs.fields(type_))

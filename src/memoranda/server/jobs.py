@@ -8,7 +8,7 @@ from memoranda.server.route import Call, Route
 
 
 async def page(call: Call[None, wire.JobsQuery]) -> wire.JobList:
-    jobs = await call.house.memoranda.core.jobs.list(call.memories.subject.tenant_id, call.query.limit)
+    jobs = await call.state.memoranda.core.jobs.list(call.memories.subject.tenant_id, call.query.limit)
     return wire.JobList(
         data=[as_wire(job, wire.JobObject) for job in jobs],
         first_id=jobs[0].id if jobs else None,

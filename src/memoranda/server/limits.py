@@ -69,7 +69,7 @@ async def next_piece(receive: Receive) -> tuple[bytes, bool]:
 
 
 def announced(headers: Mapping[str, str]) -> int:
-    """The bytes that the body will have; 0 where nobody said.
+    """The announced length of the body in bytes; 0 without a Content-Length.
 
     Raises:
         Refused: 400, it is no number.
@@ -90,8 +90,8 @@ def _too_large(most: int) -> Refused:
 
 
 async def drain(receive: Receive, headers: Mapping[str, str]) -> None:
-    """Lets a client that is still sending finish, and throws it away: one whose connection is cut while it sends
-    never reads the answer. Not for clients that wait to be asked (`Expect: 100-continue`), nor without end."""
+    """Read and discard the rest of a body: a client whose connection is closed while it sends never reads the answer.
+    Not for clients that wait for a go-ahead (`Expect: 100-continue`), and bounded in bytes and time."""
     if "expect" in headers or announced(headers) > DRAIN_BYTES:
         return
     size, until = 0, time.monotonic() + DRAIN_SECONDS

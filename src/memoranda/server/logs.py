@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def configure(level: str) -> None:
     """Sends every logger of this process, uvicorn's too, through structlog."""
-    import structlog  # a library that is imported, not served, has no use for it
+    import structlog  # imported late: only the server needs it
 
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,

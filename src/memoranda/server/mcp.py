@@ -1,4 +1,4 @@
-"""`/mcp`: who calls and from where, before the protocol answers."""
+"""`/mcp`: authentication and origin checks, before the protocol answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Mcp:
             subject, place = self._caller(request)
             state.tenant = subject.tenant_id
             endpoint = await self._opened()
-        except Exception as exc:  # whatever it is, the caller gets an envelope and the log the rest
+        except Exception as exc:  # the caller gets an envelope, the log gets the traceback
             await self._refused(request, exc)(scope, receive, send)
             return
         from memoranda.mcp.caller import Caller

@@ -28,16 +28,16 @@ from memoranda.types import Memory, Query
 MEM0 = Api("mem0", (*BEARER, "Token"), wire.Mem0Failure, wire.failure)
 PAGE_SIZE = 100
 STEP = 1_000
-"""Memories that are read at once where all are looked at."""
+"""Memories per read when all are scanned."""
 
 # --- which memories --------------------------------------------------------------------------------
 
 
-def selection(call: Call[Any, Any], asked: wire.Entities, **beside: Any) -> dict[str, Any]:
+def selection(call: Call[Any, Any], asked: wire.Entities, **more: Any) -> dict[str, Any]:
     """A selection of memories: entities, filters and categories of a request, in the scopes that its key may name.
 
     Raises:
-        InvalidInput: a filter is wrong, or names nobody although the key must.
+        InvalidInput: a filter is wrong, or names no entity although the key must.
     """
     _only_live(asked)
     own = {name: getattr(asked, name) for name in ENTITIES if getattr(asked, name) is not None}
@@ -50,7 +50,7 @@ def selection(call: Call[Any, Any], asked: wire.Entities, **beside: Any) -> dict
     categories = getattr(asked, "categories", None)
     if categories:
         conditions.append({"type": "in", "key": "$tags", "value": categories})
-    chosen: dict[str, Any] = {"kinds": KINDS, **beside}
+    chosen: dict[str, Any] = {"kinds": KINDS, **more}
     if conditions:
         chosen["filters"] = {"type": "and", "filters": conditions}
     subject = call.memories.subject
@@ -65,7 +65,7 @@ def selection(call: Call[Any, Any], asked: wire.Entities, **beside: Any) -> dict
 
 
 def _only_live(asked: wire.Entities) -> None:
-    """Refuses a request for memories that do not hold any more: searches and lists have those that hold now.
+    """Refuses a request for outdated memories: searches and lists return only current ones.
 
     Raises:
         InvalidInput: names the field.
@@ -103,13 +103,13 @@ async def _update(call: Call[Any, None], id_: str, asked: wire.Mem0UpdateBody) -
         day = fields["expiration_date"]
         changes["invalid_at"] = None if day is None else expiry_of(day)
     if "metadata" in fields:
-        kept = kept_metadata(await call.memories.get(id_))
-        changes["metadata"] = {**own_metadata(fields["metadata"]), **kept}
+        private = kept_metadata(await call.memories.get(id_))
+        changes["metadata"] = {**own_metadata(fields["metadata"]), **private}
     if not changes:
         raise InvalidInput("text", "is required, or metadata, timestamp or expiration_date")
-    with call.house.telemetry.upserting():
+    with call.state.telemetry.upserting():
         memory = await call.memories.update(id_, **changes)
-    call.house.telemetry.wrote("updated", 1)
+    call.state.telemetry.wrote("updated", 1)
     return memory
 
 
@@ -123,15 +123,15 @@ async def history(call: Call[None, None]) -> list[wire.Mem0Version]:
 
 
 async def update_batch(call: Call[wire.Mem0BatchUpdateBody, None]) -> wire.Mem0Said:
-    for one in call.body.memories:
-        await call.memories.get(one.memory_id)
-    for one in call.body.memories:
-        await _update(call, one.memory_id, one)
+    for change in call.body.memories:
+        await call.memories.get(change.memory_id)
+    for change in call.body.memories:
+        await _update(call, change.memory_id, change)
     return wire.Mem0Said(message=f"Successfully updated {len(call.body.memories)} memories")
 
 
 async def delete_batch(call: Call[wire.Mem0BatchDeleteBody, None]) -> wire.Mem0Said:
-    ids = list(dict.fromkeys(one.memory_id for one in call.body.memories))
+    ids = list(dict.fromkeys(entry.memory_id for entry in call.body.memories))
     for id_ in ids:
         await call.memories.get(id_)
     for id_ in ids:
@@ -149,7 +149,7 @@ async def page(call: Call[wire.Mem0ListBody, wire.Mem0PageQuery]) -> wire.Mem0Pa
     dates = {"since": body.start_date, "until": body.end_date}
     chosen = selection(call, body, **{name: at for name, at in dates.items() if at is not None})
     count = await call.memories.count(**chosen)
-    held = await _page(call, chosen, number, size) if (number - 1) * size < count else []
+    memories = await _page(call, chosen, number, size) if (number - 1) * size < count else []
 
     def at(other: int) -> str:
         return str(call.request.url.include_query_params(page=other, page_size=size))
@@ -158,18 +158,18 @@ async def page(call: Call[wire.Mem0ListBody, wire.Mem0PageQuery]) -> wire.Mem0Pa
         count=count,
         next=at(number + 1) if number * size < count else None,
         previous=at(number - 1) if number > 1 else None,
-        results=[shown(one) for one in held],
+        results=[shown(memory) for memory in memories],
     )
 
 
 async def _page(call: Call[Any, Any], chosen: dict[str, Any], number: int, size: int) -> list[Memory]:
-    """The memories on a page; lists go by cursors here, so that the pages before it are read, too."""
+    """The memories on a page. Lists have cursors here, so the pages before it are read, too."""
     after: str | None = None
     for _ in range(number - 1):
-        held = await call.memories.list(limit=size, after=after, **chosen)
-        if not held.has_more:
+        listed = await call.memories.list(limit=size, after=after, **chosen)
+        if not listed.has_more:
             return []
-        after = held.last_id
+        after = listed.last_id
     return (await call.memories.list(limit=size, after=after, **chosen)).data
 
 
@@ -183,14 +183,14 @@ async def search(call: Call[wire.Mem0SearchBody, None]) -> wire.Mem0Results:
         rerank={None: None, True: "auto", False: "off"}[body.rerank],
         **selection(call, body),
     )
-    found = await call.memories.search(query)
-    call.house.telemetry.searched(len(found.results), found.query_time, found.degraded)
-    return wire.Mem0Results(results=[shown(hit.memory, hit.score, body.fields) for hit in found.results])
+    result = await call.memories.search(query)
+    call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
+    return wire.Mem0Results(results=[shown(hit.memory, hit.score, body.fields) for hit in result.results])
 
 
 async def home_list(call: Call[None, wire.Mem0HomeQuery]) -> wire.Mem0Results:
-    held = await call.memories.list(limit=call.query.limit, **selection(call, call.query))
-    return wire.Mem0Results(results=[shown(one) for one in held.data])
+    listed = await call.memories.list(limit=call.query.limit, **selection(call, call.query))
+    return wire.Mem0Results(results=[shown(memory) for memory in listed.data])
 
 
 # --- entities --------------------------------------------------------------------------------------
@@ -206,11 +206,11 @@ async def entities(call: Call[None, None]) -> wire.Mem0Entities:
     counts: Counter[tuple[str, str]] = Counter()
     after: str | None = None
     while True:
-        held = await call.memories.list(limit=STEP, after=after, kinds=KINDS, **scopes)  # type: ignore[arg-type]
-        counts.update(entity for memory in held.data for entity in _entities_of(memory))
-        if not held.has_more:
+        listed = await call.memories.list(limit=STEP, after=after, kinds=KINDS, **scopes)  # type: ignore[arg-type]
+        counts.update(entity for memory in listed.data for entity in _entities_of(memory))
+        if not listed.has_more:
             break
-        after = held.last_id
+        after = listed.last_id
     results = [
         wire.Mem0Entity(id=name, name=name, type=kind, total_memories=number)  # type: ignore[arg-type]
         for (kind, name), number in sorted(counts.items())
@@ -276,22 +276,22 @@ def _route(method: str, path: str, summary: str, handler: Any, needs: Any, answe
 
 def _memory(at: str, end: str) -> tuple[Route, ...]:
     """The routes of one memory below `at`, each path with `end` behind it."""
-    one = f"{at}/{{memory_id}}"
+    path = f"{at}/{{memory_id}}"
     return (
         _route(
-            "GET", f"{one}/history{end}", "The history of a memory", history, "read", list[wire.Mem0Version]
+            "GET", f"{path}/history{end}", "The history of a memory", history, "read", list[wire.Mem0Version]
         ),
-        _route("GET", f"{one}{end}", "One memory", get, "read", wire.Mem0Memory),
+        _route("GET", f"{path}{end}", "One memory", get, "read", wire.Mem0Memory),
         _route(
             "PUT",
-            f"{one}{end}",
+            f"{path}{end}",
             "Change a memory",
             update,
             "write",
             wire.Mem0Memory,
             body=wire.Mem0UpdateBody,
         ),
-        _route("DELETE", f"{one}{end}", "Delete a memory", delete, "write", wire.Mem0Said),
+        _route("DELETE", f"{path}{end}", "Delete a memory", delete, "write", wire.Mem0Said),
     )
 
 

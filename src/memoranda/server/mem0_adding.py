@@ -1,4 +1,4 @@
-"""`add` of mem0's API: learn facts from messages, or keep texts as they are."""
+"""`add` of mem0's API: extract facts from messages, or store texts verbatim."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ BESIDE = (*ENTITIES, "session_id", "channel_id")
 
 
 async def added(call: Call[wire.Mem0AddBody, None]) -> list[wire.Mem0Event]:
-    """What became of the messages of a request.
+    """The events of the messages of a request.
 
     Raises:
-        InvalidInput: a field is wrong, or names nobody.
-        ModelError: no facts could be taken out of the messages; they are kept, and it is tried again later.
+        InvalidInput: a field is wrong, or names no entity.
+        ModelError: no facts could be extracted from the messages; they are stored, and extraction is retried later.
     """
     entities = _entities(call.body)
-    bounds = call.house.memoranda.core.ingest.bounds
+    bounds = call.state.memoranda.core.ingest.bounds
     metadata_text(own_metadata(call.body.metadata), "metadata", bounds)
     tags_text(call.body.categories, "categories", bounds)
-    return await (_learned(call, entities) if call.body.infer else _kept(call, entities))
+    return await (_learned(call, entities) if call.body.infer else _store_verbatim(call, entities))
 
 
 def _entities(body: wire.Mem0AddBody) -> dict[str, str]:
-    """Whose the memories are, by the name of the field.
+    """The entities that own the memories, by the name of the field.
 
     Raises:
-        InvalidInput: nobody is named, or two different names are.
+        InvalidInput: no entity is named, or two different names are given.
     """
-    found = {name: getattr(body, name) for name in ENTITIES if getattr(body, name) is not None}
+    entities = {name: getattr(body, name) for name in ENTITIES if getattr(body, name) is not None}
     for name, value in (body.filters or {}).items():
         if name not in ENTITIES:
             known = ", ".join(ENTITIES)
             raise InvalidInput(f"filters.{name}", f"is not supported by add; use {known}, each with one name")
         converted(value, Id, f"filters.{name}")
-        if found.setdefault(name, value) != value:
+        if entities.setdefault(name, value) != value:
             raise InvalidInput(f"filters.{name}", f"is another than `{name}`; send one of the two")
-    for name, value in found.items():
+    for name, value in entities.items():
         if value == "*":
             raise InvalidInput(name, "`*` stands for any in filters; name one here")
-    return found
+    return entities
 
 
 def _place(entities: dict[str, str]) -> dict[str, Any]:
@@ -65,71 +65,78 @@ def _place(entities: dict[str, str]) -> dict[str, Any]:
 # --- texts as they are -----------------------------------------------------------------------------
 
 
-async def _kept(call: Call[wire.Mem0AddBody, None], entities: dict[str, str]) -> list[wire.Mem0Event]:
+async def _store_verbatim(
+    call: Call[wire.Mem0AddBody, None], entities: dict[str, str]
+) -> list[wire.Mem0Event]:
     body = call.body
     metadata = {**body.metadata}
     if "app_id" in entities:
         metadata["app_id"] = entities["app_id"]
     new = [
         NewMemory(
-            content=one.content,
-            role=one.role,
+            content=message.content,
+            role=message.role,
             session_id=entities.get("run_id"),
             tags=body.categories,
-            metadata=metadata if one.name is None else {**metadata, "speaker": one.name},
+            metadata=metadata if message.name is None else {**metadata, "speaker": message.name},
             occurred_at=None if body.timestamp is None else moment_of(body.timestamp, "timestamp"),
             invalid_at=None if body.expiration_date is None else expiry_of(body.expiration_date),
             **_place(entities),
         )
-        for one in body.messages
+        for message in body.messages
     ]
-    with call.house.telemetry.upserting(), in_batch("messages", len(new), BESIDE):
+    with call.state.telemetry.upserting(), in_batch("messages", len(new), BESIDE):
         outcomes = await call.memories.add_many(new)
-    call.house.telemetry.added(outcomes)
-    return [event(one.memory, "ADD" if one.created else "NONE") for one in outcomes]
+    call.state.telemetry.added(outcomes)
+    return [event(outcome.memory, "ADD" if outcome.created else "NONE") for outcome in outcomes]
 
 
 # --- facts -----------------------------------------------------------------------------------------
 
 
 async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str]) -> list[wire.Mem0Event]:
-    """Messages go into the session that the run is, else into a channel of the entities' own; then facts are taken
-    out of them."""
+    """Log messages in the session of the run, else in a channel of these entities; then extract facts from them."""
     body = call.body
     at = None if body.timestamp is None else moment_of(body.timestamp, "timestamp")
     metadata = {"app_id": entities["app_id"]} if "app_id" in entities else {}
     marks = _marks(body, entities)
     messages = [
-        NewMessage(content=one.content, role=one.role, speaker=one.name, occurred_at=at, metadata=metadata)
-        for one in body.messages
+        NewMessage(
+            content=message.content,
+            role=message.role,
+            speaker=message.name,
+            occurred_at=at,
+            metadata=metadata,
+        )
+        for message in body.messages
     ]
     run = entities.get("run_id")
     channel = None if run is not None else _channel(entities)
-    with call.house.telemetry.upserting(), in_batch("messages", len(messages), BESIDE):
-        kept = await call.sessions.observe(
+    with call.state.telemetry.upserting(), in_batch("messages", len(messages), BESIDE):
+        observed = await call.sessions.observe(
             messages, session_id=run, channel_id=channel, extraction=True, **_place(entities)
         )
-    created = [one.message for one in kept if one.created]
-    call.house.telemetry.wrote("created", len(created))
-    call.house.telemetry.wrote("present", len(kept) - len(created))
-    for session in dict.fromkeys(one.session_id for one in created):
+    created = [outcome.message for outcome in observed if outcome.created]
+    call.state.telemetry.wrote("created", len(created))
+    call.state.telemetry.wrote("present", len(observed) - len(created))
+    for session in dict.fromkeys(message.session_id for message in created):
         await call.facts.extract(session)
-    found = await call.facts.learned_from([one.id for one in created])
-    began = min((one.created_at for one in created), default=None)
-    new = [one for one in found.facts if began is not None and one.created_at >= began]
+    facts = await call.facts.learned_from([message.id for message in created])
+    began = min((message.created_at for message in created), default=None)
+    new = [fact for fact in facts.facts if began is not None and fact.created_at >= began]
     for fact in new:
         await _mark(call, fact, marks)
-    return learned(found, [one.id for one in new])
+    return learned(facts, [fact.id for fact in new])
 
 
 def _channel(entities: dict[str, str]) -> str:
-    """The channel in which what concerns these entities is said: theirs alone, so that no other's words are beside."""
-    name = "mem0:" + ",".join(f"{one.removesuffix('_id')}={entities[one]}" for one in sorted(entities))
+    """The channel of the messages about these entities, which no other entities share."""
+    name = "mem0:" + ",".join(f"{key.removesuffix('_id')}={entities[key]}" for key in sorted(entities))
     return name if len(name) <= MAX_ID_CHARS else f"mem0:{digest(name)}"
 
 
 def _marks(body: wire.Mem0AddBody, entities: dict[str, str]) -> dict[str, Any]:
-    """What each new fact gets beside what extraction gives it: metadata, categories, an end."""
+    """Fields that each new fact gets in addition to those of extraction: metadata, categories, an expiry."""
     placed = {name: entities[name] for name in ("app_id", "run_id") if name in entities}
     marks: dict[str, Any] = {}
     if body.metadata or placed:

@@ -17,7 +17,7 @@ ENTITIES: dict[str, tuple[str, ...]] = {
     "app_id": ("app_id",),
     "run_id": ("$session_id", "run_id"),
 }
-"""Where an entity is kept. A fact of a user that was learned in a run has the run in its metadata."""
+"""The fields that store an entity. A fact of a user that was learned in a run has the run in its metadata."""
 SCOPES = {"user_id": "user", "agent_id": "agent", "run_id": "session"}
 TIMES = ("created_at", "timestamp")
 NEGATED = {"eq": "ne", "ne": "eq", "in": "nin", "nin": "in"}
@@ -32,7 +32,7 @@ UNSUPPORTED = {
 
 
 def translated(raw: Any, path: str = "filters") -> Condition:
-    """Our form of a filter of mem0.
+    """Convert a filter of mem0 to a filter of this library.
 
     Raises:
         InvalidInput: names the condition that is wrong or not supported, and what to write instead.
@@ -41,21 +41,21 @@ def translated(raw: Any, path: str = "filters") -> Condition:
 
 
 def scopes_in(raw: Any) -> set[str] | None:
-    """The scopes in one of which each memory that passes is; None where a filter names none."""
+    """Scopes that together contain every memory that passes the filter; None if the filter names none."""
     if not isinstance(raw, Mapping):
         return None
-    found: set[str] = set()
+    scopes: set[str] = set()
     for key, value in raw.items():
         if key == "AND":
             for part in _listed(value):
-                found |= scopes_in(part) or set()
+                scopes |= scopes_in(part) or set()
         elif key == "OR":
             parts = [scopes_in(part) for part in _listed(value)]
             if parts and all(parts):
-                found |= set().union(*(part for part in parts if part))
+                scopes |= set().union(*(part for part in parts if part))
         elif key in SCOPES:
-            found |= {f"{SCOPES[key]}:{name}" for name in _named(value)}
-    return found or None
+            scopes |= {f"{SCOPES[key]}:{name}" for name in _named(value)}
+    return scopes or None
 
 
 def _listed(value: Any) -> list[Any]:
@@ -66,7 +66,7 @@ def _named(value: Any) -> list[str]:
     """The names that a condition on an entity allows; none where it names none."""
     if isinstance(value, Mapping):
         value = value.get("eq", value.get("in"))
-    return [one for one in _listed(value) if isinstance(one, str) and one not in ("", "*")]
+    return [name for name in _listed(value) if isinstance(name, str) and name not in ("", "*")]
 
 
 def _all(raw: Any, path: str, negated: bool, depth: int) -> Condition:
@@ -119,14 +119,17 @@ def _entity(key: str, value: Any, path: str, negated: bool) -> Condition:
 def _categories(value: Any, path: str, negated: bool) -> Condition:
     """A category is a tag; `contains` asks for a whole one, too."""
     if isinstance(value, Mapping) and "contains" in value:
-        value = {**{op: one for op, one in value.items() if op != "contains"}, "eq": value["contains"]}
+        value = {
+            **{op: operand for op, operand in value.items() if op != "contains"},
+            "eq": value["contains"],
+        }
     return _operators("$tags", value, path, negated, entity=True)
 
 
 def _metadata(value: Any, path: str, negated: bool) -> Condition:
     if not isinstance(value, Mapping) or not value:
         raise InvalidInput(path, 'expected an object such as {"topic": "food"}')
-    parts = [_operators(key, one, f"{path}.{key}", negated) for key, one in value.items()]
+    parts = [_operators(key, condition, f"{path}.{key}", negated) for key, condition in value.items()]
     return _joined("or" if negated else "and", parts)
 
 
@@ -151,7 +154,7 @@ def _operators(
             raise InvalidInput(f"{path}.{op}", "is not supported inside NOT; turn the comparison around")
         meant = {**NEGATED, **NEGATED_ORDER}[op] if negated else op
         if time:
-            moments = [micros(moment_of(one, path)) for one in _listed(operand)]
+            moments = [micros(moment_of(moment, path)) for moment in _listed(operand)]
             operand = moments if isinstance(operand, list) else moments[0]
         parts.append({"type": meant, "key": key, "value": operand})
     return _joined("or" if negated else "and", parts)

@@ -1,4 +1,4 @@
-"""Memories as mem0's clients read them, and what a memory keeps of a request of theirs. No I/O."""
+"""Memories as mem0's clients read them, and the metadata of their requests. No I/O."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from memoranda.server import wire_mem0 as wire
 from memoranda.types import Kind, Memory
 
 KINDS: list[Kind] = ["fact", "note"]
-"""What mem0's clients see: facts that were learned, and texts that were kept as they are."""
+"""The kinds that mem0's clients see: learned facts, and texts that were stored verbatim."""
 SAID: list[Kind] = [*KINDS, "message"]
-"""What goes with an entity: its memories, and the messages they were learned from."""
+"""The kinds that are deleted with an entity: its memories, and the messages they were learned from."""
 PLACED = ("app_id", "run_id")
-"""Entities that are kept in metadata."""
+"""Entities that are stored in metadata."""
 KEPT = frozenset(
     {*PLACED, "extracted_by", "session_id", "told_until", "changes", "consolidates", "undone", "apart"}
 )
-"""Keys of metadata that the server keeps for itself."""
+"""Keys of metadata that the server reserves."""
 
 
 def own_metadata(given: dict[str, Any]) -> dict[str, Any]:
     """The metadata of a request.
 
     Raises:
-        InvalidInput: it has a key that the server keeps for itself.
+        InvalidInput: it has a key that the server reserves.
     """
     for key in given:
         if key in KEPT:
@@ -52,7 +52,7 @@ def expiry_of(day: str) -> datetime:
 
 def shown(memory: Memory, score: float | None = None, fields: Sequence[str] | None = None) -> wire.Mem0Memory:
     """A memory; with `fields`, only these of it."""
-    made = wire.Mem0Memory(
+    view = wire.Mem0Memory(
         id=memory.id,
         memory=memory.content,
         hash=memory.content_hash,
@@ -67,10 +67,10 @@ def shown(memory: Memory, score: float | None = None, fields: Sequence[str] | No
         expiration_date=None if memory.invalid_at is None else memory.invalid_at.date().isoformat(),
         score=UNSET if score is None else score,
     )
-    for name in made.__struct_fields__ if fields is not None else ():
+    for name in view.__struct_fields__ if fields is not None else ():
         if fields is not None and name not in fields:
-            setattr(made, name, UNSET)
-    return made
+            setattr(view, name, UNSET)
+    return view
 
 
 def _visible(memory: Memory) -> dict[str, Any]:
@@ -79,34 +79,34 @@ def _visible(memory: Memory) -> dict[str, Any]:
 
 
 def kept_metadata(memory: Memory) -> dict[str, Any]:
-    """What the server keeps for itself in a memory's metadata."""
+    """The reserved part of a memory's metadata."""
     seen = _visible(memory)
     return {key: value for key, value in memory.metadata.items() if key not in seen}
 
 
 def event(memory: Memory, what: Any) -> wire.Mem0Event:
-    """What became of a memory."""
+    """The event of a memory."""
     data = wire.Mem0EventData(memory=memory.content)
     return wire.Mem0Event(id=memory.id, event=what, memory=memory.content, data=data)
 
 
-def learned(found: LearnedFacts, new: Iterable[str]) -> list[wire.Mem0Event]:
+def learned(facts: LearnedFacts, new: Iterable[str]) -> list[wire.Mem0Event]:
     """The events of facts that rest on some messages; those with the ids in `new` were not there before."""
-    made = set(new)
-    events = [event(one, "ADD" if one.id in made else "NONE") for one in found.facts]
-    gone = [one for one in found.superseded if one.superseded_by in made]
-    return [*events, *(event(one, "DELETE") for one in gone)]
+    added = set(new)
+    events = [event(fact, "ADD" if fact.id in added else "NONE") for fact in facts.facts]
+    gone = [fact for fact in facts.superseded if fact.superseded_by in added]
+    return [*events, *(event(fact, "DELETE") for fact in gone)]
 
 
 def steps(versions: Sequence[FactVersion]) -> list[wire.Mem0Version]:
     """The versions of a fact as the steps of its history, oldest first."""
     before: str | None = None
-    found: list[wire.Mem0Version] = []
+    history: list[wire.Mem0Version] = []
     for version in versions:
         memory = version.memory
-        found.append(
+        history.append(
             wire.Mem0Version(
-                id=f"{memory.id}:{len(found)}",
+                id=f"{memory.id}:{len(history)}",
                 memory_id=memory.id,
                 event="ADD" if before is None else "UPDATE",
                 old_memory=before,
@@ -118,4 +118,4 @@ def steps(versions: Sequence[FactVersion]) -> list[wire.Mem0Version]:
             )
         )
         before = memory.content
-    return found
+    return history

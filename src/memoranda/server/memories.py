@@ -1,4 +1,4 @@
-"""`/v1/memories`: the verbs of memory over HTTP."""
+"""`/v1/memories`: the operations on memories over HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PIECE = 64 << 10
 
 
 def as_wire(value: Any, type_: type[T]) -> T:
-    """A value of the house as it goes over the wire."""
+    """Convert a value of the library to its wire struct."""
     return msgspec.convert(value, type_, from_attributes=True)
 
 
@@ -55,7 +55,7 @@ def selected(asked: wire.SelectionBody) -> dict[str, Any]:
 
 
 def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:
-    """The scopes that are meant, whichever way they were written; an empty `scope` or `scope_id` is none."""
+    """The scopes of a request, from either form; an empty `scope` or `scope_id` counts as missing."""
     if not scope:
         return scopes
     return [f"{scope}:{scope_id}" if scope_id else scope]
@@ -63,26 +63,26 @@ def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | No
 
 async def create(call: Call[wire.NewMemoryBody, None]) -> wire.AddedMemory:
     call.body.embedding = floats(call.body.embedding, "embedding")  # type: ignore[assignment]
-    with call.house.telemetry.upserting():
+    with call.state.telemetry.upserting():
         added = await call.memories.add(call.body)
-    call.house.telemetry.added([added])
+    call.state.telemetry.added([added])
     return _added(added)
 
 
-def _added(one: Added) -> wire.AddedMemory:
-    fields = {name: getattr(one.memory, name) for name in one.memory.__struct_fields__}
-    return wire.AddedMemory(**fields, created=one.created, embedded=one.embedded)
+def _added(outcome: Added) -> wire.AddedMemory:
+    fields = {name: getattr(outcome.memory, name) for name in outcome.memory.__struct_fields__}
+    return wire.AddedMemory(**fields, created=outcome.created, embedded=outcome.embedded)
 
 
 async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
-    for i, one in enumerate(call.body.memories):
-        one.embedding = floats(one.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
-    with call.house.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
+    for i, new in enumerate(call.body.memories):
+        new.embedding = floats(new.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
+    with call.state.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
         outcomes = await call.memories.add_many(call.body.memories)
-    call.house.telemetry.added(outcomes)
-    created = sum(one.created for one in outcomes)
+    call.state.telemetry.added(outcomes)
+    created = sum(outcome.created for outcome in outcomes)
     return wire.AddedList(
-        data=[_added(one) for one in outcomes],
+        data=[_added(outcome) for outcome in outcomes],
         first_id=outcomes[0].memory.id,
         last_id=outcomes[-1].memory.id,
         created=created,
@@ -105,10 +105,10 @@ def in_batch(name: str, size: int, beside: Sequence[str] = ()) -> Iterator[None]
 
 async def page(call: Call[None, wire.ListingQuery]) -> wire.MemoryList:
     asked = call.query
-    held = await call.memories.list(
+    listed = await call.memories.list(
         limit=asked.limit, after=asked.after, before=asked.before, order=asked.order, **selected(asked)
     )
-    return as_wire(held, wire.MemoryList)
+    return as_wire(listed, wire.MemoryList)
 
 
 async def get(call: Call[None, None]) -> wire.MemoryObject:
@@ -116,9 +116,9 @@ async def get(call: Call[None, None]) -> wire.MemoryObject:
 
 
 async def update(call: Call[wire.ChangeBody, None]) -> wire.MemoryObject:
-    with call.house.telemetry.upserting():
+    with call.state.telemetry.upserting():
         memory = await call.memories.update(call.id, **given(call.body))
-    call.house.telemetry.wrote("updated", 1)
+    call.state.telemetry.wrote("updated", 1)
     return as_wire(memory, wire.MemoryObject)
 
 
@@ -133,9 +133,9 @@ async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
     fields["scopes"] = named_scopes(body.scopes, body.scope, body.scope_id)
     fields["embedding"] = floats(body.embedding, "embedding")
     if body.limit is msgspec.UNSET:
-        fields["limit"] = call.house.memoranda.config.search.default_limit
+        fields["limit"] = call.state.memoranda.config.search.default_limit
     result = await call.memories.search(Query(**fields))
-    call.house.telemetry.searched(len(result.results), result.query_time, result.degraded)
+    call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
     return as_wire(result, wire.SearchAnswer)
 
 
@@ -153,10 +153,10 @@ async def count(call: Call[wire.SelectionBody, None]) -> wire.MemoryCount:
 async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
     if scopes := named_scopes(None, call.query.scope, call.query.scope_id):
         return as_wire(await call.memories.stats(scope=scopes[0]), wire.ScopeStats)
-    held = as_wire(await call.memories.stats(), wire.MemoryStats)
+    counts = as_wire(await call.memories.stats(), wire.MemoryStats)
     if not is_operator(call.memories.subject):
-        held.jobs = held.database = held.index = held.words = None  # they tell of other tenants
-    return held
+        counts.jobs = counts.database = counts.index = counts.words = None  # they include other tenants
+    return counts
 
 
 async def compact(call: Call[wire.CompactBody, None]) -> wire.JobObject:
@@ -181,20 +181,20 @@ async def export(call: Call[wire.ExportBody | None, wire.ExportBody | None]) -> 
 
 
 async def _pieces(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    held = [first]
+    buffer = [first]
     size = len(first)
     async for line in lines:
-        held.append(line)
+        buffer.append(line)
         size += len(line)
         if size >= PIECE:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+            yield b"".join(buffer)
+            buffer, size = [], 0
+    if buffer:
+        yield b"".join(buffer)
 
 
 async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
-    telemetry = call.house.telemetry
+    telemetry = call.state.telemetry
     with telemetry.upserting():
         done = await call.memories.import_from(call.body.splitlines(), scope=call.query.scope)
     telemetry.wrote("created", done.created)

@@ -1,4 +1,4 @@
-"""`/v1/models`: what this server answers with."""
+"""`/v1/models`: the models that this server can use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OTHERS = re.compile(
     r"^(?:babbage|davinci)-\d",
     re.IGNORECASE,
 )
-"""Names of models that answer no questions, which servers list beside those that do."""
+"""Names of models that are no chat models, which servers list, too."""
 PATIENCE = 3.0
-"""Seconds that the language model's server has for naming its models."""
+"""Timeout in seconds for the language model's server to list its models."""
 
 
 def embedders(memoranda: Memoranda) -> list[wire.ModelObject]:
@@ -32,8 +32,8 @@ def embedders(memoranda: Memoranda) -> list[wire.ModelObject]:
 
 
 async def known(memoranda: Memoranda) -> list[wire.ModelObject]:
-    """Every model that can be used here, those that answer first: not what else the language model's server lists, such
-    as embedding models. Of a server that does not answer just now, the model that is configured."""
+    """Every model that can be used here, chat models first. Other models of the language model's server, such as
+    embedding models, are left out. If that server does not answer, the configured model stands for its list."""
     model = memoranda.engine.model
     try:
         async with asyncio.timeout(PATIENCE):
@@ -55,10 +55,10 @@ def named(memoranda: Memoranda, id: str) -> wire.ModelObject:
     Raises:
         Refused: 404 `model_not_found`; the message lists the known ones.
     """
-    return _found(embedders(memoranda), memoranda, id)
+    return _model_named(embedders(memoranda), memoranda, id)
 
 
-def _found(models: list[wire.ModelObject], memoranda: Memoranda, id: str) -> wire.ModelObject:
+def _model_named(models: list[wire.ModelObject], memoranda: Memoranda, id: str) -> wire.ModelObject:
     for model in models:
         if id == model.id:
             return model
@@ -69,12 +69,12 @@ def _found(models: list[wire.ModelObject], memoranda: Memoranda, id: str) -> wir
 
 
 async def page(call: Call[None, None]) -> wire.ModelList:
-    return wire.ModelList(data=await known(call.house.memoranda))
+    return wire.ModelList(data=await known(call.state.memoranda))
 
 
 async def get(call: Call[None, None]) -> wire.ModelObject:
-    memoranda = call.house.memoranda
-    return _found(await known(memoranda), memoranda, call.id)
+    memoranda = call.state.memoranda
+    return _model_named(await known(memoranda), memoranda, call.id)
 
 
 ROUTES = (

@@ -1,4 +1,4 @@
-"""Forms with a file in them, read as they arrive: the file is handed on piece by piece and never held whole."""
+"""Streaming multipart forms with a file: the file is passed on in pieces and never held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoranda.server.limits import announced, drain, next_piece
 
 T = TypeVar("T")
 PIECE = 1 << 18
-"""Bytes of a file that are handed on together."""
+"""Bytes of a file that are passed on together."""
 BESIDE = 1 << 20
 """Bytes of a body beside its file: fields, headers and boundaries, together."""
 MOST_PARTS = 512
@@ -34,8 +34,8 @@ _PLAIN = ("", "7bit", "8bit", "binary")
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file on its way in. `filename` is the last part of the path it was sent with. An error raised while `pieces`
-    are taken (the client hung up, the body is cut or too large) means that the file will not be whole."""
+    """A file that is being received. `filename` is the last part of the path it was sent with. An error raised while
+    `pieces` are read (the client disconnected, the body is cut or too large) means that the file is incomplete."""
 
     filename: str
     media_type: str | None
@@ -44,7 +44,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class FilledForm(Generic[T]):
-    """What was sent: the fields in order, as they were written (see `unflatten`), and what became of the file."""
+    """The fields in order, as they were sent (see `unflatten`), and the result of `on_file`."""
 
     fields: list[tuple[str, str]]
     file: T
@@ -61,9 +61,9 @@ async def read_form(
     field_most: int = 1 << 16,
     patience: float,
 ) -> FilledForm[T]:
-    """The form in a multipart body. `on_file` is called when the part named `file` begins and takes its pieces, of at
-    most `most` bytes together; what it returned is handed to `undo` when the form is refused after all. The body has
-    to keep arriving, with no silence of more than `patience` seconds.
+    """The form in a multipart body. `on_file` is called when the part named `file` begins and reads its pieces, of at
+    most `most` bytes together; if the form is refused later, its result is passed to `undo`. The body must keep
+    arriving, with no pause of more than `patience` seconds.
 
     Raises:
         Refused: 413 too large, 408 too slow, 415 no form or compressed, 400 the body is cut or is no form.
@@ -110,19 +110,19 @@ def unflatten(fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if not listed:
             at[last] = value
             continue
-        held = at.setdefault(last, [])
-        if not isinstance(held, list):
+        values = at.setdefault(last, [])
+        if not isinstance(values, list):
             raise InvalidInput(name, "is there as a value, too; send one of them")
-        held.append(value)
+        values.append(value)
     return tree
 
 
 def _keys(name: str) -> list[str]:
     """`a`, `b`, `c` of `a[b][c]`; the last may be empty."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise InvalidInput(name, "is no name of a field; write `name`, `name[key]` or `name[]`")
-    keys = [found[1], *found[2].removeprefix("[").removesuffix("]").split("][")] if found[2] else [found[1]]
+    keys = [match[1], *match[2].removeprefix("[").removesuffix("]").split("][")] if match[2] else [match[1]]
     if "" in keys[:-1]:
         raise InvalidInput(name, "has `[]` before its end; send such a value as JSON")
     if len(keys) - (keys[-1] == "") > DEEPEST:
@@ -135,9 +135,9 @@ class _Body:
 
     def __init__(self, receive: Receive, boundary: bytes, most: int, patience: float) -> None:
         self.over = False
-        """Whether nothing more will come."""
+        """True once the whole body has arrived, or the client is gone."""
         self._receive = receive
-        self._room = most
+        self._bytes_left = most
         self._patience = patience
         self._events: deque[tuple[Literal["begin", "data", "end"], Any]] = deque()
         self._headers: list[tuple[bytearray, bytearray]] = []
@@ -172,8 +172,8 @@ class _Body:
             says = f"nothing arrived for {self._patience:g} seconds"
             raise Refused(408, "request_timeout", says) from exc
         self.over = not more
-        self._room -= len(piece)
-        if self._room < 0:
+        self._bytes_left -= len(piece)
+        if self._bytes_left < 0:
             raise Refused(
                 413, "request_too_large", "the body is larger than its file and fields may be", "body"
             )
@@ -227,7 +227,7 @@ def _parser(boundary: bytes, body: _Body) -> MultipartParser:
 
 
 class _Reading(Generic[T]):
-    """One form: what was read of it so far."""
+    """The state of one form while it is read."""
 
     def __init__(
         self, body: _Body, on_file: Callable[[FilePart], Awaitable[T]], file: str, most: int, field_most: int
@@ -277,25 +277,25 @@ class _Reading(Generic[T]):
         media = _CONTROL.sub("", media_type or "").strip() or None
         self._in_file = True
         self.taken.append(await self._on_file(FilePart(filename, media, self._pieces())))
-        while self._in_file:  # what nobody wanted
+        while self._in_file:  # skip pieces that `on_file` did not read
             await self._file_data()
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         """The file in pieces of about `PIECE` bytes."""
-        held: list[bytes] = []
+        buffer: list[bytes] = []
         size = total = 0
         while self._in_file:
             data = await self._file_data()
-            held.append(data)
+            buffer.append(data)
             size += len(data)
             total += len(data)
             if total > self._most:
                 raise _too_large(self._file, self._most)
             if size >= PIECE:
-                yield b"".join(held)
-                held, size = [], 0
+                yield b"".join(buffer)
+                buffer, size = [], 0
         if size:
-            yield b"".join(held)
+            yield b"".join(buffer)
 
     async def _file_data(self) -> bytes:
         """The next bytes of the file; none at its end."""
@@ -304,16 +304,16 @@ class _Reading(Generic[T]):
         return data or b""
 
     async def _field(self, name: str) -> str:
-        held: list[bytes] = []
+        pieces: list[bytes] = []
         size = 0
         while (data := await self._data()) is not None:
             self._count(len(data), name)
-            held.append(data)
+            pieces.append(data)
             size += len(data)
             if size > self._field_most:
                 raise Refused(413, "request_too_large", f"is longer than {self._field_most} bytes", name)
         try:
-            return b"".join(held).decode()
+            return b"".join(pieces).decode()
         except UnicodeDecodeError as exc:
             raise InvalidInput(name, f"is not UTF-8 at byte {exc.start}") from exc
 
@@ -359,15 +359,15 @@ def _parameters(value: str) -> dict[str, str]:
     message = Message()
     message["content-type"] = value
     try:
-        found: Any = message.get_params(failobj=[], header="content-type")
-        return {name.lower(): _value(held) for name, held in found[1:]}
+        parameters: Any = message.get_params(failobj=[], header="content-type")
+        return {name.lower(): _value(content) for name, content in parameters[1:]}
     except (ValueError, TypeError) as exc:
         raise _malformed(f"a header cannot be read: {value[:100]}") from exc
 
 
-def _value(held: str | tuple[str | None, str | None, str]) -> str:
+def _value(value: str | tuple[str | None, str | None, str]) -> str:
     """A quote is `%22` in what browsers and HTTP libraries send."""
-    return collapse_rfc2231_value(held) if isinstance(held, tuple) else held.replace("%22", '"')
+    return collapse_rfc2231_value(value) if isinstance(value, tuple) else value.replace("%22", '"')
 
 
 def _text(raw: bytearray) -> str:

@@ -1,4 +1,4 @@
-"""Every request is given an id, timed, counted, traced and logged, whichever part of the server answers it."""
+"""Middleware: every request is given an id, timed, counted, traced and logged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[\w.-]{1,64}")
 
 
 class Seen:
-    """What the parts of the server tell about a request as they learn it."""
+    """The facts about a request that parts of the server record."""
 
     __slots__ = ("request_id", "route", "status", "tenant")
 

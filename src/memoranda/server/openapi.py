@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 
 async def document_of(call: Call[None, None]) -> Schema:
-    return await asyncio.to_thread(call.house.document)
+    return await asyncio.to_thread(call.state.document)
 
 
 ROUTES = (Route("GET", "/openapi.json", "This document", document_of, "open", dict[str, Any]),)
@@ -65,9 +65,9 @@ def document(routes: Sequence[Route], server: str | None, limits: Mapping[str, A
 def _constrain(components: Schema, types: Sequence[Any]) -> None:
     """Adds the constraints between fields to the schemas of the types, and of those inside them."""
     for inner in {inner: None for type_ in types for inner in structs_in(type_)}:
-        if found := schemas(inner):
+        if rules := schemas(inner):
             whole = f"{inner.__module__}.{inner.__qualname__}"  # where two types have one name
-            components[whole if whole in components else inner.__name__]["allOf"] = found
+            components[whole if whole in components else inner.__name__]["allOf"] = rules
 
 
 def _configured(node: Any, limits: Mapping[str, Any] | None) -> Any:
@@ -86,8 +86,8 @@ def _configured(node: Any, limits: Mapping[str, Any] | None) -> Any:
 
 
 def _reachable(node: Any, components: Schema) -> set[str]:
-    """The names of the components that a schema refers to, also through others."""
-    found: set[str] = set()
+    """The names of the components that a schema refers to, directly or through others."""
+    names: set[str] = set()
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -96,10 +96,10 @@ def _reachable(node: Any, components: Schema) -> set[str]:
         elif isinstance(part, dict):
             waiting += part.values()
             name = str(part.get("$ref", "")).rpartition("/")[2]
-            if name and name not in found:
-                found.add(name)
+            if name and name not in names:
+                names.add(name)
                 waiting.append(components[name])
-    return found
+    return names
 
 
 def _require_defaults(schema: Schema) -> None:

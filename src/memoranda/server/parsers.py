@@ -1,4 +1,4 @@
-"""What callers of the knowledge routes send, as the library's values, with errors that name the field."""
+"""Conversion of the bodies of the knowledge routes to library values, with errors that name the field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoranda.server import wire_passages, wire_splitting
 from memoranda.text.splitting import Chunking, Strategy
 
 OVERLAP = 50
-"""Tokens that the next chunk repeats when nobody said."""
+"""Tokens that the next chunk repeats, unless the request says otherwise."""
 STRATEGIES: dict[type[wire_splitting.OwnStrategy], Strategy] = {
     wire_splitting.FixedStrategy: "fixed",
     wire_splitting.RecursiveStrategy: "recursive",
@@ -21,7 +21,7 @@ STRATEGIES: dict[type[wire_splitting.OwnStrategy], Strategy] = {
 
 
 def chunking(asked: wire_splitting.Strategy | None, where: str = "chunking_strategy") -> Chunking | None:
-    """How to split; None is the store's own way.
+    """The chunking of a request; None is the store's own.
 
     Raises:
         InvalidInput: the overlap is more than half.
@@ -35,13 +35,13 @@ def chunking(asked: wire_splitting.Strategy | None, where: str = "chunking_strat
             raise InvalidInput(f"{where}.static.chunk_overlap_tokens", says)
         return Chunking(size=size, overlap=overlap)
     size = asked.chunk_size
-    made = Chunking(
+    split = Chunking(
         strategy=STRATEGIES[type(asked)],
         size=size,
         overlap=min(OVERLAP, size // 2) if asked.chunk_overlap is None else asked.chunk_overlap,
         header=asked.contextual_header,
     )
-    return checks.chunking_checked(made, where)
+    return checks.chunking_checked(split, where)
 
 
 def new_file(asked: wire.AttachBody, where: str = "") -> NewStoreFile:
@@ -60,15 +60,15 @@ def new_files(asked: wire.FileBatchBody) -> list[NewStoreFile]:
     Raises:
         InvalidInput: attributes or a chunking strategy are wrong.
     """
-    held, split = asked.attributes, chunking(asked.chunking_strategy)
-    checks.attributes_of(held)
+    attributes, split = asked.attributes, chunking(asked.chunking_strategy)
+    checks.attributes_of(attributes)
     if asked.files is not None:
-        return [new_file(one, f"files[{i}].") for i, one in enumerate(asked.files)]
-    return [NewStoreFile(file_id=id_, attributes=held, chunking=split) for id_ in asked.file_ids or ()]
+        return [new_file(file, f"files[{i}].") for i, file in enumerate(asked.files)]
+    return [NewStoreFile(file_id=id_, attributes=attributes, chunking=split) for id_ in asked.file_ids or ()]
 
 
 def query(asked: wire_passages.PassagesBody) -> PassageQuery:
-    """The search that is meant, whichever names it was written with."""
+    """The search of a request, which may use either of two names for a field."""
     ranking = asked.ranking_options or wire_passages.RankingOptions()
     expand = asked.expand or wire_passages.Expand()
     limit = _either(asked, "max_num_results", "max_results")

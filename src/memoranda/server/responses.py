@@ -1,4 +1,4 @@
-"""`/v1/responses`: what a model answers with what this server knows, streamed or not."""
+"""`/v1/responses`: answers of a model with the knowledge of this server, streamed or not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memoranda.store.paging import Listed
 
 
 async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
-    body, live = call.body, call.house.live
+    body, live = call.body, call.state.live
     run = await call.responses.start(body)
     if body.background:
         return await _followed(call, run.response.id, -1) if body.stream else run.shown()
@@ -33,10 +33,10 @@ async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
 
 
 async def finished(run: Run, receive: Receive, live: Live) -> None:
-    """Waits until it has ended.
+    """Waits until the run has ended.
 
     Raises:
-        ClientGone: the client did not wait for it; it was stopped, and what had been said is stored.
+        ClientGone: the client disconnected; the run was stopped, and its output so far is stored.
     """
     done = asyncio.create_task(run.done())
     gone = asyncio.create_task(hung_up(receive))
@@ -56,7 +56,7 @@ def _said(run: Run) -> Response:
     """The response at its end.
 
     Raises:
-        MemorandaError: it failed before anything was said.
+        MemorandaError: it failed before any output.
     """
     if run.failure is not None and not run.response.output:
         raise run.failure
@@ -72,25 +72,25 @@ async def get(call: Call[None, wire.ResponseQuery]) -> Response | EventStream:
 
 
 async def _followed(call: Call[Any, Any], id_: str, after: int, include: Sequence[str] = ()) -> EventStream:
-    """The events of a response; who follows one in the background does not stop it by going away."""
-    return EventStream(await call.responses.events(id_, after, include), call.house.live, keepalive(call))
+    """The events of a response; a disconnecting follower does not stop a background response."""
+    return EventStream(await call.responses.events(id_, after, include), call.state.live, keepalive(call))
 
 
 def keepalive(call: Call[Any, Any]) -> float:
     """Seconds of silence after which a stream sends a comment."""
-    return call.house.memoranda.config.responses.keepalive
+    return call.state.memoranda.config.responses.keepalive
 
 
 async def page(call: Call[None, wire.ResponsesQuery]) -> wire.ResponsePage:
     query = call.query
-    found = await call.responses.list(
+    listed = await call.responses.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order, status=query.status
     )
     return wire.ResponsePage(
-        data=[as_wire(one, wire.ResponseEntryObject) for one in found.data],
-        first_id=found.first_id,
-        last_id=found.last_id,
-        has_more=found.has_more,
+        data=[as_wire(entry, wire.ResponseEntryObject) for entry in listed.data],
+        first_id=listed.first_id,
+        last_id=listed.last_id,
+        has_more=listed.has_more,
     )
 
 
@@ -112,10 +112,13 @@ async def input_items(call: Call[None, wire.InputItemsQuery]) -> wire.ItemPage:
     )
 
 
-def item_page(held: Listed[Item]) -> wire.ItemPage:
+def item_page(listed: Listed[Item]) -> wire.ItemPage:
     """A page of items as it goes over the wire."""
     return wire.ItemPage(
-        data=held.data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+        data=listed.data,
+        first_id=listed.first_id or "",
+        last_id=listed.last_id or "",
+        has_more=listed.has_more,
     )
 
 
@@ -124,8 +127,10 @@ async def input_tokens(call: Call[wire.InputTokensBody, None]) -> wire.InputToke
 
 
 async def compact(call: Call[wire.CompactBody, None]) -> wire.CompactionObject:
-    made = await call.responses.compact(call.body)
-    return wire.CompactionObject(id=made.id, created_at=made.created_at, output=made.output, usage=made.usage)
+    compaction = await call.responses.compact(call.body)
+    return wire.CompactionObject(
+        id=compaction.id, created_at=compaction.created_at, output=compaction.output, usage=compaction.usage
+    )
 
 
 AT = "/v1/responses"

@@ -1,4 +1,4 @@
-"""A route as data, and what its handler is called with."""
+"""Routes as data, and the `Call` that their handlers receive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memoranda.responses.conversations import Conversations
 from memoranda.responses.profiles import Agents
 from memoranda.responses.responses import Responses
 from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
-from memoranda.server.state import House
+from memoranda.server.state import ServerState
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.switches import Switches
 
@@ -36,10 +36,10 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One request, understood: who asks (`memories` and `knowledge` act for them), the body, the query string, and
-    the `parameters` in the path. `request` is for what reads its body itself."""
+    """One parsed request: the caller (`memories` and `knowledge` act for it), the body, the query string, and the
+    `parameters` in the path. `request` is for handlers that read the body themselves."""
 
-    house: House
+    state: ServerState
     memories: Memories
     body: B
     query: Q
@@ -53,53 +53,53 @@ class Call(Generic[B, Q]):
 
     @property
     def knowledge(self) -> Knowledge:
-        """Files and vector stores, for who asks."""
-        return self.house.memoranda.knowing_as(self.memories.subject)
+        """Files and vector stores, for the caller."""
+        return self.state.memoranda.knowing_as(self.memories.subject)
 
     @property
     def responses(self) -> Responses:
-        """Responses, for who asks."""
-        return self.house.memoranda.responding_as(self.memories.subject)
+        """Responses, for the caller."""
+        return self.state.memoranda.responding_as(self.memories.subject)
 
     @property
     def conversations(self) -> Conversations:
-        """Conversations, for who asks."""
-        return self.house.memoranda.conversing_as(self.memories.subject)
+        """Conversations, for the caller."""
+        return self.state.memoranda.conversing_as(self.memories.subject)
 
     @property
     def costs(self) -> Costs:
-        """What was spent, for who asks."""
-        return self.house.memoranda.costs_as(self.memories.subject)
+        """Spending, for the caller."""
+        return self.state.memoranda.costs_as(self.memories.subject)
 
     @property
     def contexts(self) -> Contexts:
-        """Prompts of what is remembered and known, for who asks."""
-        return self.house.memoranda.contexts_as(self.memories.subject)
+        """Contexts from memories and documents, for the caller."""
+        return self.state.memoranda.contexts_as(self.memories.subject)
 
     @property
     def facts(self) -> Facts:
-        """Facts and their versions, for who asks."""
-        return self.house.memoranda.facts_as(self.memories.subject)
+        """Facts and their versions, for the caller."""
+        return self.state.memoranda.facts_as(self.memories.subject)
 
     @property
     def upload_ask(self) -> UploadAsk:
-        """Documents, and questions to them, for who asks."""
-        return self.house.memoranda.asking_as(self.memories.subject)
+        """Documents, and questions to them, for the caller."""
+        return self.state.memoranda.asking_as(self.memories.subject)
 
     @property
     def sessions(self) -> Sessions:
-        """Sessions and what is said in them, for who asks."""
-        return self.house.memoranda.sessions_as(self.memories.subject)
+        """Sessions and their messages, for the caller."""
+        return self.state.memoranda.sessions_as(self.memories.subject)
 
     @property
     def switches(self) -> Switches:
-        """Switches of the tenant and of its channels, for who asks."""
-        return self.house.memoranda.switches_as(self.memories.subject)
+        """Switches of the tenant and of its channels, for the caller."""
+        return self.state.memoranda.switches_as(self.memories.subject)
 
     @property
     def agents(self) -> Agents:
-        """Agent profiles, for who asks."""
-        return self.house.memoranda.agents_as(self.memories.subject)
+        """Agent profiles, for the caller."""
+        return self.state.memoranda.agents_as(self.memories.subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class Route:
     handler reads itself; a route with both takes either. `query` is the type of the query string.
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
     `open` asks for no key, `service` for a service or an admin key that is bound to no user, `operator` for an admin of
-    the house's own tenant. `long` marks work that grows with
-    what was sent or selected: it has no total time limit, its body only has to keep arriving. `streams` says that
-    it answers with events, too. `api` is the API of another system that the route belongs to.
+    the default tenant. `long` marks work that grows with the size of the body or selection: it has no total time
+    limit, its body only has to keep arriving. With `streams` it can also answer with events. `api` is the API of
+    another system that the route belongs to.
     """
 
     method: str
@@ -160,7 +160,7 @@ class Route:
 
     @property
     def writes(self) -> bool:
-        """Whether the handler may change something, so that it must not be given up half way."""
+        """True if the handler may write, so that it must not be cancelled half way."""
         return self.method != "GET" and self.needs != "read"
 
     @property

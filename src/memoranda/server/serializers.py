@@ -1,4 +1,4 @@
-"""The values of knowledge as they go over the wire."""
+"""Conversion of the values of the knowledge package to wire structs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def part(part: UploadPart) -> wire.PartObject:
 
 
 def strategy(chunking: Chunking) -> ShownStrategy:
-    """Always `static`, which is all that OpenAI's clients know, with what it is here beside it."""
+    """Always of type `static`, the only one that OpenAI's clients know, with our own fields beside it."""
     return ShownStrategy(
         static=ShownTokens(max_chunk_size_tokens=chunking.size, chunk_overlap_tokens=chunking.overlap),
         chunk_size=chunking.size,
@@ -146,24 +146,27 @@ def batch(batch: Batch) -> wire.FileBatchObject:
     )
 
 
-def passages(found: Passages) -> PassagePage:
-    hits = [PassageHit(**_place(one), content=[wire.TextContent(text=one.text)]) for one in found.data]
+def passages(result: Passages) -> PassagePage:
+    hits = [
+        PassageHit(**_place(passage), content=[wire.TextContent(text=passage.text)])
+        for passage in result.data
+    ]
     return PassagePage(
-        search_query=found.queries,
+        search_query=result.queries,
         data=hits,
-        evidence=found.evidence,
-        evidence_probability=found.evidence_probability,
-        degraded=found.degraded,
+        evidence=result.evidence,
+        evidence_probability=result.evidence_probability,
+        degraded=result.degraded,
     )
 
 
-def flat(found: Passages) -> FlatPage:
-    hits = [FlatHit(**_place(one), content=one.text) for one in found.data]
+def flat(result: Passages) -> FlatPage:
+    hits = [FlatHit(**_place(passage), content=passage.text) for passage in result.data]
     return FlatPage(
         data=hits,
-        evidence=found.evidence,
-        evidence_probability=found.evidence_probability,
-        degraded=found.degraded,
+        evidence=result.evidence,
+        evidence_probability=result.evidence_probability,
+        degraded=result.degraded,
     )
 
 
@@ -172,22 +175,22 @@ _AS_THEY_ARE = tuple(
 )  # `Passage` has them under the same names
 
 
-def _place(one: Passage) -> dict[str, Any]:
-    place = {name: getattr(one, name) for name in _AS_THEY_ARE}
-    place["explanation"] = UNSET if one.explanation is None else one.explanation
+def _place(passage: Passage) -> dict[str, Any]:
+    place = {name: getattr(passage, name) for name in _AS_THEY_ARE}
+    place["explanation"] = UNSET if passage.explanation is None else passage.explanation
     return place
 
 
 def polled_file(file: StoreFile) -> Response:
-    """The file, and when to ask again while it is worked on."""
+    """The file, and a header with the polling interval while it is being indexed."""
     wait = SOON if file.bytes <= SMALL_BYTES else LATER
     return _polled(store_file(file), wait if file.status == "in_progress" else None)
 
 
-def polled_batch(one: Batch) -> Response:
-    """The batch, and when to ask again while it is worked on."""
-    left = one.file_counts.in_progress
-    return _polled(batch(one), (SOON if left <= SMALL_FILES else LATER) if left else None)
+def polled_batch(files: Batch) -> Response:
+    """The batch, and a header with the polling interval while it is being indexed."""
+    left = files.file_counts.in_progress
+    return _polled(batch(files), (SOON if left <= SMALL_FILES else LATER) if left else None)
 
 
 def _polled(shown: Any, wait: int | None) -> Response:

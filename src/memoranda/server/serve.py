@@ -1,4 +1,4 @@
-"""`serve`: the library opened, listened for, and closed in order."""
+"""The command `serve`: open the library, listen, and shut down in order."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ BACKLOG = 512
 
 
 def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> None:
-    """Serves until the process is told to end (SIGINT, SIGTERM), then answers what it has begun, finishes its
-    writes, and lets go of the folder. `started` is called with the URL once connections are taken.
+    """Serves until SIGINT or SIGTERM, then answers the requests under way, finishes its writes, and releases the
+    folder. `started` is called with the URL once connections are accepted.
 
     Raises:
         ConfigError: the address cannot be listened on, or would be open to other machines without a key.
@@ -37,29 +37,29 @@ def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> 
     Guard(config)
     logs.configure(config.server.log_level)
     with (
-        listening(config.server.host, config.server.port) as door,
+        listening(config.server.host, config.server.port) as listener,
         asyncio.Runner(loop_factory=_loop()) as runner,
     ):
-        runner.run(_serve(config, door, started))
+        runner.run(_serve(config, listener, started))
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """The event loop of the server: a streamed token costs a third less on uvloop, which is not for every platform."""
     try:
-        import uvloop  # a library that is imported, not served, has no use for it
+        import uvloop  # imported late: only the server needs it
     except ImportError:
         return None
     return uvloop.new_event_loop
 
 
-async def _serve(config: Config, door: socket.socket, started: Callable[[str], None]) -> None:
-    async with serving(config, door) as server:
-        started(url_of(door))
-        await server.serve(sockets=[door])
+async def _serve(config: Config, listener: socket.socket, started: Callable[[str], None]) -> None:
+    async with serving(config, listener) as server:
+        started(url_of(listener))
+        await server.serve(sockets=[listener])
 
 
 @asynccontextmanager
-async def serving(config: Config, door: socket.socket, *, signals: bool = True) -> AsyncIterator[Server]:
+async def serving(config: Config, listener: socket.socket, *, signals: bool = True) -> AsyncIterator[Server]:
     """The library opened and announced, and the server over it, whose `serve` the caller runs meanwhile. At the end,
     writes that were begun are finished. With `signals`, SIGINT and SIGTERM end it.
 
@@ -80,7 +80,7 @@ async def serving(config: Config, door: socket.socket, *, signals: bool = True) 
             ws_per_message_deflate=False,
         )
         loading = asyncio.create_task(_load_models(memoranda))
-        memoranda.announce(url_of(door))
+        memoranda.announce(url_of(listener))
         try:
             yield Server(settings, app.state.answers, signals)
         finally:
@@ -91,8 +91,8 @@ async def serving(config: Config, door: socket.socket, *, signals: bool = True) 
 
 
 async def _load_models(memoranda: Memoranda) -> None:
-    """Load the embedding model and the tokens of the language model, about a second each, which the first request
-    would wait for; a hook of a client waits no longer than 0.3 seconds."""
+    """Load the embedding model and the tokenizer of the language model, about a second each, so that the first request
+    need not wait; hooks of clients time out after 0.3 seconds."""
     with suppress(EmbedderUnavailable):  # every search that needs the model says so
         await memoranda.core.embedder.load()
     await memoranda.engine.planning.ready()
@@ -100,7 +100,7 @@ async def _load_models(memoranda: Memoranda) -> None:
 
 
 def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
-    """Does background work until the process is told to end; what it has begun goes back to the queue.
+    """Runs background jobs until SIGINT or SIGTERM; unfinished jobs go back to the queue.
 
     Raises:
         ConfigError: the rows are in a folder, which has one process and needs no other, or there are no workers.
@@ -126,8 +126,8 @@ async def _work(config: Config, started: Callable[[], None]) -> None:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that ends on a signal without passing it on, so that the library is closed after it, or leaves signals to
-    others. Streams that are under way may end before connections do."""
+    """Uvicorn that ends on a signal without re-raising it, so that the library is closed after it, or that leaves
+    signals alone. Running streams may end before their connections are closed."""
 
     def __init__(self, settings: uvicorn.Config, answers: Answers, signals: bool) -> None:
         super().__init__(settings)
@@ -137,25 +137,25 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        await self._answers.house.live.end(self._answers.server.request_timeout)
+        await self._answers.state.live.end(self._answers.server.request_timeout)
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        told = (signal.SIGINT, signal.SIGTERM) if self._signals else ()
-        for number in told:
+        signals = (signal.SIGINT, signal.SIGTERM) if self._signals else ()
+        for number in signals:
             loop.add_signal_handler(number, self.handle_exit, number, None)
         try:
             yield
         finally:
-            for number in told:
+            for number in signals:
                 loop.remove_signal_handler(number)
 
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that takes connections already; port 0 takes a free one.
+    """A listening socket; port 0 takes a free one.
 
     Raises:
         ConfigError: the address is taken, or is not one of this machine.
@@ -163,25 +163,25 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # asyncio sets TCP_NODELAY only where the protocol is named; without it an answer waits 40 ms
-        door = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except OSError as exc:
         raise ConfigError("server.host", f"{host} cannot be listened on: {exc.strerror}") from exc
-    with door:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            door.bind(address)
-            door.listen(BACKLOG)
+            listener.bind(address)
+            listener.listen(BACKLOG)
         except OSError as exc:
             says = f"{host}:{port} cannot be listened on ({exc.strerror})"
             raise ConfigError(
                 "server.port", f"{says}; choose another (--port), or stop what is there"
             ) from exc
-        yield door
+        yield listener
 
 
-def url_of(door: socket.socket) -> str:
-    """Where this machine reaches the socket."""
-    host, port = door.getsockname()[:2]
+def url_of(listener: socket.socket) -> str:
+    """The URL of the socket on this machine."""
+    host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1" if host == "0.0.0.0" else "::1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

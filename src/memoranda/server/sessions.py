@@ -24,8 +24,8 @@ async def _observed(
     body: wire.SaidBody,
     session_id: str | None,
 ) -> wire.ObservedList:
-    with call.house.telemetry.upserting(), in_batch("messages", len(body.messages), BESIDE):
-        kept = await call.sessions.observe(
+    with call.state.telemetry.upserting(), in_batch("messages", len(body.messages), BESIDE):
+        outcomes = await call.sessions.observe(
             body.messages,
             session_id=session_id,
             channel_id=body.channel_id,
@@ -33,26 +33,26 @@ async def _observed(
             agent_id=body.agent_id,
             extraction=body.extraction,
         )
-    created = sum(one.created for one in kept)
-    call.house.telemetry.wrote("created", created)
-    call.house.telemetry.wrote("present", len(kept) - created)
+    created = sum(outcome.created for outcome in outcomes)
+    call.state.telemetry.wrote("created", created)
+    call.state.telemetry.wrote("present", len(outcomes) - created)
     return wire.ObservedList(
-        data=[_kept(one) for one in kept],
-        first_id=kept[0].message.id,
-        last_id=kept[-1].message.id,
+        data=[_as_message(outcome) for outcome in outcomes],
+        first_id=outcomes[0].message.id,
+        last_id=outcomes[-1].message.id,
         created=created,
-        present=len(kept) - created,
+        present=len(outcomes) - created,
     )
 
 
-def _kept(one: Observed) -> wire.ObservedMessage:
-    fields = {name: getattr(one.message, name) for name in one.message.__struct_fields__}
-    return wire.ObservedMessage(**fields, created=one.created)
+def _as_message(outcome: Observed) -> wire.ObservedMessage:
+    fields = {name: getattr(outcome.message, name) for name in outcome.message.__struct_fields__}
+    return wire.ObservedMessage(**fields, created=outcome.created)
 
 
 async def page(call: Call[None, wire.SessionsQuery]) -> wire.SessionList:
     asked = call.query
-    held = await call.sessions.list(
+    listed = await call.sessions.list(
         channel_id=asked.channel_id,
         status=asked.status,
         participant=asked.participant,
@@ -63,7 +63,7 @@ async def page(call: Call[None, wire.SessionsQuery]) -> wire.SessionList:
         before=asked.before,
         order=asked.order,
     )
-    return as_wire(held, wire.SessionList)
+    return as_wire(listed, wire.SessionList)
 
 
 async def get(call: Call[None, None]) -> wire.SessionObject:
@@ -84,7 +84,7 @@ async def summarize(call: Call[wire.SummarizeBody, None]) -> wire.SessionObject:
 
 
 async def save_summary(call: Call[wire.SummaryBody, None]) -> wire.SessionObject:
-    with call.house.telemetry.upserting():
+    with call.state.telemetry.upserting():
         return as_wire(await call.sessions.save_summary(call.id, call.body), wire.SessionObject)
 
 
@@ -94,18 +94,18 @@ async def fail_summary(call: Call[wire.FailureBody, None]) -> wire.SessionObject
 
 async def messages(call: Call[None, wire.MessagesQuery]) -> wire.MessageList:
     asked = call.query
-    held = await call.sessions.messages(
+    listed = await call.sessions.messages(
         call.id, limit=asked.limit, after=asked.after, before=asked.before, order=asked.order
     )
-    return as_wire(held, wire.MessageList)
+    return as_wire(listed, wire.MessageList)
 
 
 async def update_message(call: Call[wire.MessageChangeBody, None]) -> wire.MessageObject:
     ids = call.parameters
-    with call.house.telemetry.upserting():
-        held = await call.sessions.update_message(ids["session_id"], ids["message_id"], call.body.content)
-    call.house.telemetry.wrote("updated", 1)
-    return as_wire(held, wire.MessageObject)
+    with call.state.telemetry.upserting():
+        message = await call.sessions.update_message(ids["session_id"], ids["message_id"], call.body.content)
+    call.state.telemetry.wrote("updated", 1)
+    return as_wire(message, wire.MessageObject)
 
 
 async def delete_message(call: Call[None, None]) -> wire.DeletedMessage:

@@ -23,24 +23,24 @@ from memoranda.server.auth import Guard
 from memoranda.server.errors import Refused, error_response, problem
 from memoranda.server.inputs import from_json
 from memoranda.server.sse import Live, stopped
-from memoranda.server.state import House
+from memoranda.server.state import ServerState
 from memoranda.store.ids import new_id
 
 PATH = "/v1/responses"
 MOST_STREAMS = 32
-"""Responses under way at once on one connection."""
+"""Concurrent responses on one connection."""
 MOST_WAITING = 32
 """Requests that wait for their turn in one stream."""
-MOST_HELD = 8
-"""Responses that are not stored and can still be gone on from."""
+MOST_UNSTORED = 8
+"""Unstored responses of a connection that can still be continued."""
 _encoder = msgspec.json.Encoder()
 
 
 class Sockets:
     """The WebSocket at `/v1/responses`, as an ASGI application."""
 
-    def __init__(self, house: House, guard: Guard) -> None:
-        self.house = house
+    def __init__(self, state: ServerState, guard: Guard) -> None:
+        self.state = state
         self.guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,26 +49,26 @@ class Sockets:
         await receive()
         try:
             subject = self.guard.subject(HTTPConnection(scope), "write")
-        except Exception as exc:  # whatever it is, the caller gets an envelope and the log the rest
+        except Exception as exc:  # the caller gets an envelope, the log gets the traceback
             await error_response(exc)(scope, receive, send)
             return
         state.tenant = subject.tenant_id
         await send({"type": "websocket.accept"})
-        responses = self.house.memoranda.responding_as(subject)
-        model = self.house.memoranda.engine.model.name
-        await Connection(responses, self.house.live, send, model).serve(receive)
+        responses = self.state.memoranda.responding_as(subject)
+        model = self.state.memoranda.engine.model.name
+        await Connection(responses, self.state.live, send, model).serve(receive)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What a response that is not stored was about: `items` said and answered, after those that `previous` leads to."""
+class Unstored:
+    """The conversation of an unstored response: its `items`, input and output, after the history of `previous`."""
 
     items: list[Item]
     previous: str | None
 
 
 class Connection:
-    """One client: the responses under way by stream, and those that only this connection knows."""
+    """One client: its running responses by stream, and the unstored responses of this connection."""
 
     def __init__(self, responses: Responses, live: Live, send: Send, model: str) -> None:
         self._model = model
@@ -77,10 +77,10 @@ class Connection:
         self._send = send
         self._waiting: dict[str | None, deque[wire.ResponseFrame]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._unstored: OrderedDict[str, Unstored] = OrderedDict()
 
     async def serve(self, receive: Receive) -> None:
-        """Takes frames until the client is gone, and stops what is under way then."""
+        """Receives frames until the client is gone, then stops its running responses."""
         try:
             while (message := await receive())["type"] != "websocket.disconnect":
                 await self._take(message)
@@ -96,10 +96,10 @@ class Connection:
                 await self._say(not_steered(frame))
             else:
                 self._queue(frame)
-        except Exception as exc:  # one frame that is wrong is no reason to end the connection
-            told = told_of(raw)
-            self._drop(told.previous)
-            await self._refuse(exc, told)
+        except Exception as exc:  # one bad frame must not end the connection
+            labels = labels_of(raw)
+            self._drop(labels.previous)
+            await self._refuse(exc, labels)
 
     def _queue(self, frame: wire.ResponseFrame) -> None:
         if frame.type != "response.create":
@@ -123,7 +123,7 @@ class Connection:
         waiting.append(frame)
 
     async def _work(self, stream_id: str | None, waiting: deque[wire.ResponseFrame]) -> None:
-        """Answers what is sent to one stream, one after the other."""
+        """Answers the requests of one stream in order."""
         try:
             while waiting:
                 await self._answer(waiting.popleft(), stream_id)
@@ -131,38 +131,38 @@ class Connection:
             del self._waiting[stream_id]
 
     async def _answer(self, frame: wire.ResponseFrame, stream_id: str | None) -> None:
-        told = Told(stream_id, (frame.response or frame).previous_response_id)
+        labels = StreamLabels(stream_id, (frame.response or frame).previous_response_id)
         try:
             request, past = self._continued(frame.response or frame)
             if frame.generate is False:
-                response = await self._prepared(request, told)
+                response = await self._prepared(request, labels)
             else:
-                response = await self._made(request, told)
-        except Exception as exc:  # whatever it is, the caller gets it in a frame of its own
-            self._drop(told.previous)
-            await self._refuse(exc, told)
+                response = await self._streamed(request, labels)
+        except Exception as exc:  # the caller gets it as an error frame
+            self._drop(labels.previous)
+            await self._refuse(exc, labels)
             return
         if response.status == "failed":
-            self._drop(told.previous)
+            self._drop(labels.previous)
         elif not response.store:
             self._hold(response, past)
 
-    async def _made(self, request: ResponseRequest, told: Told) -> Response:
-        """Has a response made, and sends its events."""
+    async def _streamed(self, request: ResponseRequest, labels: StreamLabels) -> Response:
+        """Makes a response, and sends its events."""
         run = await self._responses.start(request)
         with self._live.holding(partial(run.abandon, ENDING)):
             try:
                 async for events in run:
                     for event in events:
-                        await self._say(told.of(event))
+                        await self._say(labels.of(event))
             except BaseException:
                 run.abandon()
                 raise
             await run.done()
             return run.shown()
 
-    async def _prepared(self, request: ResponseRequest, told: Told) -> Response:
-        """A response in which nothing is answered: its input is held for what follows it."""
+    async def _prepared(self, request: ResponseRequest, labels: StreamLabels) -> Response:
+        """A response without an answer: its input is remembered for the responses that continue it."""
         now = int(time.time())
         response = Response(
             id=new_id("resp_"),
@@ -174,48 +174,47 @@ class Connection:
         )
         for number, kind in enumerate(("response.created", "response.completed")):
             await self._say(
-                told.of({"type": kind, "sequence_number": number, "response": to_builtins(response)})
+                labels.of({"type": kind, "sequence_number": number, "response": to_builtins(response)})
             )
         return response
 
-    def _continued(self, asked: ResponseRequest) -> tuple[ResponseRequest, Held]:
-        """The request as the library takes it, and what would have to be held of it: where it goes on from a response
-        that only this connection knows, that one's items come first."""
-        said = items_of(asked.input)
-        held = self._held.get(asked.previous_response_id or "")
-        if held is None or asked.conversation is not None:
-            whole, past = asked.input, Held(said, asked.previous_response_id)
+    def _continued(self, asked: ResponseRequest) -> tuple[ResponseRequest, Unstored]:
+        """The request for the library, and the conversation to remember for it. If it continues an unstored response of
+        this connection, the items of that one come first."""
+        items = items_of(asked.input)
+        earlier = self._unstored.get(asked.previous_response_id or "")
+        if earlier is None or asked.conversation is not None:
+            whole, past = asked.input, Unstored(items, asked.previous_response_id)
         else:
-            past = Held([*held.items, *said], held.previous)
+            past = Unstored([*earlier.items, *items], earlier.previous)
             whole = past.items
         fields = {name: getattr(asked, name) for name in ResponseRequest.__struct_fields__}
         fields |= {"input": whole, "previous_response_id": past.previous, "stream": True}
         return ResponseRequest(**fields), past
 
-    def _hold(self, response: Response, past: Held) -> None:
-        self._held[response.id] = Held([*past.items, *map(shown, response.output)], past.previous)
-        while len(self._held) > MOST_HELD:
-            self._held.popitem(last=False)
+    def _hold(self, response: Response, past: Unstored) -> None:
+        self._unstored[response.id] = Unstored([*past.items, *map(shown, response.output)], past.previous)
+        while len(self._unstored) > MOST_UNSTORED:
+            self._unstored.popitem(last=False)
 
     def _drop(self, id_: str | None) -> None:
-        """Let go of the response that a failed one went on from: a client that tries again sends its items, as with
-        OpenAI."""
+        """Forget the response that a failed one continued: as with OpenAI, a client that retries sends its items."""
         if id_ is not None:
-            self._held.pop(id_, None)
+            self._unstored.pop(id_, None)
 
-    async def _refuse(self, exc: Exception, told: Told) -> None:
-        if isinstance(exc, OSError):  # the client is gone, and `serve` hears so
+    async def _refuse(self, exc: Exception, labels: StreamLabels) -> None:
+        if isinstance(exc, OSError):  # the client is gone; `serve` ends on the disconnect
             return
-        status, found = problem(exc)
-        await self._say(told.of({"type": "error", "status": status, "error": to_builtins(found)}))
+        status, details = problem(exc)
+        await self._say(labels.of({"type": "error", "status": status, "error": to_builtins(details)}))
 
     async def _say(self, event: dict[str, Any]) -> None:
         await self._send({"type": "websocket.send", "text": _encoder.encode(event).decode()})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How events go to one stream: under its id, and with the previous response that the client named."""
+class StreamLabels:
+    """Labels for the events of one stream: its id, and the previous response that the client named."""
 
     stream_id: str | None = None
     previous: str | None = None
@@ -228,20 +227,20 @@ class Told:
 
 
 class Start(msgspec.Struct):
-    """What of a frame is read although the rest is wrong."""
+    """The fields that are read even from an invalid frame."""
 
     stream_id: str | None = None
     previous_response_id: str | None = None
     response: Start | None = None
 
 
-def told_of(raw: bytes) -> Told:
-    """The stream of a frame that is refused, and the response that it goes on from, as far as they can be read."""
+def labels_of(raw: bytes) -> StreamLabels:
+    """The stream and the previous response of a refused frame, as far as they can be read."""
     try:
         start = msgspec.json.decode(raw, type=Start)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Told()
-    return Told(start.stream_id, (start.response or start).previous_response_id)
+        return StreamLabels()
+    return StreamLabels(start.stream_id, (start.response or start).previous_response_id)
 
 
 def items_of(given: str | list[Item] | None) -> list[Item]:
@@ -252,7 +251,7 @@ def items_of(given: str | list[Item] | None) -> list[Item]:
 
 
 def not_steered(frame: wire.ResponseFrame) -> dict[str, Any]:
-    """The answer to input for a response that is under way already."""
+    """The answer to input for a running response."""
     says = "a response takes no more input once it has begun; send it in the next `response.create`"
     return {
         "type": "response.steer.failed",

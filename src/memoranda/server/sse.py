@@ -1,4 +1,4 @@
-"""Events as they come: server-sent, several in one send, with signs of life in between; and the waits for them."""
+"""Server-sent events: batches in one send, keep-alive comments, and the orderly end of running streams."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ log = logging.getLogger("memoranda.http")
 EVENTS = "text/event-stream"
 ALIVE = b": keep-alive\n\n"
 LAST_WORDS = 5.0
-"""Seconds that an answer which was told to end has for saying so."""
+"""Seconds that a stopped stream has to send its last event."""
 Event = dict[str, Any]
 _encoder = msgspec.json.Encoder()
 
 
 def framed(events: Sequence[Event]) -> bytes:
-    """The events as they go over the wire, in one piece."""
+    """The encoded events, in one piece."""
     piece = bytearray()
     for event in events:
         piece += b"event: %b\ndata: " % event["type"].encode()
@@ -35,18 +35,18 @@ def framed(events: Sequence[Event]) -> bytes:
 
 def error_event(exc: Exception, number: int) -> Event:
     """An error in the middle of a stream, as the official clients read it."""
-    _, found = problem(exc)
+    _, details = problem(exc)
     return {
         "type": "error",
-        "code": found.code,
-        "message": found.message,
-        "param": found.param,
+        "code": details.code,
+        "message": details.message,
+        "param": details.param,
         "sequence_number": number,
     }
 
 
 class Frames:
-    """How events, an error and the end of a stream go over the wire: here, as the clients of responses read them."""
+    """The encoding of events, an error and the end of a stream: here, for clients of responses."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -57,7 +57,7 @@ class Frames:
         return framed(some)
 
     def error(self, exc: Exception) -> bytes:
-        """An error after which nothing comes."""
+        """The error that ends the stream."""
         return framed([error_event(exc, self._number)])
 
     def end(self) -> bytes:
@@ -72,25 +72,25 @@ async def hung_up(receive: Receive) -> None:
 
 
 async def stopped(*tasks: asyncio.Task[Any]) -> None:
-    """Cancels what still runs, and waits until all have ended; how they ended is nobody's business any more."""
+    """Cancels running tasks, and waits until all have ended; their results and errors are discarded."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Live:
-    """The answers that clients are waiting for, so that a server can end in order."""
+    """The running answers, so that a server can shut down in order."""
 
     def __init__(self) -> None:
         self.ending = False
-        """Whether nothing new is to be begun on connections that stay."""
+        """True once the server shuts down: open connections must not start new work."""
         self._stops: dict[object, Callable[[], object]] = {}
         self._none = asyncio.Event()
         self._none.set()
 
     @contextmanager
     def holding(self, stop: Callable[[], object]) -> Iterator[None]:
-        """An answer is under way as long as this is open; `stop` makes it end soon."""
+        """Registers a running answer while the context is open; `stop` makes it end soon."""
         key = object()
         self._stops[key] = stop
         self._none.clear()
@@ -102,7 +102,7 @@ class Live:
                 self._none.set()
 
     async def end(self, patience: float) -> None:
-        """Waits for the answers under way. What is not over after `patience` seconds is stopped."""
+        """Waits for the running answers, and stops those that are not done after `patience` seconds."""
         self.ending = True
         if await self._over(patience):
             return
@@ -123,8 +123,8 @@ class Live:
 class EventStream(Response):
     """Sends events until they end or the client is gone.
 
-    `left` is called when the client goes away before the end. `stop` is called when the server ends meanwhile, and
-    should end the events; without one, the stream is cut between two of them. `frames` writes them.
+    `left` is called when the client disconnects before the end. `stop` is called when the server shuts down, and
+    should end the events; without it, the stream is cut between two events. `frames` encodes them.
     """
 
     media_type = EVENTS
@@ -174,7 +174,7 @@ class EventStream(Response):
                 await self._say(send, self._frames.events(some))
             if end := self._frames.end():
                 await self._say(send, end)
-        except Exception as exc:  # whatever it is, a stream that was begun says so in its own way
+        except Exception as exc:  # the status is sent already: report the error in the stream
             await self._say(send, self._frames.error(exc))
         finally:
             await closed(events)
@@ -184,7 +184,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _beat(self, send: Send) -> None:
-        """A comment whenever nothing was said for a while, so that nobody on the way takes the silence for an end."""
+        """Sends a comment after a silence, so that proxies do not close the connection."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._sent + self._keepalive - loop.time())
@@ -193,7 +193,7 @@ class EventStream(Response):
 
 
 async def closed(events: AsyncIterator[Any]) -> None:
-    """Ends an iteration that may not have come to its end."""
+    """Closes an iterator that may not be exhausted."""
     close = getattr(events, "aclose", None)
     if close is not None:
         await close()

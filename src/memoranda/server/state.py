@@ -1,4 +1,4 @@
-"""What every handler shares."""
+"""The state that all handlers share."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memoranda.server.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """The open library, what is counted, the OpenAPI document of this server, which takes 0.2 s to make at its first
-    call, and the answers under way."""
+class ServerState:
+    """The open library, the metrics, the OpenAPI document of this server (its first call takes 0.2 s), and the running
+    answers."""
 
     memoranda: Memoranda
     telemetry: Telemetry

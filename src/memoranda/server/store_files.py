@@ -44,7 +44,7 @@ async def shown_page(
 ) -> wire.StoreFilePage:
     """A page of the files in a store, or of those that came in one batch."""
     query = call.query
-    held = await call.knowledge.stores.files(
+    listed = await call.knowledge.stores.files(
         store_id,
         limit=query.limit,
         after=query.after,
@@ -53,9 +53,9 @@ async def shown_page(
         state=query.filter,
         batch_id=batch_id,
     )
-    data = [serializers.store_file(one) for one in held.data]
+    data = [serializers.store_file(file) for file in listed.data]
     return wire.StoreFilePage(
-        data=data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+        data=data, first_id=listed.first_id or "", last_id=listed.last_id or "", has_more=listed.has_more
     )
 
 
@@ -64,8 +64,8 @@ async def get(call: Call[None, None]) -> Response:
 
 
 async def update(call: Call[wire.AttributesBody, None]) -> wire.StoreFileObject:
-    held = await call.knowledge.stores.set_attributes(*_ids(call), call.body.attributes or {})
-    return serializers.store_file(held)
+    file = await call.knowledge.stores.set_attributes(*_ids(call), call.body.attributes or {})
+    return serializers.store_file(file)
 
 
 async def content(call: Call[None, None]) -> wire.ContentPage:
@@ -75,12 +75,12 @@ async def content(call: Call[None, None]) -> wire.ContentPage:
 
 async def chunks(call: Call[None, wire.ChunksQuery]) -> wire.ChunkPage:
     query, (store_id, file_id) = call.query, _ids(call)
-    held = await call.knowledge.stores.chunks(store_id, file_id, limit=query.limit, after=query.after)
+    listed = await call.knowledge.stores.chunks(store_id, file_id, limit=query.limit, after=query.after)
     return wire.ChunkPage(
-        data=[as_wire(one, wire.ChunkObject) for one in held.data],
-        first_id=held.first_id or "",
-        last_id=held.last_id or "",
-        has_more=held.has_more,
+        data=[as_wire(chunk, wire.ChunkObject) for chunk in listed.data],
+        first_id=listed.first_id or "",
+        last_id=listed.last_id or "",
+        has_more=listed.has_more,
     )
 
 

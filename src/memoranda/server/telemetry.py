@@ -1,4 +1,4 @@
-"""What the server counts and traces. Labels are route templates, stages, sides and codes: never an id or a text."""
+"""Metrics and traces of the server. Labels are route templates, stages, sides and codes: never an id or a text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Telemetry:
         self.request_seconds.labels(route).observe(seconds)
 
     def searched(self, hits: int, seconds: float, degraded: Iterable[str]) -> None:
-        """Counts one search, its hits, and the sides that were missing."""
+        """Counts one search, its hits, and the indexes that failed."""
         self.searches.inc()
         self.hits.inc(hits)
         self.stage_seconds.labels("recall").observe(seconds)
@@ -72,10 +72,10 @@ class Telemetry:
             self.degraded.labels(side).inc()
 
     def added(self, outcomes: Iterable[Added]) -> None:
-        """Counts memories that were written, and those that were there already."""
-        made = [outcome.created for outcome in outcomes]
-        self.wrote("created", sum(made))
-        self.wrote("present", len(made) - sum(made))
+        """Counts memories that were created, and those that existed already."""
+        created = [outcome.created for outcome in outcomes]
+        self.wrote("created", sum(created))
+        self.wrote("present", len(created) - sum(created))
 
     def wrote(self, outcome: str, count: int) -> None:
         """Counts `count` writes that came to `outcome`: created, present or updated."""
@@ -105,7 +105,7 @@ class Telemetry:
 
 
 class _State(Collector):
-    """What is read off at the moment of asking: sizes, jobs by state, the embedder's work."""
+    """Metrics that are read at scrape time: sizes, jobs by state, the embedder's work."""
 
     def __init__(self, core: Core, model: Model | None) -> None:
         self.core = core
@@ -145,7 +145,7 @@ class _State(Collector):
         yield behind
 
     def _writing(self) -> Iterator[Metric]:
-        """How long changes hold the thread that writes the database."""
+        """How long changes block the thread that writes the database."""
         holds = self.core.store.db.holds
         changes = HistogramMetricFamily(
             "memoranda_write_seconds", "Seconds for which a change held the writer, by kind.", labels=["kind"]
@@ -160,10 +160,12 @@ class _State(Collector):
         yield transactions
 
     def _jobs(self) -> Metric:
-        held = dict(self.core.store.db.read(lambda c: [(str(state), n) for state, n in c.all("count_jobs")]))
+        counts = dict(
+            self.core.store.db.read(lambda c: [(str(state), n) for state, n in c.all("count_jobs")])
+        )
         jobs = GaugeMetricFamily("memoranda_jobs", "Jobs kept, by state.", labels=["state"])
         for state in JOB_STATES:
-            jobs.add_metric([state], held.get(state, 0))
+            jobs.add_metric([state], counts.get(state, 0))
         return jobs
 
     def _indexing(self) -> Iterator[Metric]:
@@ -212,7 +214,7 @@ class _State(Collector):
             yield asked
 
     def _sessions(self) -> Iterator[Metric]:
-        """What was said, its sessions and their summaries."""
+        """Messages, sessions and their summaries."""
         tally = self.core.tally.copy()
         outcomes = ("created", "failed", "skipped")
         for name, says, label, values in (

@@ -22,8 +22,8 @@ def _asking(call: Call[Any, Any], user_id: str | None) -> UploadAsk:
     return call.upload_ask.acting_for(user_id)
 
 
-def _page(type_: Callable[..., P], held: Listed[Any]) -> P:
-    return type_(data=held.data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+def _page(type_: Callable[..., P], listed: Listed[Any]) -> P:
+    return type_(data=listed.data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more)
 
 
 # --- documents -------------------------------------------------------------------------------------
@@ -41,10 +41,10 @@ async def add(call: Call[own.DocumentBody | None, None]) -> Document:
 
 async def documents(call: Call[None, own.DocumentsQuery]) -> own.DocumentPage:
     query = call.query
-    held = await _asking(call, query.user_id).documents.list(
+    listed = await _asking(call, query.user_id).documents.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
-    return _page(own.DocumentPage, held)
+    return _page(own.DocumentPage, listed)
 
 
 async def document(call: Call[None, own.UserQuery]) -> Document:
@@ -65,7 +65,7 @@ async def ask(call: Call[own.AskBody, None]) -> Asked:
     fields["top_k_docs"] = body.top_k if body.top_k_docs is None else body.top_k_docs
     fields["question"] = body.question or body.query
     answered = await _asking(call, body.user_id).ask(AskRequest(**fields))
-    telemetry = call.house.telemetry
+    telemetry = call.state.telemetry
     if answered.memory_search_ms is not None:
         telemetry.stage_seconds.labels("memory_search").observe(answered.memory_search_ms / 1_000)
     return answered
@@ -76,18 +76,18 @@ async def ask(call: Call[own.AskBody, None]) -> Asked:
 
 async def sessions(call: Call[None, own.PageQuery]) -> own.AskSessionPage:
     query = call.query
-    held = await _asking(call, query.user_id).sessions(
+    listed = await _asking(call, query.user_id).sessions(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
-    return _page(own.AskSessionPage, held)
+    return _page(own.AskSessionPage, listed)
 
 
 async def session(call: Call[None, own.MessagesQuery]) -> own.SessionWithMessages:
     asking = _asking(call, call.query.user_id)
-    held = await asking.session(call.id)
-    said = await _said(asking, call)
+    ask_session = await asking.session(call.id)
+    messages_page = await _said(asking, call)
     return own.SessionWithMessages(
-        **{name: getattr(held, name) for name in held.__struct_fields__}, messages=said
+        **{name: getattr(ask_session, name) for name in ask_session.__struct_fields__}, messages=messages_page
     )
 
 
@@ -97,20 +97,22 @@ async def messages(call: Call[None, own.MessagesQuery]) -> own.AskMessagePage:
 
 async def _said(asking: UploadAsk, call: Call[None, own.MessagesQuery]) -> own.AskMessagePage:
     query = call.query
-    said = await asking.messages(
+    listed = await asking.messages(
         call.id, limit=query.limit, after=query.after, before=query.before, order=query.order
     )
     data = [
         own.SaidMessage(
-            id=one.id,
-            role=one.role,
-            content=one.content,
-            token_count=one.tokens,
-            created_at=one.occurred_at,
+            id=message.id,
+            role=message.role,
+            content=message.content,
+            token_count=message.tokens,
+            created_at=message.occurred_at,
         )
-        for one in said.data
+        for message in listed.data
     ]
-    return own.AskMessagePage(data=data, first_id=said.first_id, last_id=said.last_id, has_more=said.has_more)
+    return own.AskMessagePage(
+        data=data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more
+    )
 
 
 async def delete_session(call: Call[None, own.UserQuery]) -> own.Deleted:
@@ -120,14 +122,14 @@ async def delete_session(call: Call[None, own.UserQuery]) -> own.Deleted:
 
 async def logs(call: Call[None, own.LogsQuery]) -> own.AskLogPage:
     query = call.query
-    held = await _asking(call, query.user_id).logs(
+    listed = await _asking(call, query.user_id).logs(
         session_id=query.session_id,
         limit=query.limit,
         after=query.after,
         before=query.before,
         order=query.order,
     )
-    return _page(own.AskLogPage, held)
+    return _page(own.AskLogPage, listed)
 
 
 async def log_entry(call: Call[None, own.UserQuery]) -> LogEntry:
@@ -147,11 +149,13 @@ async def remember(call: Call[own.NoteBody, None]) -> own.AskMemory:
 
 async def memories(call: Call[None, own.PageQuery]) -> own.AskMemoryPage:
     query = call.query
-    held = await _asking(call, query.user_id).memories(
+    listed = await _asking(call, query.user_id).memories(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
-    data = [_memory(one) for one in held.data]
-    return own.AskMemoryPage(data=data, first_id=held.first_id, last_id=held.last_id, has_more=held.has_more)
+    data = [_memory(memory) for memory in listed.data]
+    return own.AskMemoryPage(
+        data=data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more
+    )
 
 
 async def delete_memory(call: Call[None, own.UserQuery]) -> own.Deleted:

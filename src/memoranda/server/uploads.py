@@ -10,14 +10,14 @@ from memoranda.server.route import Call, Form, Route
 
 async def create(call: Call[wire.UploadBody, None]) -> wire.UploadObject:
     body = call.body
-    made = await call.knowledge.uploads.create(
+    upload = await call.knowledge.uploads.create(
         filename=body.filename,
         bytes=body.bytes,
         purpose=body.purpose,
         media_type=body.mime_type,
         expires_after_seconds=None if body.expires_after is None else body.expires_after.seconds,
     )
-    return serializers.upload(made)
+    return serializers.upload(upload)
 
 
 async def get(call: Call[None, None]) -> wire.UploadObject:

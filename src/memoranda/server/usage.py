@@ -50,8 +50,8 @@ class SpendingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="spen
 
 async def usage(call: Call[None, UsageQuery]) -> UsageReportObject:
     asked = call.query
-    told = await call.costs.usage(since=asked.since, until=asked.until, tenant=asked.tenant)
-    return UsageReportObject(**msgspec.structs.asdict(told))
+    report = await call.costs.usage(since=asked.since, until=asked.until, tenant=asked.tenant)
+    return UsageReportObject(**msgspec.structs.asdict(report))
 
 
 async def spending(call: Call[None, TenantQuery]) -> SpendingObject:
@@ -64,9 +64,9 @@ async def set_spending(call: Call[SpendingBody, TenantQuery]) -> SpendingObject:
     return _spending(call, await call.costs.set_limits(changes, tenant), tenant)
 
 
-def _spending(call: Call[Any, TenantQuery], held: Spending, tenant: str | None) -> SpendingObject:
+def _spending(call: Call[Any, TenantQuery], limits: Spending, tenant: str | None) -> SpendingObject:
     whose = tenant or call.memories.subject.tenant_id
-    return SpendingObject(tenant=whose, **msgspec.structs.asdict(held))
+    return SpendingObject(tenant=whose, **msgspec.structs.asdict(limits))
 
 
 AT = "/v1/admin/spending"

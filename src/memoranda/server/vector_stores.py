@@ -33,12 +33,12 @@ async def create(call: Call[wire.StoreBody, None]) -> wire.StoreObject:
 
 async def page(call: Call[None, wire.StoresQuery]) -> wire.StorePage:
     query = call.query
-    held = await call.knowledge.stores.list(
+    listed = await call.knowledge.stores.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
-    data = [serializers.store(one) for one in held.data]
+    data = [serializers.store(store) for store in listed.data]
     return wire.StorePage(
-        data=data, first_id=held.first_id or "", last_id=held.last_id or "", has_more=held.has_more
+        data=data, first_id=listed.first_id or "", last_id=listed.last_id or "", has_more=listed.has_more
     )
 
 
@@ -51,7 +51,7 @@ async def update(call: Call[wire.StoreChangeBody, None]) -> wire.StoreObject:
 
 
 def change(body: wire.StoreChangeBody) -> StoreChange:
-    """The update that is meant: `expires_after: null` ends expiry, `metadata: null` empties it."""
+    """The update of a body: `expires_after: null` ends expiry, `metadata: null` empties it."""
     fields = given(body)
     if "expires_after" in fields:
         expires = fields.pop("expires_after")
@@ -81,9 +81,9 @@ async def _search(
     call: Call[PassagesBody, PassagesQuery] | Call[StoresPassagesBody, PassagesQuery],
     store_ids: list[str],
 ) -> PassagePage | FlatPage:
-    found = await call.knowledge.stores.search(store_ids, parsers.query(call.body))
-    call.house.telemetry.searched(len(found.data), found.query_time, found.degraded)
-    return serializers.flat(found) if call.query.format == "flat" else serializers.passages(found)
+    result = await call.knowledge.stores.search(store_ids, parsers.query(call.body))
+    call.state.telemetry.searched(len(result.data), result.query_time, result.degraded)
+    return serializers.flat(result) if call.query.format == "flat" else serializers.passages(result)
 
 
 AT = "/v1/vector_stores"

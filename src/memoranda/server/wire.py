@@ -1,4 +1,4 @@
-"""What goes over the wire: bodies, query strings and answers. An answer is the house's value with its `object`."""
+"""What goes over the wire: bodies, query strings and answers. An answer is a library value with its `object`."""
 
 from __future__ import annotations
 

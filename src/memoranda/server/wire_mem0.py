@@ -65,8 +65,8 @@ class Mem0Failure(ErrorEnvelope):
     detail: str
 
 
-def failure(status: int, found: Problem, exc: Exception) -> Mem0Failure:
-    return Mem0Failure(found, found.message)
+def failure(status: int, error: Problem, exc: Exception) -> Mem0Failure:
+    return Mem0Failure(error, error.message)
 
 
 # --- what is asked ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What `/v1/responses` takes and answers, beside the values of the agent's room.
+"""What `/v1/responses` takes and answers, beside the values of the responses package.
 
 Unknown fields are ignored, as OpenAI's clients expect. Times are whole seconds since 1970."""
 

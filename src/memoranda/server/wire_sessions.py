@@ -1,4 +1,4 @@
-"""What `/v1/messages` and `/v1/sessions` take and answer: the house's values with their `object`."""
+"""What `/v1/messages` and `/v1/sessions` take and answer: library values with their `object`."""
 
 from __future__ import annotations
 
