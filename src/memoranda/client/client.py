@@ -1,5 +1,5 @@
-"""The verbs of a server, blocking: what `memoranda.open` gives for a folder, for a URL. Errors are the same
-exceptions."""
+"""The blocking client of a server: the interface that `memoranda.open` returns for a folder, for a URL. It raises the
+same exceptions."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ PART = 4 << 20
 """Bytes of an import sent in one request."""
 
 
-class _Came(msgspec.Struct):
-    """What an added memory carries beside itself."""
+class _AddedFlags(msgspec.Struct):
+    """The fields of an added memory beside the memory itself."""
 
     created: bool
     embedded: bool
@@ -94,9 +94,9 @@ class _Count(msgspec.Struct):
 
 
 class Client:
-    """Talks to the server at `url`, with `key` where it asks for one. Thread-safe; close it, or use it in a `with`.
+    """A client of the server at `url`, with `key` if it requires one. Thread-safe; close it, or use it in a `with`.
 
-    Every verb raises StorageError when the server cannot be reached, and else what the library raises.
+    Every method raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
 
     def __init__(self, url: str, key: str | None = None, *, user: str | None = None) -> None:
@@ -119,10 +119,10 @@ class Client:
     def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
         """See `Memories.add_many`."""
         items = [{"content": item} if isinstance(item, str) else item for item in memories]
-        held = msgspec.json.decode(
+        answer = msgspec.json.decode(
             self._wire.call("POST", f"{AT}/batch", body={"memories": items}), type=_Many
         )
-        return [_added(bytes(one)) for one in held.data]
+        return [_added(bytes(memory)) for memory in answer.data]
 
     def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
         """See `Memories.update`."""
@@ -194,9 +194,9 @@ class Client:
         except errors.InvalidInput as exc:
             says = str(exc).removeprefix(f"{exc.field}: ")
             raise type(exc)(exc.field.replace("input", "texts", 1), says) from exc
-        held = msgspec.json.decode(answer, type=_Embeddings)
-        vectors = np.stack([np.frombuffer(one.embedding, "<f4") for one in held.data])
-        return Embedded(vectors, held.usage["total_tokens"])
+        decoded = msgspec.json.decode(answer, type=_Embeddings)
+        vectors = np.stack([np.frombuffer(vector.embedding, "<f4") for vector in decoded.data])
+        return Embedded(vectors, decoded.usage["total_tokens"])
 
     def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """See `Contexts.context`."""
@@ -218,12 +218,12 @@ class Client:
 
     def stats(self, *, scope: str | None = None) -> dict[str, Any]:
         """See `Memories.stats`."""
-        told = self._wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
-        held: dict[str, Any] = msgspec.json.decode(told)
-        del held["object"]
-        return held
+        answer = self._wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
+        counts: dict[str, Any] = msgspec.json.decode(answer)
+        del counts["object"]
+        return counts
 
-    # --- carrying out and in -----------------------------------------------------------------------
+    # --- export and import -------------------------------------------------------------------------
 
     def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
         """See `Memories.export`."""
@@ -250,7 +250,7 @@ class Client:
         return total
 
     def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:
-        """One part of an import; a line that is wrong is named by its place in the whole."""
+        """Sends one part of an import; errors name a line by its number in the whole import."""
         try:
             return msgspec.json.decode(
                 self._wire.call("POST", f"{AT}/import", raw=part, query=query), type=Imported
@@ -287,8 +287,8 @@ class Client:
 
     def _perform(self, write: Write) -> Sequence[bool]:
         if isinstance(write, Observe):
-            return [one.created for one in self.sessions.observe(write.messages, **write.place)]
-        return [one.created for one in self.add_many(write.memories)]
+            return [outcome.created for outcome in self.sessions.observe(write.messages, **write.place)]
+        return [outcome.created for outcome in self.add_many(write.memories)]
 
     # --- long work ---------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class Client:
         return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
 
     def wait(self, id: str, *, every: float = 0.25, told: Callable[[Job], None] = lambda job: None) -> Job:
-        """The job once it has ended, asked about `every` so many seconds; `told` hears of each answer."""
+        """Poll a job `every` so many seconds and return it once it has ended; `told` gets each earlier state."""
         while (job := self.job(id)).state in ("queued", "running"):
             told(job)
             time.sleep(every)
@@ -321,7 +321,7 @@ class Client:
         return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
 
     def close(self) -> None:
-        """Lets go of the connections. Idempotent."""
+        """Closes the connections. Idempotent."""
         self._wire.close()
 
     def __enter__(self) -> Client:
@@ -334,9 +334,9 @@ class Client:
 
 
 def _added(body: bytes) -> Added:
-    came = msgspec.json.decode(body, type=_Came)
+    flags = msgspec.json.decode(body, type=_AddedFlags)
     memory = msgspec.json.decode(body, type=Memory)
-    return Added(memory=memory, created=came.created, embedded=came.embedded)
+    return Added(memory=memory, created=flags.created, embedded=flags.embedded)
 
 
 def _path(id: str) -> str:
@@ -344,19 +344,19 @@ def _path(id: str) -> str:
 
 
 def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """An import in parts of about `PART` bytes. Each begins with the header, when there is one; with each comes
-    what to add to a line's number in it to have its number in the whole."""
+    """An import in parts of about `PART` bytes. Each begins with the header, if there is one, and comes with the offset
+    from a line's number in the part to its number in the whole import."""
     first = next(lines, b"")
     header = [first] if b'"memoranda_export"' in first[:200] else []
-    held, size, sent, shift = [first], len(first), 0, 0
+    batch, size, sent, shift = [first], len(first), 0, 0
     for line in lines:
-        if size + len(line) > PART and len(held) > len(header):
-            yield shift, _joined(held)
-            sent += len(held) - (len(header) if shift else 0)
-            held, size, shift = [*header], 0, sent - len(header)
-        held.append(line)
+        if size + len(line) > PART and len(batch) > len(header):
+            yield shift, _joined(batch)
+            sent += len(batch) - (len(header) if shift else 0)
+            batch, size, shift = [*header], 0, sent - len(header)
+        batch.append(line)
         size += len(line)
-    yield shift, _joined(held)
+    yield shift, _joined(batch)
 
 
 def _joined(lines: Sequence[bytes]) -> bytes:

@@ -17,7 +17,7 @@ AT = "/v1/memories"
 
 
 class ClientFacts:
-    """The verbs of facts that a server has."""
+    """The operations on facts of a server."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire

@@ -1,6 +1,6 @@
-"""Files and vector stores of a server, blocking: what `sync` gives for a folder, for a URL.
+"""The blocking client for files and vector stores of a server: the interface that `sync` has for a folder.
 
-Values come back as the library has them. What the server's wire does not tell is empty: a file's `user_id`, and the
+It returns the values of the library. Fields that the server does not send are empty: a file's `user_id`, and the
 `batch_id` of a file in a store.
 """
 
@@ -41,9 +41,9 @@ T = TypeVar("T")
 FILES = "/v1/files"
 STORES = "/v1/vector_stores"
 POLL = 0.25
-"""Seconds between two looks at what is in progress."""
+"""Seconds between two polls of a file or store in progress."""
 TIMES = ("created_at", "expires_at", "last_active_at")
-UNTOLD: dict[type[Any], dict[str, Any]] = {
+NOT_SENT: dict[type[Any], dict[str, Any]] = {
     StoredFile: {"user_id": None, "expires_at": None},
     StoreFile: {"batch_id": None},
 }
@@ -172,7 +172,7 @@ class ClientStores:
         """See `Stores.attach`; over HTTP each file is a request of its own, which waits on its own."""
         path, query = _path(STORES, store_id, "files"), _waiting(wait)
         return [
-            _value(self._wire.call("POST", path, body=_new(one), query=query), StoreFile) for one in files
+            _value(self._wire.call("POST", path, body=_new(file), query=query), StoreFile) for file in files
         ]
 
     def upload(
@@ -194,8 +194,8 @@ class ClientStores:
         name = name_of(source, filename)
         with opened(source) as file:
             path = _path(STORES, store_id, "files")
-            told = self._wire.form(path, fields, name, file, media_type, query=_waiting(wait))
-            return _value(told, StoreFile)
+            answer = self._wire.form(path, fields, name, file, media_type, query=_waiting(wait))
+            return _value(answer, StoreFile)
 
     def files(
         self,
@@ -226,8 +226,8 @@ class ClientStores:
 
     def text(self, store_id: str, file_id: str) -> str:
         """See `Stores.text`."""
-        told = self._wire.call("GET", _path(STORES, store_id, "files", file_id, "content"))
-        return "".join(part["text"] for part in msgspec.json.decode(told)["data"])
+        answer = self._wire.call("GET", _path(STORES, store_id, "files", file_id, "content"))
+        return "".join(part["text"] for part in msgspec.json.decode(answer)["data"])
 
     def detach(self, store_id: str, file_id: str) -> None:
         """See `Stores.detach`."""
@@ -235,21 +235,21 @@ class ClientStores:
 
     def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
         """See `Stores.wait`."""
-        while (held := self.get(store_id)).file_counts.in_progress:
+        while (store := self.get(store_id)).file_counts.in_progress:
             time.sleep(every)
-        return held
+        return store
 
     def wait_file(self, store_id: str, file_id: str, *, every: float = POLL) -> StoreFile:
         """See `Stores.wait_file`."""
-        while (held := self.file(store_id, file_id)).status == "in_progress":
+        while (file := self.file(store_id, file_id)).status == "in_progress":
             time.sleep(every)
-        return held
+        return file
 
     # --- batches -----------------------------------------------------------------------------------
 
     def create_batch(self, store_id: str, files: Sequence[NewStoreFile], *, wait: float = 0.0) -> Batch:
         """See `Stores.create_batch`."""
-        path, body = _path(STORES, store_id, "file_batches"), {"files": [_new(one) for one in files]}
+        path, body = _path(STORES, store_id, "file_batches"), {"files": [_new(file) for file in files]}
         return _value(self._wire.call("POST", path, body=body, query=_waiting(wait)), Batch)
 
     def batch(self, store_id: str, batch_id: str) -> Batch:
@@ -269,19 +269,19 @@ class ClientStores:
         query: str | Sequence[str] | PassageQuery,
         **fields: Unpack[PassageFields],
     ) -> Passages:
-        """See `Stores.search`; at most 50 passages, and a section's budget is the server's. `query_time` counts the way
-        there and back."""
+        """See `Stores.search`; at most 50 passages, and a section's budget is the server's. `query_time` includes the
+        network."""
         began = time.perf_counter()
         ids = [store_ids] if isinstance(store_ids, str) else list(store_ids)
         body = {"vector_store_ids": ids, **_asked(passage_query(query, fields))}
-        told = msgspec.json.decode(self._wire.call("POST", f"{STORES}/search", body=body))
+        answer = msgspec.json.decode(self._wire.call("POST", f"{STORES}/search", body=body))
         return Passages(
-            queries=told["search_query"],
-            data=[_passage(one) for one in told["data"]],
+            queries=answer["search_query"],
+            data=[_passage(passage) for passage in answer["data"]],
             query_time=time.perf_counter() - began,
-            evidence=told["evidence"],
-            evidence_probability=told["evidence_probability"],
-            degraded=told["degraded"],
+            evidence=answer["evidence"],
+            evidence_probability=answer["evidence_probability"],
+            degraded=answer["degraded"],
         )
 
 
@@ -298,32 +298,34 @@ def _value(body: bytes, type_: type[T]) -> T:
 
 
 def _page(body: bytes, type_: type[T]) -> Listed[T]:
-    held = msgspec.json.decode(body)
+    answer = msgspec.json.decode(body)
     return Listed(
-        data=[_from_wire(one, type_) for one in held["data"]],
-        first_id=held["first_id"] or None,
-        last_id=held["last_id"] or None,
-        has_more=held["has_more"],
+        data=[_from_wire(fields, type_) for fields in answer["data"]],
+        first_id=answer["first_id"] or None,
+        last_id=answer["last_id"] or None,
+        has_more=answer["has_more"],
     )
 
 
-def _from_wire(told: Mapping[str, Any], type_: type[T]) -> T:
-    held = {**UNTOLD.get(type_, {}), **told}
-    held |= {name: datetime.fromtimestamp(held[name], UTC) for name in TIMES if held.get(name) is not None}
-    if "chunking_strategy" in held:
-        held["chunking"] = _chunking(held["chunking_strategy"])
+def _from_wire(sent: Mapping[str, Any], type_: type[T]) -> T:
+    fields = {**NOT_SENT.get(type_, {}), **sent}
+    fields |= {
+        name: datetime.fromtimestamp(fields[name], UTC) for name in TIMES if fields.get(name) is not None
+    }
+    if "chunking_strategy" in fields:
+        fields["chunking"] = _chunking(fields["chunking_strategy"])
     if type_ is VectorStore:
-        held["user_id"] = held["owner"]
-        held["expires_after_days"] = (held.get("expires_after") or {}).get("days")
-    return msgspec.convert(held, type_)
+        fields["user_id"] = fields["owner"]
+        fields["expires_after_days"] = (fields.get("expires_after") or {}).get("days")
+    return msgspec.convert(fields, type_)
 
 
-def _chunking(told: Mapping[str, Any]) -> Chunking:
+def _chunking(strategy: Mapping[str, Any]) -> Chunking:
     return Chunking(
-        strategy=told.get("strategy", "fixed"),
-        size=told["chunk_size"],
-        overlap=told["chunk_overlap"],
-        header=told.get("contextual_header", False),
+        strategy=strategy.get("strategy", "fixed"),
+        size=strategy["chunk_size"],
+        overlap=strategy["chunk_overlap"],
+        header=strategy.get("contextual_header", False),
     )
 
 
@@ -342,13 +344,13 @@ def _expires(days: int | None) -> dict[str, Any] | None:
     return None if days is None else {"anchor": "last_active_at", "days": days}
 
 
-def _new(one: NewStoreFile | str) -> dict[str, Any]:
-    if isinstance(one, str):
-        return {"file_id": one}
+def _new(file: NewStoreFile | str) -> dict[str, Any]:
+    if isinstance(file, str):
+        return {"file_id": file}
     return {
-        "file_id": one.file_id,
-        "attributes": one.attributes,
-        "chunking_strategy": _strategy(one.chunking),
+        "file_id": file.file_id,
+        "attributes": file.attributes,
+        "chunking_strategy": _strategy(file.chunking),
     }
 
 
@@ -370,8 +372,8 @@ def _asked(query: PassageQuery) -> dict[str, Any]:
     }
 
 
-def _passage(told: dict[str, Any]) -> Passage:
-    return msgspec.convert({**told, "text": "".join(part["text"] for part in told["content"])}, Passage)
+def _passage(fields: dict[str, Any]) -> Passage:
+    return msgspec.convert({**fields, "text": "".join(part["text"] for part in fields["content"])}, Passage)
 
 
 def _waiting(seconds: float) -> dict[str, Any] | None:

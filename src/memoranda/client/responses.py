@@ -1,4 +1,4 @@
-"""Responses of a server, blocking: what `memoranda.open` gives for a folder, for a URL."""
+"""The blocking client for responses of a server: the interface that `memoranda.open` returns for a folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ClientResponses:
     def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> Generator[Event, None, None]:
-        """See `Responses.stream`; whoever stops listening hangs up, which stops the model."""
+        """See `Responses.stream`; closing the iterator closes the connection, which stops the model."""
         body = {**_body(request, fields), "stream": True}
         rest = b""
         for piece in self._wire.pieces("POST", AT, body=body):

@@ -1,4 +1,4 @@
-"""Sessions of a server, blocking: what `sync` gives for a folder, for a URL."""
+"""The blocking client for sessions of a server: the interface that `sync` has for a folder."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from memoranda.validation import merged
 AT = "/v1/sessions"
 
 
-class _Kept(Message, kw_only=True):
-    """A message as it comes back from being observed."""
+class _ObservedMessage(Message, kw_only=True):
+    """An observed message as the server returns it."""
 
     created: bool
 
 
 class _Many(msgspec.Struct):
-    """What was observed."""
+    """The answer to observed messages."""
 
-    data: list[_Kept]
+    data: list[_ObservedMessage]
 
 
 class ClientSessions:
-    """The sessions of a server, and what is said in them."""
+    """The sessions of a server, and their messages."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -50,11 +50,11 @@ class ClientSessions:
         """See `Sessions.observe`; `response_id` stays with the server's own responses."""
         if isinstance(messages, str | NewMessage | Mapping):
             messages = [messages]
-        items = [{"content": one} if isinstance(one, str) else one for one in messages]
-        told = {name: value for name, value in place.items() if value is not msgspec.UNSET}
-        body: dict[str, Any] = {"messages": items, **told}
-        held = msgspec.json.decode(self._wire.call("POST", "/v1/messages", body=body), type=_Many)
-        return [Observed(message=_message(one), created=one.created) for one in held.data]
+        items = [{"content": message} if isinstance(message, str) else message for message in messages]
+        given = {name: value for name, value in place.items() if value is not msgspec.UNSET}
+        body: dict[str, Any] = {"messages": items, **given}
+        answer = msgspec.json.decode(self._wire.call("POST", "/v1/messages", body=body), type=_Many)
+        return [Observed(message=_message(observed), created=observed.created) for observed in answer.data]
 
     def get(self, id: str) -> Session:
         """See `Sessions.get`."""
@@ -98,8 +98,8 @@ class ClientSessions:
     ) -> MessagePage:
         """See `Sessions.messages`."""
         asked = {"limit": limit, "after": after, "before": before, "order": order}
-        held = self._wire.call("GET", f"{_path(id)}/messages", query=query_of(asked))
-        return msgspec.json.decode(held, type=MessagePage)
+        answer = self._wire.call("GET", f"{_path(id)}/messages", query=query_of(asked))
+        return msgspec.json.decode(answer, type=MessagePage)
 
     def close(self, id: str) -> Session:
         """See `Sessions.close`."""
@@ -116,13 +116,13 @@ class ClientSessions:
 
     def fail_summary(self, id: str, reason: str) -> Session:
         """See `Sessions.fail_summary`."""
-        held = self._wire.call("POST", f"{_path(id)}/summary/failure", body={"reason": reason})
-        return msgspec.json.decode(held, type=Session)
+        answer = self._wire.call("POST", f"{_path(id)}/summary/failure", body={"reason": reason})
+        return msgspec.json.decode(answer, type=Session)
 
     def update_message(self, session_id: str, id: str, content: str) -> Message:
         """See `Sessions.update_message`."""
-        held = self._wire.call("POST", _message_path(session_id, id), body={"content": content})
-        return msgspec.json.decode(held, type=Message)
+        answer = self._wire.call("POST", _message_path(session_id, id), body={"content": content})
+        return msgspec.json.decode(answer, type=Message)
 
     def delete_message(self, session_id: str, id: str) -> None:
         """See `Sessions.delete_message`."""
@@ -133,8 +133,8 @@ class ClientSessions:
         self._wire.call("DELETE", _path(id))
 
 
-def _message(one: _Kept) -> Message:
-    return Message(**{name: getattr(one, name) for name in Message.__struct_fields__})
+def _message(observed: _ObservedMessage) -> Message:
+    return Message(**{name: getattr(observed, name) for name in Message.__struct_fields__})
 
 
 def _path(id: str) -> str:

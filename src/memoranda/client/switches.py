@@ -19,16 +19,16 @@ class ClientSwitches:
 
     def get(self, channel_id: str | None = None, *, tenant: str | None = None) -> SwitchState:
         """See `Switches.get`; a server takes no `tenant` beside a channel."""
-        held = self._wire.call("GET", _path(channel_id), query=query_of({"tenant": tenant}))
-        return msgspec.json.decode(held, type=SwitchState)
+        answer = self._wire.call("GET", _path(channel_id), query=query_of({"tenant": tenant}))
+        return msgspec.json.decode(answer, type=SwitchState)
 
     def set(
         self, channel_id: str | None = None, *, tenant: str | None = None, **switches: Unpack[SwitchFields]
     ) -> SwitchState:
         """See `Switches.set`; a server takes no `tenant` beside a channel."""
         query = query_of({"tenant": tenant})
-        held = self._wire.call("POST", _path(channel_id), body=switches, query=query)
-        return msgspec.json.decode(held, type=SwitchState)
+        answer = self._wire.call("POST", _path(channel_id), body=switches, query=query)
+        return msgspec.json.decode(answer, type=SwitchState)
 
 
 def _path(channel_id: str | None) -> str:

@@ -1,4 +1,4 @@
-"""One server over HTTP: requests out; answers in, or the exceptions that its library raised."""
+"""HTTP requests to one server; error envelopes become the exceptions that its library raised."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _QUOTA = re.compile(r"\(quota (\w+)\)")
 
 
 class Wire:
-    """Talks to the server at `url`, with `key` where it asks for one, for `user` if one is named. Thread-safe.
+    """Connections to the server at `url`, with `key` if it requires one, for `user` if one is named. Thread-safe.
 
-    Every call raises StorageError when the server cannot be reached, and else what the library raises.
+    Every call raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
 
     def __init__(self, url: str, key: str | None, user: str | None) -> None:
@@ -97,7 +97,7 @@ class Wire:
             raise errors.StorageError(says) from exc
 
     def close(self) -> None:
-        """Lets go of the connections. Idempotent."""
+        """Closes the connections. Idempotent."""
         self._http.close()
 
 
@@ -110,8 +110,8 @@ def _good(answer: httpx.Response) -> bytes:
 def error_of(status: int, body: bytes) -> errors.MemorandaError:
     """The exception that the server's library raised, from its envelope."""
     try:
-        told = msgspec.json.decode(body)["error"]
-        message, code, param = str(told["message"]), told["code"], told["param"]
+        error = msgspec.json.decode(body)["error"]
+        message, code, param = str(error["message"]), error["code"], error["param"]
     except (msgspec.DecodeError, KeyError, TypeError):
         return errors.StorageError(
             f"the server answered {status} with something that is not an error of Memoranda"
@@ -140,7 +140,7 @@ def query_of(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Vectors travel as lists."""
+    """Encode vectors as lists."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} cannot be sent")
