@@ -1,4 +1,4 @@
-"""For whom a tool works: subject, agent and application. They come from the key or the URL, never from a model."""
+"""The caller of a tool: subject, agent and core. They come from the key or the URL, never from a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GLOBAL = "global"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One connection's subject and agent, and what the application works with."""
+    """One connection's subject and agent, and the core of the application."""
 
     core: Core
     subject: Subject

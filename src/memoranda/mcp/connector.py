@@ -49,9 +49,9 @@ async def search(caller: Caller, asked: Search) -> SearchResult:
         caller.memories.search(asked.query, limit=LIMIT, hierarchy=caller.places or None, count_access=True),
         _passages(caller, asked.query),
     )
-    found = [(hit.similarity or 0.0, _of_memory(caller, hit.memory)) for hit in memories.results]
-    found += [(one.similarity or 0.0, _of_file(caller, one)) for one in passages]
-    unique = {one.id: one for _, one in sorted(found, key=lambda pair: -pair[0])}
+    scored = [(hit.similarity or 0.0, _of_memory(caller, hit.memory)) for hit in memories.results]
+    scored += [(passage.similarity or 0.0, _of_file(caller, passage)) for passage in passages]
+    unique = {hit.id: hit for _, hit in sorted(scored, key=lambda pair: -pair[0])}
     return SearchResult(results=list(unique.values())[:LIMIT])
 
 
@@ -65,10 +65,10 @@ def _of_memory(caller: Caller, memory: Memory) -> SearchHit:
     return SearchHit(id=memory.id, title=title, url=_url(caller, f"memories/{memory.id}"))
 
 
-def _of_file(caller: Caller, one: Passage) -> SearchHit:
-    id_ = f"{one.vector_store_id}{_FILE}{one.file_id}"
+def _of_file(caller: Caller, passage: Passage) -> SearchHit:
+    id_ = f"{passage.vector_store_id}{_FILE}{passage.file_id}"
     return SearchHit(
-        id=id_, title=one.title or one.filename, url=_url(caller, f"files/{one.file_id}/content")
+        id=id_, title=passage.title or passage.filename, url=_url(caller, f"files/{passage.file_id}/content")
     )
 
 

@@ -1,4 +1,4 @@
-"""The tool `context`: all that is known for a question, within a budget."""
+"""The tool `context`: memories and documents for a question, within a token budget."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class ContextResult(msgspec.Struct, kw_only=True):
 
 async def ask_context(caller: Caller, asked: AskContext) -> ContextResult:
     """Compose a context."""
-    made = await composed(caller, asked.query, asked.max_tokens, asked.documents)
+    context = await composed(caller, asked.query, asked.max_tokens, asked.documents)
     return ContextResult(
-        text=made.text,
-        tokens=made.tokens,
-        evidence=made.evidence,
-        ids=[piece.id for piece in made.pieces if piece.part in FOUND],
-        degraded=made.degraded,
+        text=context.text,
+        tokens=context.tokens,
+        evidence=context.evidence,
+        ids=[piece.id for piece in context.pieces if piece.part in FOUND],
+        degraded=context.degraded,
     )
 
 
@@ -49,7 +49,7 @@ async def composed(caller: Caller, query: str, budget: int, documents: bool = Tr
     return await caller.contexts.context(
         query,
         budget=budget,
-        stores=[one.id for one in stores],
+        stores=[store.id for store in stores],
         hierarchy=caller.places or None,
         count_access=True,
     )

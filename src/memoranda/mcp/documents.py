@@ -56,34 +56,34 @@ async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocu
     stores = await seen_stores(caller, asked.stores)
     if not stores:
         return SearchDocumentsResult(stores=[], evidence="none", results=[], omitted=0, degraded=[])
-    found = await searched(caller, stores, asked.query, asked.limit)
+    answer = await searched(caller, stores, asked.query, asked.limit)
     results = [
         FoundPassage(
-            id=one.chunk_id,
-            text=one.text,
-            file_id=one.file_id,
-            filename=one.filename,
-            page=one.page,
-            heading=one.heading,
-            start=one.start,
-            end=one.end,
-            score=round(one.score, 4),
+            id=passage.chunk_id,
+            text=passage.text,
+            file_id=passage.file_id,
+            filename=passage.filename,
+            page=passage.page,
+            heading=passage.heading,
+            start=passage.start,
+            end=passage.end,
+            score=round(passage.score, 4),
         )
-        for one in found.data
+        for passage in answer.data
     ]
-    kept = within(asked.max_tokens, [one.text for one in results])
+    included = within(asked.max_tokens, [passage.text for passage in results])
     return SearchDocumentsResult(
-        stores=[one.name or one.id for one in stores],
-        evidence=found.evidence,
-        results=results[:kept],
-        omitted=len(results) - kept,
-        degraded=found.degraded,
+        stores=[store.name or store.id for store in stores],
+        evidence=answer.evidence,
+        results=results[:included],
+        omitted=len(results) - included,
+        degraded=answer.degraded,
     )
 
 
 async def searched(caller: Caller, stores: list[VectorStore], query: str, limit: int) -> Passages:
     """Search stores together."""
-    return await caller.knowledge.stores.search([one.id for one in stores], query, limit=limit)
+    return await caller.knowledge.stores.search([store.id for store in stores], query, limit=limit)
 
 
 async def seen_stores(caller: Caller, names: list[str] | None) -> list[VectorStore]:
@@ -93,16 +93,16 @@ async def seen_stores(caller: Caller, names: list[str] | None) -> list[VectorSto
         InvalidInput: the caller sees no such store.
     """
     page = await caller.knowledge.stores.list(limit=100)
-    stores = [one for one in page.data if one.status != "expired"]
+    stores = [store for store in page.data if store.status != "expired"]
     if names is None:
         return stores[:MAX_STORES]
     chosen = []
     for name in names:
-        one = next((store for store in stores if name in (store.id, store.name)), None)
-        if one is None:
+        match = next((store for store in stores if name in (store.id, store.name)), None)
+        if match is None:
             known = ", ".join(store.name or store.id for store in stores) or "there are none"
             raise InvalidInput("stores", f"{name!r} is no store here; use one of: {known}")
-        chosen.append(one)
+        chosen.append(match)
     return chosen
 
 
@@ -130,8 +130,13 @@ async def list_stores(caller: Caller, asked: ListStores) -> ListStoresResult:
     stores = await seen_stores(caller, None)
     return ListStoresResult(
         stores=[
-            Store(id=one.id, name=one.name, description=one.description, files=one.file_counts.completed)
-            for one in stores
+            Store(
+                id=store.id,
+                name=store.name,
+                description=store.description,
+                files=store.file_counts.completed,
+            )
+            for store in stores
         ]
     )
 
@@ -162,10 +167,10 @@ class IndexTextResult(msgspec.Struct, kw_only=True):
 async def index_text(caller: Caller, asked: IndexText) -> IndexTextResult:
     """Put a text into a store, and wait until it can be searched."""
     stores = await seen_stores(caller, None if asked.store is None else [asked.store])
-    room = caller.knowledge.stores
-    store = stores[0] if stores else await room.create(name="Documents")
-    file = await room.upload(store.id, asked.text.encode(), asked.filename)
-    done = await room.wait_file(store.id, file.id)
+    vector_stores = caller.knowledge.stores
+    store = stores[0] if stores else await vector_stores.create(name="Documents")
+    file = await vector_stores.upload(store.id, asked.text.encode(), asked.filename)
+    done = await vector_stores.wait_file(store.id, file.id)
     return IndexTextResult(file_id=done.id, store_id=store.id, status=done.status)
 
 

@@ -11,12 +11,12 @@ from memoranda.mcp.caller import Caller
 from memoranda.mcp.server import create_server
 
 CALLER = "memoranda.mcp"
-"""The key of a request's scope under which its caller and set of tools stand."""
+"""The key of a request's scope for its caller and set of tools."""
 
 
 def _asking(request: Any) -> tuple[Caller, str]:
-    found: tuple[Caller, str] = request.scope[CALLER]
-    return found
+    value: tuple[Caller, str] = request.scope[CALLER]
+    return value
 
 
 class Endpoint:

@@ -1,4 +1,4 @@
-"""Tools for a closer look: `list`, `history`, `undo`, `sessions`."""
+"""The tools `list`, `history`, `undo` and `sessions`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ async def list_memories(caller: Caller, asked: ListMemories) -> ListResult:
     )
     return ListResult(
         memories=[
-            Listed(id=one.id, text=one.content, time=one.occurred_at, kind=one.kind, tags=one.tags)
-            for one in page.data
+            Listed(
+                id=memory.id, text=memory.content, time=memory.occurred_at, kind=memory.kind, tags=memory.tags
+            )
+            for memory in page.data
         ],
         has_more=page.has_more,
     )
@@ -118,14 +120,14 @@ async def list_sessions(caller: Caller, asked: ListSessions) -> ListSessionsResu
     return ListSessionsResult(
         sessions=[
             ListedSession(
-                id=one.id,
-                started_at=one.started_at,
-                ended_at=one.ended_at,
-                participants=one.participants,
-                messages=one.message_count,
-                summary=one.summary,
+                id=session.id,
+                started_at=session.started_at,
+                ended_at=session.ended_at,
+                participants=session.participants,
+                messages=session.message_count,
+                summary=session.summary,
             )
-            for one in page.data
+            for session in page.data
         ]
     )
 

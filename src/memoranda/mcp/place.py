@@ -1,4 +1,4 @@
-"""Where the endpoint is, and what the query string of its address says."""
+"""The path of the endpoint, and the parameters of its query string."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ async def prompt(caller: Caller, name: str, arguments: Mapping[str, str] | None)
     if name == KEEP.name:
         return _user(_KEEP)
     if name != ANSWER.name:
-        known = ", ".join(one.name for one in PROMPTS)
+        known = ", ".join(each.name for each in PROMPTS)
         raise MCPError(wire.INVALID_PARAMS, f"no prompt {name!r}; use {known}")
     question = (arguments or {}).get("question", "").strip()
     if not question:

@@ -73,7 +73,7 @@ class RecallResult(msgspec.Struct, kw_only=True):
 async def recall(caller: Caller, asked: Recall) -> RecallResult:
     """Search memories."""
     scopes = caller.scopes(asked.scopes)
-    found = await caller.memories.search(
+    answer = await caller.memories.search(
         asked.query,
         limit=asked.limit,
         scopes=scopes if asked.scopes is not None else None,
@@ -94,15 +94,15 @@ async def recall(caller: Caller, asked: Recall) -> RecallResult:
             score=round(hit.score, 4),
             source=hit.memory.source,
         )
-        for hit in found.results
+        for hit in answer.results
     ]
-    kept = within(asked.max_tokens, [one.text for one in results])
+    included = within(asked.max_tokens, [memory.text for memory in results])
     return RecallResult(
         scopes=scopes or ["all"],
-        evidence=found.evidence,
-        results=results[:kept],
-        omitted=len(results) - kept,
-        degraded=found.degraded,
+        evidence=answer.evidence,
+        results=results[:included],
+        omitted=len(results) - included,
+        degraded=answer.degraded,
     )
 
 
@@ -216,9 +216,11 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
         receipt = await caller.memories.forget(**selection)
         return _deleted(receipt.memories, receipt.counts)
     says = "nothing was deleted; ask the user, then call forget with the same arguments and confirm=true"
-    if asked.text is not None:  # the words are in texts that a listing cannot look for
+    if asked.text is not None:  # a listing cannot filter by text
         about = [
-            one for one in await _about(caller, asked.text) if asked.text.casefold() in one.content.casefold()
+            memory
+            for memory in await _about(caller, asked.text)
+            if asked.text.casefold() in memory.content.casefold()
         ]
         return _listed(len(about), about, says)
     listed: SelectionFields = {"include_archived": True}
@@ -231,14 +233,14 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
 
 
 async def _about(caller: Caller, query: str) -> list[Memory]:
-    """The memories that a query may be about: those of the user where one is known."""
+    """The memories that a query may be about: those of the user, if the user is known."""
     wanted = set(query_terms(query))
-    found = await caller.memories.search(
+    answer = await caller.memories.search(
         query, limit=2 * SHOWN, hierarchy=caller.places or None, threshold=0.0
     )
     return [
         hit.memory
-        for hit in found.results
+        for hit in answer.results
         if caller.subject.user_id in (None, hit.memory.user_id)
         and not unrelated(wanted, set(terms(hit.memory.content)), hit.similarity)
     ][:SHOWN]
@@ -249,7 +251,7 @@ def _deleted(number: int, counts: dict[str, int]) -> ForgetResult:
 
 
 def _listed(number: int, memories: Iterable[Memory], says: str | None) -> ForgetResult:
-    matches = [Forgettable(id=one.id, text=one.content, time=one.occurred_at) for one in memories]
+    matches = [Forgettable(id=memory.id, text=memory.content, time=memory.occurred_at) for memory in memories]
     return ForgetResult(deleted=0, counts={}, matching=number, matches=matches, next=says)
 
 
@@ -291,8 +293,10 @@ async def get(caller: Caller, asked: Get) -> GetResult:
     sources = []
     for ref in memory.source_refs[:SOURCES]:
         with suppress(NotFound):
-            one = await caller.memories.get(ref)
-            sources.append(Origin(id=one.id, text=one.content, time=one.occurred_at, kind=one.kind))
+            source = await caller.memories.get(ref)
+            sources.append(
+                Origin(id=source.id, text=source.content, time=source.occurred_at, kind=source.kind)
+            )
     return GetResult(memory=memory, versions=versions, sources=sources)
 
 
@@ -301,13 +305,13 @@ async def versions_of(caller: Caller, id_: str) -> list[Version]:
     history = await caller.facts.history(id_)
     return [
         Version(
-            id=one.memory.id,
-            text=one.memory.content,
-            begins=one.begins,
-            ends=one.ends,
-            current=one.live,
+            id=version.memory.id,
+            text=version.memory.content,
+            begins=version.begins,
+            ends=version.ends,
+            current=version.live,
         )
-        for one in history.data
+        for version in history.data
     ]
 
 

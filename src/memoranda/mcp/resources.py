@@ -1,4 +1,4 @@
-"""Resources: what is known of the user, recent sessions, one memory, one document."""
+"""Resources: facts about the user, recent sessions, one memory, one document."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def _text(caller: Caller, uri: str) -> str:
 async def profile(caller: Caller) -> str:
     """Return the current facts of the caller as a list, newest first."""
     page = await caller.memories.list(kinds=["fact"], scopes=caller.default_scopes, limit=FACTS)
-    lines = [f"- {one.content} ({one.occurred_at:%Y-%m-%d})" for one in page.data]
+    lines = [f"- {fact.content} ({fact.occurred_at:%Y-%m-%d})" for fact in page.data]
     return "\n".join(lines) or "No facts are known yet."
 
 
@@ -82,8 +82,8 @@ async def recent(caller: Caller) -> str:
     """Return the summaries of the last sessions of the caller, newest first."""
     page = await caller.sessions.list(limit=SESSIONS)
     parts = [
-        f"## {one.ended_at:%Y-%m-%d} {', '.join(one.participants)}\n\n{one.summary}"
-        for one in page.data
-        if one.summary
+        f"## {session.ended_at:%Y-%m-%d} {', '.join(session.participants)}\n\n{session.summary}"
+        for session in page.data
+        if session.summary
     ]
     return "\n\n".join(parts) or "No session has a summary yet."

@@ -25,18 +25,18 @@ def _schema(type_: type[Any], nullable: bool) -> dict[str, Any]:
 
     def inlined(node: Any) -> Any:
         if isinstance(node, list):
-            return [inlined(one) for one in node]
+            return [inlined(item) for item in node]
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
             return inlined(
                 parts[node["$ref"].removeprefix(_REF)] | {k: v for k, v in node.items() if k != "$ref"}
             )
-        made = {name: inlined(value) for name, value in node.items() if not _dropped(name, value)}
-        if not nullable and _NULL in made.get("anyOf", ()):
-            others = [one for one in made.pop("anyOf") if one != _NULL]
-            made |= others[0] if len(others) == 1 else {"anyOf": others}
-        return made
+        copy = {name: inlined(value) for name, value in node.items() if not _dropped(name, value)}
+        if not nullable and _NULL in copy.get("anyOf", ()):
+            others = [option for option in copy.pop("anyOf") if option != _NULL]
+            copy |= others[0] if len(others) == 1 else {"anyOf": others}
+        return copy
 
     schema = inlined(root)
     assert isinstance(schema, dict)
@@ -44,5 +44,5 @@ def _schema(type_: type[Any], nullable: bool) -> dict[str, Any]:
 
 
 def _dropped(name: str, value: Any) -> bool:
-    """Return True for what tells a reader nothing: names of classes, their docstrings' place, a default of null."""
+    """Return True for keywords without information: titles (names of classes), a default of null."""
     return (name == "title" and isinstance(value, str)) or (name == "default" and value is None)

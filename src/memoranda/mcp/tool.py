@@ -1,4 +1,4 @@
-"""What a tool is, and how a call of one is answered."""
+"""The definition of a tool, and how a call is answered."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Tool:
         )
 
     async def call(self, caller: Caller, arguments: Mapping[str, Any] | None) -> wire.CallToolResult:
-        """The result of a call. What the caller can mend is an error result that says how; no error ends the
-        connection. Calls are counted by outcome."""
+        """The result of a call. Errors of the caller become an error result with the fix; no error ends the connection.
+        Calls are counted by outcome."""
         tally = caller.core.tally
         try:
-            made = await self.run(caller, self._read(arguments or {}))
+            result = await self.run(caller, self._read(arguments or {}))
         except MemorandaError as exc:
             tally["mcp_calls.refused"] += 1
             return _failed(str(exc))
@@ -65,12 +65,12 @@ class Tool:
             log.exception("the tool %s failed", self.name)
             return _failed(f"{self.name} failed inside the server; its log has the cause")
         tally["mcp_calls.completed"] += 1
-        data = msgspec.to_builtins(made)
+        data = msgspec.to_builtins(result)
         text = msgspec.json.encode(data).decode()
         return wire.CallToolResult(content=[wire.TextContent(text=text)], structured_content=data)
 
     def _read(self, arguments: Mapping[str, Any]) -> Any:
-        """The arguments; null is the same as leaving one out.
+        """The arguments; null counts as missing.
 
         Raises:
             InvalidInput: names the field and the fix.
