@@ -29,12 +29,12 @@ CONTEXT = frozenset({"user_editable_context", "model_editable_context"})
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such an export."""
+    """Return True if the source is such an export."""
     return any(_is_conversation(each) for file in _files(source) for each in source.head(file))
 
 
 def read(source: Source) -> Iterator[Item]:
-    """The conversations, and the memories that are found in them."""
+    """The conversations, and the memories in them."""
     files = _files(source)
     seen: set[str] = set()
     yield from each_file(files, lambda file: _read_file(source, file, seen))
@@ -142,8 +142,8 @@ def _said(message: dict[str, Any]) -> tuple[str, str]:
         reason = "is a call of a tool"
     elif mapping(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
         reason = "is hidden from the user"
-    found = "" if reason else _text(content)
-    return found, reason or ("" if found else "has no text")
+    body = "" if reason else _text(content)
+    return body, reason or ("" if body else "has no text")
 
 
 def _text(content: dict[str, Any]) -> str:
@@ -155,7 +155,7 @@ def _text(content: dict[str, Any]) -> str:
 
 
 def _memories(message: dict[str, Any], place: str) -> Iterator[Entry]:
-    """What ChatGPT remembers, as far as a message shows it: calls of `bio`, the list of memories, instructions."""
+    """The memories of ChatGPT that a message shows: calls of `bio`, the list of memories, instructions."""
     content = mapping(message.get("content"))
     created = moment(message.get("create_time"))
     saved = _text(content) if message.get("recipient") == "bio" else ""
@@ -180,8 +180,10 @@ def _memories(message: dict[str, Any], place: str) -> Iterator[Entry]:
 def _instructions(message: dict[str, Any], content: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Custom instructions with what they are about: in a message of their own, else beside an empty one."""
     if content.get("content_type") == "user_editable_context":
-        found = [(key, text(content.get(key))) for key in ("user_profile", "user_instructions")]
+        instructions_by_key = [(key, text(content.get(key))) for key in ("user_profile", "user_instructions")]
     else:
         data = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
-        found = [(key, text(data.get(key))) for key in ("about_user_message", "about_model_message")]
-    return ((key, instructions) for key, instructions in found if instructions)
+        instructions_by_key = [
+            (key, text(data.get(key))) for key in ("about_user_message", "about_model_message")
+        ]
+    return ((key, instructions) for key, instructions in pairs if instructions)

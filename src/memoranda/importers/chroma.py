@@ -34,7 +34,7 @@ SELECT id, key, string_value, int_value, float_value, bool_value FROM embedding_
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such a folder or database."""
+    """Return True if the source is such a folder or database."""
     return any(True for _ in databases(source, TABLES))
 
 
@@ -55,12 +55,12 @@ def _read_file(source: Source, name: str, path: Path) -> Iterator[Item]:
 def _records(source: Source, c: sqlite3.Connection, name: str) -> Iterator[Item]:
     after = -1
     while rows := c.execute(_RECORDS, [after, PAGE]).fetchall():
-        held: dict[int, dict[str, Any]] = {}
+        metadata: dict[int, dict[str, Any]] = {}
         for id_, key, string, whole, number, truth in c.execute(_METADATA, [rows[0][0], rows[-1][0]]):
             values = (string, whole, number, None if truth is None else bool(truth))
-            held.setdefault(id_, {})[key] = next((each for each in values if each is not None), None)
+            metadata.setdefault(id_, {})[key] = next((each for each in values if each is not None), None)
         for id_, collection, given, created in rows:
-            payload = {key.removeprefix("chroma:"): value for key, value in held.get(id_, {}).items()}
+            payload = {key.removeprefix("chroma:"): value for key, value in metadata.get(id_, {}).items()}
             place = f"{name}, collection {collection}, record {given}"
             payload.setdefault("created_at", created)
             yield entry(f"{collection}/{given}", payload, place, source.fields, collection=collection)

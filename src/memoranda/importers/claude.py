@@ -35,7 +35,7 @@ LEFT_OUT = {
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such an export."""
+    """Return True if the source is such an export."""
     files = _named(source, _CONVERSATIONS) or source.only
     if any(isinstance(each.get("chat_messages"), list) for file in files for each in source.head(file)):
         return True

@@ -37,7 +37,7 @@ LEFT_OUT = {
 
 
 def matches(source: Source) -> bool:
-    """Whether the source has transcripts."""
+    """Return True if the source has transcripts."""
     return any(_is_record(each) for file in _files(source)[:50] for each in source.head(file))
 
 
@@ -108,9 +108,9 @@ def _said(value: dict[str, Any]) -> tuple[str, str]:
         if isinstance(content, str)
         else [text(block.get("text")) for block in blocks if block.get("type") == "text"]
     )
-    found = "\n\n".join(filter(None, said))
-    if found:
-        return ("", "is written by the program") if _PROGRAM.match(found) else (found, "")
+    body = "\n\n".join(filter(None, said))
+    if body:
+        return ("", "is written by the program") if _PROGRAM.match(body) else (body, "")
     reasons = (LEFT_OUT.get(text(block.get("type"))) for block in blocks)
     return "", next(filter(None, reasons), "has no text")
 

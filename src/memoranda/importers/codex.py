@@ -29,7 +29,7 @@ TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context",
 
 
 def matches(source: Source) -> bool:
-    """Whether the source has sessions."""
+    """Return True if the source has sessions."""
     return any(_is_first(each) for file in _files(source)[:50] for each in source.head(file)[:1])
 
 
@@ -88,7 +88,7 @@ def _said(payload: dict[str, Any]) -> tuple[str, str]:
     if payload.get("role") not in ("user", "assistant"):
         return "", "is an instruction of the program"
     said = (text(block.get("text")) for block in objects(payload.get("content")))
-    found = "\n\n".join(filter(None, said)) or text(payload.get("content"))
-    if _PROGRAM.match(found):
+    content = "\n\n".join(filter(None, said)) or text(payload.get("content"))
+    if _PROGRAM.match(content):
         return "", "is written by the program"
-    return found, "" if found else "has no text"
+    return content, "" if content else "has no text"

@@ -31,7 +31,7 @@ class Remote(NamedTuple):
 
 
 def is_url(path: str | Path) -> bool:
-    """Whether a source is a URL."""
+    """Return True if a source is a URL."""
     return isinstance(path, str) and "://" in path
 
 
@@ -68,7 +68,7 @@ def databases(source: Source, tables: frozenset[str]) -> Iterator[tuple[str, Pat
 
 
 def _tables(path: Path) -> set[str]:
-    """The names of a database's tables, read without the rest; nothing of what is no database."""
+    """The names of a database's tables, from its schema alone; empty for a file that is not a database."""
     with path.open("rb") as file:
         if file.read(16) != b"SQLite format 3\0":
             return set()

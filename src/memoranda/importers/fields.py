@@ -49,8 +49,8 @@ def moment(value: Any) -> datetime | None:
     a zone is UTC."""
     try:
         if isinstance(value, str) and value.strip():
-            found = datetime.fromisoformat(_FRACTION.sub(r".\1", value.strip()))
-            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            parsed = datetime.fromisoformat(_FRACTION.sub(r".\1", value.strip()))
+            return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value / 1_000 if value >= MILLISECONDS else value, UTC)
     except (ValueError, OverflowError, OSError):

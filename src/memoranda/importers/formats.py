@@ -31,8 +31,8 @@ from memoranda.importers.values import Item
 
 
 class Format(NamedTuple):
-    """A format: whether a source has it, what it yields of a source or of a URL, whether that is conversations, and
-    whether the caller may name its fields."""
+    """A format: a test of a source, its readers of a source or of a URL, whether it has conversations, and whether the
+    caller may name its fields."""
 
     matches: Callable[[Source], bool]
     read: Callable[[Source], Iterator[Item]]
@@ -42,7 +42,7 @@ class Format(NamedTuple):
 
 
 def _never(source: Source) -> bool:
-    """A format that is named by a URL alone."""
+    """The test of a format that only URLs name."""
     return False
 
 
@@ -118,16 +118,16 @@ def detected(path: Path) -> str:
     with Source(path) as source:
         if any(_is_own(source, file) for file in source.only):
             return OWN
-        found = next((name for name, each in FORMATS.items() if each.matches(source)), None)
-    if found is None and source.problem is not None:
+        format_name = next((name for name, each in FORMATS.items() if each.matches(source)), None)
+    if format_name is None and source.problem is not None:
         raise InvalidInput("source", f"{path} cannot be read: {source.problem}")
-    if found is None:
+    if format_name is None:
         raise InvalidInput("source", f"{path} shows no known format; name it as one of {', '.join(NAMES)}")
-    return found
+    return format_name
 
 
 def format_of(path: str | Path, name: str | None) -> str:
-    """The format of a source: the one that is named, else as its URL or content shows.
+    """The format of a source: `name` if given, else detected from its URL or content.
 
     Raises:
         InvalidInput: it is unknown, or the source shows none.
@@ -138,16 +138,16 @@ def format_of(path: str | Path, name: str | None) -> str:
 
 
 def _is_archive(path: Path) -> bool:
-    """Whether a file is an archive of this program, as far as its list of parts says."""
+    """Return True if a zip file has the parts of an archive of this program."""
     try:
         with zipfile.ZipFile(path) as archive:
             return {"manifest.json", "rows/memories.jsonl"} <= {*archive.namelist()}
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return False  # whatever else it is, the formats say what is wrong with it
+        return False  # not a readable zip file: the other formats report the problem
 
 
 def _is_own(source: Source, file: str) -> bool:
-    """Whether the file is an export of this program, or of lines such as it has; an empty one has none."""
+    """Return True for an export of this program, for lines of the same form, and for an empty file."""
     head = source.head(file)
     if not head:
         return source.is_empty(file)

@@ -21,7 +21,7 @@ ROLES = {"user": "user", "gemini": "assistant"}
 
 
 def matches(source: Source) -> bool:
-    """Whether the source has chats."""
+    """Return True if the source has chats."""
     return any(
         {"sessionId", "projectHash"} <= each.keys()
         for file in _files(source)[:50]
@@ -84,7 +84,7 @@ def _id(value: dict[str, Any], number: int) -> str:
 
 
 def _rewound(records: dict[str, dict[str, Any]], to: str, place: str) -> Iterator[Item]:
-    """Takes out the messages from the one with this id on; all of them if it is not there."""
+    """Removes the messages from this id on; all of them if the id is unknown."""
     ids = [*records]
     for id_ in ids[ids.index(to) if to in records else 0 :]:
         del records[id_]
@@ -100,5 +100,5 @@ def _said(value: dict[str, Any], session: dict[str, Any]) -> tuple[str, str]:
     content = value.get("content")
     parts = [content] if isinstance(content, str | dict) else items(content)
     said = (text(part) if isinstance(part, str) else text(mapping(part).get("text")) for part in parts)
-    found = "\n\n".join(filter(None, said))
-    return found, "" if found else "has no text"
+    body = "\n\n".join(filter(None, said))
+    return body, "" if body else "has no text"

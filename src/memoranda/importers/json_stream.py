@@ -1,7 +1,7 @@
 """JSON files larger than memory: the elements of an array or the lines of a file, one at a time.
 
 Streaming parsers such as ijson end at the first damaged element, refuse control characters in strings, and change half
-of a surrogate pair. Here the elements are only told apart, and each is decoded on its own: the others are still read.
+of a surrogate pair. Here the elements are only separated, and each is decoded on its own: the others are still read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BETWEEN = b" \t\r\n,"
 
 
 class Record(NamedTuple):
-    """An element or a line: its number from 1, and its value, or what is wrong with it."""
+    """An element or a line: its number from 1, and its value or its problem."""
 
     number: int
     value: Any
@@ -91,7 +91,7 @@ def _record(number: int, raw: bytes | str) -> Record:
 
 
 class _Splitter:
-    """Finds the objects of an array in chunks of bytes. Each byte is looked at once."""
+    """Finds the objects of an array in chunks of bytes. Each byte is scanned once."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -104,18 +104,18 @@ class _Splitter:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the end of the file, once all chunks were fed."""
+        """The problem at the end of the file, once all chunks were fed."""
         if self._depth > 1:
             return "ends in the middle: the file is cut short"
         return None if self._ended else "is missing: the file ends before its list does"
 
     def feed(self, chunk: bytes) -> Iterator[bytes | str]:
-        """The objects that end in this chunk; a text says what is wrong with one."""
+        """The objects that end in this chunk; a text is the problem of an object."""
         data = self._tail + chunk
         start = 0  # of the object, or of what stands between objects
         at = 0
-        while (found := self._structure(data, at)) is not None:
-            token, at = found
+        while (bracket := self._structure(data, at)) is not None:
+            token, at = bracket
             if token in b"{[":
                 self._depth += 1
                 if self._depth == 2:

@@ -30,17 +30,17 @@ WANTED = {"prefix", "key", "value", "created_at"}
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is a database with such a table."""
-    return bool(_found(source))
+    """Return True if the source is a database with such a table."""
+    return bool(_store_databases(source))
 
 
 def read(source: Source) -> Iterator[Item]:
     """The entries of the store as notes."""
-    paths = _found(source)
+    paths = _store_databases(source)
     yield from each_file(paths, lambda name: _read_file(name, paths[name], source.fields))
 
 
-def _found(source: Source) -> dict[str, Path]:
+def _store_databases(source: Source) -> dict[str, Path]:
     return {name: path for name, path in databases(source, frozenset({TABLE})) if _is_store(path)}
 
 
@@ -55,8 +55,8 @@ def _is_store(path: Path) -> bool:
 def _read_file(name: str, path: Path, fields: Fields) -> Iterator[Item]:
     try:
         with copied(path) as c:
-            found = c.execute(f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key")
-            for prefix, key, value, created in found:
+            cursor = c.execute(f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key")
+            for prefix, key, value, created in cursor:
                 yield _entry(prefix, key, value, created, fields)
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
@@ -79,21 +79,21 @@ def read_url(remote: Remote) -> Iterator[Item]:
 def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Item:
     place = f"namespace {prefix}, key {key}"
     try:
-        held = value if isinstance(value, dict) else json.loads(value)
+        document = value if isinstance(value, dict) else json.loads(value)
     except (TypeError, ValueError, RecursionError) as exc:
         return Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
     payload = {
         "created_at": created.isoformat() if isinstance(created, datetime) else created,
-        **mapping(held),
+        **mapping(document),
     }
     about = {"namespace": str(prefix).split("."), "key": key}
-    made = entry(f"{prefix}/{key}", payload, place, fields, **about)
-    if isinstance(made, Skipped):
-        made = entry(
+    item = entry(f"{prefix}/{key}", payload, place, fields, **about)
+    if isinstance(item, Skipped):
+        item = entry(
             f"{prefix}/{key}",
-            {"text": compact_json(held), "created_at": payload["created_at"]},
+            {"text": compact_json(document), "created_at": payload["created_at"]},
             place,
             {},
             **about,
         )
-    return made
+    return item

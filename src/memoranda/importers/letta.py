@@ -24,7 +24,7 @@ PROGRAM = frozenset({"heartbeat", "login", "system_alert", "bootup"})
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such a file."""
+    """Return True if the source is such a file."""
     return any(_is_agent_file(each) for file in _files(source)[:20] for each in source.head(file)[:1])
 
 
@@ -90,7 +90,7 @@ def _agent(agent: dict[str, Any], number: int, file: str) -> Iterator[Item]:
         created = moment(message.get("created_at"))
         messages.append(Message(id=own, role=message["role"], content=content, occurred_at=created))
     if messages:
-        # Ids of an agent file are numbered anew in every file: what tells agents apart is what they began with.
+        # Ids restart in every agent file, so the id is a digest of the agent's first message.
         first = messages[0]
         when = first.occurred_at.isoformat() if first.occurred_at else ""
         id_ = digest(title, when, first.content)
@@ -98,13 +98,13 @@ def _agent(agent: dict[str, Any], number: int, file: str) -> Iterator[Item]:
 
 
 def _sent(message: dict[str, Any]) -> str:
-    """What an agent sends to the user with its tool."""
-    found = []
+    """The texts that an agent sends to the user with its tool."""
+    texts = []
     for call in objects(message.get("tool_calls")):
         function = mapping(call.get("function"))
         if function.get("name") == "send_message":
-            found.append(text(_unwrapped(text(function.get("arguments"))).get("message")))
-    return "\n\n".join(filter(None, found))
+            texts.append(text(_unwrapped(text(function.get("arguments"))).get("message")))
+    return "\n\n".join(filter(None, texts))
 
 
 def _said(message: dict[str, Any], sends: bool) -> tuple[str, str]:
@@ -114,18 +114,18 @@ def _said(message: dict[str, Any], sends: bool) -> tuple[str, str]:
         return "", "is the output of a tool" if role == "tool" else "is a system prompt"
     content = message.get("content")
     said = (text(part.get("text")) for part in objects(content) if part.get("type") == "text")
-    found = text(content) or "\n\n".join(filter(None, said)) or text(message.get("text"))
+    body = text(content) or "\n\n".join(filter(None, said)) or text(message.get("text"))
     if role == "assistant":
         if sends:
             sent = _sent(message)
             return sent, "" if sent else "is reasoning of the model"
-        return found, "" if found else "is a call of a tool"
-    wrapped = _unwrapped(found)
+        return body, "" if body else "is a call of a tool"
+    wrapped = _unwrapped(body)
     if text(wrapped.get("type")) in PROGRAM:
         return "", "is written by the program"
     if wrapped.get("type") == "user_message":
-        found = text(wrapped.get("message"))
-    return found, "" if found else "has no text"
+        body = text(wrapped.get("message"))
+    return body, "" if body else "has no text"
 
 
 def _unwrapped(said: str) -> dict[str, Any]:

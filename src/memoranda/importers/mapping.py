@@ -1,5 +1,5 @@
-"""Which fields of a record are its text, date and owner: as the caller says, else by the names that frameworks give
-them."""
+"""The fields of a record that are its text, date and owner: named by the caller, else by the conventions of
+frameworks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEXTS = ("text", "page_content", "document", "content", "memory", "data", "chun
 _DATES = ("created_at", "timestamp", "date", "updated_at")
 _OWNERS = {"user": ("user_id",), "agent": ("agent_id",), "session": ("run_id", "session_id")}
 _NODE = "_node_content"
-"""Where LlamaIndex keeps a node as JSON."""
+"""The field in which LlamaIndex stores a node as JSON."""
 
 
 def parsed(pairs: Iterable[str]) -> dict[str, str]:
@@ -41,17 +41,17 @@ def parsed(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **about: Any) -> Item:
-    """A record as a memory. `about` goes into its metadata; what is no text, date or owner does, too."""
+    """A record as a memory. Its metadata are `about` and all fields that are not its text, date or owner."""
     flat = _flat(payload)
     key = fields.get("text") or next((each for each in _TEXTS if text(flat.get(each))), "")
     content = text(flat.get(key))
     if not content:
         return Skipped(kind="note", reason="has no text; name its field with --map text=FIELD", place=place)
     used = {key, _NODE}
-    found: dict[str, str | None] = {}
+    owners: dict[str, str | None] = {}
     for what, keys in _OWNERS.items():
         owner = fields.get(what) or next((each for each in keys if name(flat.get(each))), "")
-        found[what] = name(flat.get(owner))
+        owners[what] = name(flat.get(owner))
         used |= {owner}
     dates = [fields["date"]] if "date" in fields else _DATES
     when = next((date for each in dates if (date := moment(flat.get(each)))), None)
@@ -63,9 +63,9 @@ def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **ab
         metadata=named(
             metadata({key: _plain(value) for key, value in flat.items() if key not in used} | about)
         ),
-        user_id=found["user"],
-        agent_id=found["agent"],
-        session_id=found["session"],
+        user_id=owners["user"],
+        agent_id=owners["agent"],
+        session_id=owners["session"],
     )
 
 

@@ -34,7 +34,7 @@ CREATED = ("created", "created_at", "date", "date created", "modified", "updated
 
 
 class Note(NamedTuple):
-    """A note: its properties, its text without them, and what is wrong with the properties."""
+    """A note: its properties, its text without them, and the problem of the properties, if any."""
 
     properties: dict[str, Any]
     body: str
@@ -66,9 +66,9 @@ def tags(note: Note) -> list[str]:
     """The tags of the properties and of the text, each once."""
     given = note.properties.get("tags", note.properties.get("tag"))
     listed = re.split(r"[,\s]+", given) if isinstance(given, str) else items(given)
-    found = [str(each).strip().lstrip("#") for each in listed if isinstance(each, str | int)]
-    found += _TAG.findall(_CODE.sub(" ", note.body))
-    return [tag for each in dict.fromkeys(found) if (tag := name(each))][:MOST]
+    candidates = [str(each).strip().lstrip("#") for each in listed if isinstance(each, str | int)]
+    candidates += _TAG.findall(_CODE.sub(" ", note.body))
+    return [tag for each in dict.fromkeys(candidates) if (tag := name(each))][:MOST]
 
 
 def links(body: str) -> list[str]:
@@ -82,9 +82,9 @@ def created(note: Note) -> datetime | None:
         value = note.properties.get(key)
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime.combine(value, time())
-        found = moment(value.isoformat() if isinstance(value, datetime) else text(value))
-        if found is not None:
-            return found
+        when = moment(value.isoformat() if isinstance(value, datetime) else text(value))
+        if when is not None:
+            return when
     return None
 
 

@@ -20,7 +20,7 @@ NAME = "mcp-memory"
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such a file."""
+    """Return True if the source is such a file."""
     return any(_kind(each) for file in _files(source)[:20] for each in source.head(file)[:1])
 
 

@@ -21,12 +21,12 @@ NAME = "mem0"
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such a file."""
+    """Return True if the source is such a file."""
     return any(
-        _is_memory(one)
+        _is_memory(memory)
         for file in _files(source)[:20]
         for each in source.head(file)
-        for one in _memories(each)
+        for memory in _memories(each)
     )
 
 
@@ -46,8 +46,8 @@ def _is_memory(value: dict[str, Any]) -> bool:
 
 
 def _memories(value: dict[str, Any]) -> list[dict[str, Any]]:
-    found = list(objects(value.get("results")))
-    return found or [value]
+    results = list(objects(value.get("results")))
+    return results or [value]
 
 
 def _read_file(source: Source, file: str) -> Iterator[Item]:

@@ -26,7 +26,7 @@ HIDDEN = (".obsidian/", ".trash/", ".git/")
 
 
 def is_basic_memory(source: Source) -> bool:
-    """Whether the notes are those of basic-memory."""
+    """Return True if the notes are those of basic-memory."""
     return any(
         "permalink" in markdown.parsed(_content(source, file)).properties
         for file in _files(source)[:LOOKED_AT]
@@ -34,7 +34,7 @@ def is_basic_memory(source: Source) -> bool:
 
 
 def is_vault(source: Source) -> bool:
-    """Whether the source is a folder with notes: a vault, or any other."""
+    """Return True if the source is a folder with notes: a vault, or any other."""
     return bool(_files(source))
 
 
@@ -98,9 +98,9 @@ def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
 
 
 def _graph(note: Note, title: str, file: str, like: Entry) -> Iterator[Entry]:
-    found = [("observation", category, said) for category, said in markdown.observations(note.body)]
-    found += [("relation", kind, target) for kind, target in markdown.relations(note.body)]
-    for kind, label, value in found:
+    statements = [("observation", category, said) for category, said in markdown.observations(note.body)]
+    statements += [("relation", kind, target) for kind, target in markdown.relations(note.body)]
+    for kind, label, value in statements:
         said = f"{title}: {value}" if kind == "observation" else f"{title} {label.replace('_', ' ')} {value}"
         yield Entry(
             id=digest(kind, text(file), label, value),

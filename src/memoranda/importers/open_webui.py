@@ -25,7 +25,7 @@ _DETAILS = re.compile(
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such a file."""
+    """Return True if the source is such a file."""
     return any(_is_chat(each) for file in _files(source)[:20] for each in source.head(file))
 
 
@@ -85,7 +85,7 @@ def _chat(value: dict[str, Any], id_: str, place: str) -> Iterator[Item]:
 
 
 def _names(value: Any) -> list[str]:
-    return [found for each in items(value)[:16] if (found := text(each))]
+    return [model for each in items(value)[:16] if (model := text(each))]
 
 
 def _path(tree: dict[str, Any], current: Any) -> list[dict[str, Any]]:

@@ -33,10 +33,10 @@ def read_url(remote: Remote) -> Iterator[Item]:
     """
     with opened(remote) as connection:
         table = remote.fields.get("table") or _only(tables(connection, _WITH_VECTORS))
-        held = columns(connection, table)
-        wanted = [name for name, type_ in held.items() if type_ not in VECTORS]
+        types = columns(connection, table)
+        wanted = [name for name, type_ in types.items() if type_ not in VECTORS]
         for what, name in remote.fields.items():
-            if what != "table" and name not in wanted and not any(_is_json(held[each]) for each in wanted):
+            if what != "table" and name not in wanted and not any(_is_json(types[each]) for each in wanted):
                 raise InvalidInput("map", f"{table} has no column {name!r}; it has {', '.join(wanted)}")
         key = remote.fields.get("id") or next((name for name in _IDS if name in wanted), "")
         if not key:
@@ -70,10 +70,10 @@ def _is_json(type_: str) -> bool:
     return type_ in ("json", "jsonb")
 
 
-def _only(found: list[str]) -> str:
-    if len(found) == 1:
-        return found[0]
+def _only(names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
     says = (
-        "there is no table with vectors" if not found else f"several tables have vectors: {', '.join(found)}"
+        "there is no table with vectors" if not names else f"several tables have vectors: {', '.join(names)}"
     )
     raise InvalidInput("map", f"{says}; name one with --map table=NAME")

@@ -37,11 +37,11 @@ def opened(remote: Remote) -> Iterator[Any]:
 
 def tables(connection: Any, where: str) -> list[str]:
     """The tables and views that the connection finds by name and that pass, see `columns`."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p')"
         f" AND pg_table_is_visible(c.oid) AND {where} ORDER BY 1"
     )
-    return [name for (name,) in found.fetchall()]
+    return [name for (name,) in cursor.fetchall()]
 
 
 def columns(connection: Any, table: str) -> dict[str, str]:
@@ -50,14 +50,14 @@ def columns(connection: Any, table: str) -> dict[str, str]:
     Raises:
         InvalidInput: there is no such table.
     """
-    found = connection.execute(
+    attributes = connection.execute(
         "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
         " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
         [table],
     ).fetchall()
-    if not found:
+    if not attributes:
         raise InvalidInput("map", f"the database has no table {table!r}")
-    return dict(found)
+    return dict(attributes)
 
 
 def rows(connection: Any, query: Any) -> Iterator[dict[str, Any]]:

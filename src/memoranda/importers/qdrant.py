@@ -27,7 +27,7 @@ from memoranda.importers.mapping import Fields, entry
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
 
-if TYPE_CHECKING:  # it takes a quarter of a second to import, and only a server is asked with it
+if TYPE_CHECKING:  # the import takes a quarter of a second, and only servers need it
     import httpx
 
 NAME = "qdrant"
@@ -38,7 +38,7 @@ KEY = "QDRANT_API_KEY"
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is the folder of a local client."""
+    """Return True if the source is the folder of a local client."""
     return source.is_folder and "meta.json" in source.names and bool(_storages(source))
 
 
@@ -67,7 +67,7 @@ def _read_file(source: Source, name: str) -> Iterator[Item]:
 
 
 class _Bag:
-    """Stands for any class of a point: it keeps the state and does nothing."""
+    """Replaces every class of a pickled point: it stores the state and has no behaviour."""
 
     def __init__(self, *values: Any) -> None:
         self.state: Any = values
@@ -87,7 +87,7 @@ class _Reader(pickle.Unpickler):
 def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Item:
     try:
         point = _Reader(io.BytesIO(raw)).load()
-        held = mapping(mapping(getattr(point, "state", None)).get("__dict__"))
+        state = mapping(mapping(getattr(point, "state", None)).get("__dict__"))
     except (
         pickle.UnpicklingError,
         ValueError,
@@ -99,14 +99,14 @@ def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Item:
         RecursionError,
     ) as exc:
         return Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
-    if "id" not in held:
+    if "id" not in state:
         return Skipped(kind="note", reason="is damaged", place=f"{place}: has no id", failed=True)
-    return _point(held, place, collection, fields)
+    return _point(state, place, collection, fields)
 
 
-def _point(held: dict[str, Any], place: str, collection: str, fields: Fields) -> Item:
-    id_ = f"{collection}/{held['id']}"
-    return entry(id_, mapping(held.get("payload")), place, fields, collection=collection)
+def _point(point: dict[str, Any], place: str, collection: str, fields: Fields) -> Item:
+    id_ = f"{collection}/{point['id']}"
+    return entry(id_, mapping(point.get("payload")), place, fields, collection=collection)
 
 
 def read_url(remote: Remote) -> Iterator[Item]:
@@ -137,8 +137,10 @@ def _scrolled(http: httpx.Client, remote: Remote, collection: str) -> Iterator[I
     while True:
         asked = {"limit": PAGE, "with_payload": True, "with_vector": False, "offset": offset}
         result = _result(http.build_request("POST", path, json=asked), http, remote)
-        for held in objects(result.get("points")):
-            yield _point(held, f"collection {collection}, point {held.get('id')}", collection, remote.fields)
+        for point in objects(result.get("points")):
+            yield _point(
+                point, f"collection {collection}, point {point.get('id')}", collection, remote.fields
+            )
         offset = result.get("next_page_offset")
         if offset is None:
             return

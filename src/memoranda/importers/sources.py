@@ -37,7 +37,7 @@ class Source:
         self._archive: Archive | None = None
         self._heads: dict[str, list[dict[str, Any]]] = {}
         self.problem: str | None = None
-        """What is wrong with the first file whose head cannot be read."""
+        """The problem of the first file whose head cannot be read."""
         try:
             if path.is_dir():
                 self.names = list(_files_below(path))
@@ -59,7 +59,7 @@ class Source:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the source is a folder."""
+        """True if the source is a folder."""
         return self.path.is_dir()
 
     @property
@@ -103,14 +103,14 @@ class Source:
                 yield from elements(file)
             return
         with self.open(name) as file:
-            found = lines(file)
-            first = next(found, Record(1, None, "is empty"))
+            records = lines(file)
+            first = next(records, Record(1, None, "is empty"))
             whole = first if first.problem is None else self._document(name)
             if whole.problem is None and first.problem is not None:
                 yield whole
                 return
             yield first
-            yield from found
+            yield from records
 
     def _document(self, name: str) -> Record:
         with self.open(name) as file:
@@ -120,15 +120,19 @@ class Source:
         """The first objects of a JSON file, as `records` gives them. Empty for other files."""
         if name not in self._heads:
             try:
-                found = [one.value for one in islice(self.records(name), HEAD)] if self._is_json(name) else []
+                values = (
+                    [record.value for record in islice(self.records(name), HEAD)]
+                    if self._is_json(name)
+                    else []
+                )
             except (Unreadable, OSError) as exc:
                 self.problem = self.problem or f"{name} {exc}"
-                found = []
-            self._heads[name] = [each for each in found if isinstance(each, dict)]
+                values = []
+            self._heads[name] = [each for each in values if isinstance(each, dict)]
         return self._heads[name]
 
     def is_empty(self, name: str) -> bool:
-        """Whether a file has nothing but white space in its first 4 KiB."""
+        """Return True if a file has only white space in its first 4 KiB."""
         with self.open(name) as file:
             return not _start(file)
 
@@ -151,7 +155,7 @@ class Source:
 
 
 def each_file(names: Iterable[str], read: Callable[[str], Iterator[Item]]) -> Iterator[Item]:
-    """What `read` yields of each file; a file that cannot be read to its end is reported, and the next one follows."""
+    """The items that `read` yields of each file; a file that cannot be read to its end is reported and skipped."""
     for name in names:
         try:
             yield from read(name)
@@ -163,7 +167,7 @@ def each_file(names: Iterable[str], read: Callable[[str], Iterator[Item]]) -> It
 
 
 def left_out(source: Source, used: Iterable[str]) -> Iterator[Skipped]:
-    """The files of an export that hold nothing to import."""
+    """The files of an export with nothing to import."""
     for name in sorted({*source.names} - {*used}):
         yield Skipped(kind="file", reason="has nothing to import", place=name)
 

@@ -1,4 +1,4 @@
-"""What a reader of another system's data yields: conversations, memories, and what it leaves out and why."""
+"""The items that an importer yields: conversations, memories, and skipped parts with the reason."""
 
 from __future__ import annotations
 

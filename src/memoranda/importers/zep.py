@@ -22,7 +22,7 @@ _EMBEDDINGS = ("fact_embedding", "name_embedding")
 
 
 def matches(source: Source) -> bool:
-    """Whether the source is such a file."""
+    """Return True if the source is such a file."""
     return any(_is_graph(each) for file in _files(source)[:20] for each in source.head(file))
 
 
@@ -79,16 +79,16 @@ def _part(part: dict[str, Any], place: str) -> Item:
 
 
 def _edge(part: dict[str, Any], id_: str, place: str) -> Entry:
-    made = _entry(part, id_, place, text(part["fact"]), {"fact"})
+    entry = _entry(part, id_, place, text(part["fact"]), {"fact"})
     return Entry(
-        id=made.id,
+        id=entry.id,
         place=place,
-        content=made.content,
+        content=entry.content,
         kind="fact",
-        occurred_at=moment(part.get("valid_at")) or made.occurred_at,
+        occurred_at=moment(part.get("valid_at")) or entry.occurred_at,
         invalid_at=moment(part.get("invalid_at")) or moment(part.get("expired_at")),
-        metadata=made.metadata,
-        user_id=made.user_id,
+        metadata=entry.metadata,
+        user_id=entry.user_id,
     )
 
 
