@@ -180,10 +180,8 @@ def _memories(message: dict[str, Any], place: str) -> Iterator[Entry]:
 def _instructions(message: dict[str, Any], content: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Custom instructions with what they are about: in a message of their own, else beside an empty one."""
     if content.get("content_type") == "user_editable_context":
-        instructions_by_key = [(key, text(content.get(key))) for key in ("user_profile", "user_instructions")]
+        pairs = [(key, text(content.get(key))) for key in ("user_profile", "user_instructions")]
     else:
         data = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
-        instructions_by_key = [
-            (key, text(data.get(key))) for key in ("about_user_message", "about_model_message")
-        ]
+        pairs = [(key, text(data.get(key))) for key in ("about_user_message", "about_model_message")]
     return ((key, instructions) for key, instructions in pairs if instructions)
