@@ -1,1 +1,1 @@
-"""Where data is kept: SQL databases, the bytes of uploaded files, and the lock on a data folder."""
+"""Where data is stored: SQL databases, the bytes of uploaded files, and the lock on a data folder."""

@@ -37,7 +37,7 @@ COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes as far as a filter can see them: scalars and lists of scalars.
+    """Return the attributes that a filter can see: scalars and lists of scalars.
 
     Anything else keeps only its presence, as `{}`: nested objects, and ints beyond the range of a float.
     """
@@ -53,30 +53,30 @@ def _plain(value: Any) -> Any:
 
 
 def in_float_range(value: int) -> bool:
-    """Whether the int has a float near it at all."""
+    """Return True if the int is in the range of floats."""
     return value.bit_length() < 1024
 
 
 def float_order(value: float) -> int:
-    """The float as an int64 of the same order; both zeros are 0. NaN has no order: do not ask."""
+    """Return the float as an int64 of the same order; both zeros are 0. Undefined for NaN."""
     (bits,) = struct.unpack(">q", struct.pack(">d", value + 0.0))
     return int(bits) if bits >= 0 else int(bits) ^ 0x7FFF_FFFF_FFFF_FFFF
 
 
 @kept(4_096)
 def key_prefix(key: str) -> str:
-    """What every term of this key begins with, and no term of another."""
+    """Return the prefix of every term of this key, and of no other key."""
     return f"a{len(key)}:{encodable(key)}"
 
 
 @kept(4_096)
 def column(key: str) -> str:
-    """The key's column of numbers: letters and digits only, so that it can stand in a range query."""
+    """Return the key's column of numbers: letters and digits only, so that a range query can name it."""
     return "k" + key.encode("utf-8", "surrogatepass").hex()
 
 
 def string_form(value: str) -> str:
-    """The string as a term: itself, or its first 4 000 characters and a hash of all.
+    """Return the string as a term: itself, or its first 4 000 characters and a hash of all.
 
     Equality stays exact; two strings that agree in their first 4 000 characters are ordered by hash.
     """
@@ -88,7 +88,7 @@ def string_form(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What is indexed of one row's attributes: terms for `tag`, numbers for `num`."""
+    """The index form of one row's attributes: terms for `tag`, numbers for `num`."""
 
     tags: list[str]
     numbers: dict[str, int]
@@ -116,7 +116,7 @@ def indexed(attributes: Mapping[str, Any]) -> Indexed:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether the value is a number that is its own float, NaN excluded."""
+    """Return True if the value is a number that equals its float; False for NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return float(value) == value
@@ -143,8 +143,8 @@ def _scalar_tags(prefix: str, value: Any) -> Iterator[str]:
 
 
 def equal_tag(key: str, value: str | int | float | bool) -> str | None:
-    """The term that rows whose `key` equals `value` carry (numbers: the rows outside the column); None when
-    nothing equals it."""
+    """Return the term of rows whose `key` equals `value` (numbers: rows outside the column); None if nothing equals
+    it."""
     prefix = key_prefix(key)
     if isinstance(value, bool):
         return f"{prefix}b{value:d}"
@@ -155,7 +155,7 @@ def equal_tag(key: str, value: str | int | float | bool) -> str | None:
 
 
 def number_order(value: int | float) -> int | None:
-    """The number's place among the floats, None for NaN and for ints beyond them."""
+    """Return the number's rank among the floats; None for NaN and for ints beyond their range."""
     if isinstance(value, int):
         return float_order(value) if in_float_range(value) else None
     return None if isnan(value) else float_order(value)

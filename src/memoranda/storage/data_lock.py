@@ -1,4 +1,4 @@
-"""One folder, one writing process: a lock that says who holds it and where its server listens."""
+"""One writing process per folder: a lock file with the process id and the URL of its server."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LOCK = "memoranda.lock"
 PARTS = (f"{DATABASE}*", LOCK, "files", "index-*", "words-*")
 """Names of the files and folders of a data folder."""
 MARK = ".memoranda"
-"""The file in a folder of uploads that says whose they are: the id of a database."""
+"""The file in a folder of uploads with the id of the database that they belong to."""
 LOGS = ("-wal", "-shm")
-"""What SQLite adds to the name of a database for the two files of its write-ahead log."""
+"""The suffixes of the two files of SQLite's write-ahead log."""
 
 
 def data_folder_of(path: Path) -> Path | None:
-    """The data folder that `path` is or is a part of; None for every other path. Files of others in a data folder are
-    not part of it."""
+    """Return the data folder that `path` is or is part of; None for every other path. Files of others in a data folder
+    are not part of it."""
     if is_data_folder(path):
         return path
     for part, folder in pairwise((path, *path.parents)):
@@ -37,7 +37,7 @@ def data_folder_of(path: Path) -> Path | None:
 
 
 def is_data_folder(folder: Path) -> bool:
-    """Return True for a folder that holds the lock or the database of a data folder."""
+    """Return True for a folder with the lock or the database of a data folder."""
     return any(os.path.isfile(folder / name) for name in (LOCK, DATABASE))
 
 
@@ -66,8 +66,8 @@ def refuse_live_database(path: Path, field: str) -> None:
 
 
 def drop_other_caches(folder: Path, keep: Container[str]) -> None:
-    """Removes the index caches of other models and engines than those in use: a forgetting could not reach
-    what they hold. Nothing is lost: they are made again from the rows."""
+    """Remove the index caches of other models and engines than those in use, since `forget` could not erase from them.
+    Nothing is lost: they are rebuilt from the rows."""
     for path in folder.iterdir():
         if path.is_dir() and path.name.startswith(("index-", "words-")) and path.name not in keep:
             shutil.rmtree(path)
@@ -77,7 +77,7 @@ def refuse_lost_database(folder: Path) -> None:
     """Check a data folder before its database is opened.
 
     Raises:
-        StorageError: uploads or indexes are there, and the database is not. A new one would know of none of them.
+        StorageError: uploads or indexes exist, and the database does not. A new database would have no row of them.
     """
     if (folder / DATABASE).exists():
         return
@@ -95,7 +95,7 @@ def refuse_lost_database(folder: Path) -> None:
 
 
 def bytes_in(folder: Path) -> int:
-    """The bytes of the files in a folder, as far as they stay while they are counted."""
+    """Return the bytes of the files in a folder; files that vanish meanwhile are left out."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -105,10 +105,10 @@ def bytes_in(folder: Path) -> int:
 
 
 class FolderLock:
-    """Holds a data folder for this process until `release`; the kernel lets go when the process dies."""
+    """Locks a data folder for this process until `release`; the kernel releases it when the process dies."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the lock, making the folder if needed.
+        """Take the lock, and create the folder if needed.
 
         Raises:
             FolderInUse: another process has it; the error carries its server's URL when it runs one.
@@ -136,7 +136,7 @@ class FolderLock:
             raise
 
     def announce(self, url: str | None) -> None:
-        """Tells other processes at which URL this one serves the folder.
+        """Write the URL at which this process serves the folder, for other processes.
 
         Raises:
             StorageError: the lock file cannot be written.
@@ -152,21 +152,19 @@ class FolderLock:
             raise StorageError(f"{self.path} cannot be written: {exc.strerror}") from exc
 
     def release(self) -> None:
-        """Lets go. Idempotent."""
+        """Release the lock. Idempotent."""
         if self._file is not None:
             file, self._file = self._file, None
-            with suppress(
-                OSError
-            ):  # what could not be flushed to a full disk; the descriptor is closed all the same
+            with suppress(OSError):  # a flush may fail on a full disk; the descriptor is closed all the same
                 file.close()
 
 
 def url_of_other(folder: str | Path) -> str | None:
-    """Return where another process serves a folder; None if none does. What a process that ended has left in the lock
-    is not believed: its port may be another server's now."""
+    """Return where another process serves a folder; None if none does. The URL that an ended process left in the lock
+    is ignored: its port may be another server's now."""
     try:
         with open(os.path.join(folder, LOCK), encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # released when the file is closed
     except BlockingIOError:
         url = _written(Path(folder)).get("url")
         return url if isinstance(url, str) else None
@@ -176,17 +174,17 @@ def url_of_other(folder: str | Path) -> str | None:
 
 
 def _written(folder: Path) -> dict[str, Any]:
-    """What the process that has a folder wrote into its lock."""
+    """Return the content of the lock file of a folder."""
     try:
-        found = json.loads((folder / LOCK).read_text("utf-8"))
+        content = json.loads((folder / LOCK).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def in_use(folder: Path) -> FolderInUse:
-    """The error for a folder that another process holds."""
-    held = _written(folder)
-    url, pid = held.get("url"), held.get("pid", "unknown")
+    """Return the error for a folder that another process has locked."""
+    content = _written(folder)
+    url, pid = content.get("url"), content.get("pid", "unknown")
     fix = f"its server answers at {url}" if url else "stop it, or use another folder"
     return FolderInUse(f"{folder} is open in another process (pid {pid}); {fix}", url)

@@ -1,4 +1,4 @@
-"""Where the bytes of uploaded files are kept, chosen by URL: one line adds a backend."""
+"""Where the bytes of uploaded files are stored, chosen by URL: one line adds a backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["BLOBS", "BlobWriter", "Blobs", "open_blobs"]
 
 
 def open_blobs(url: str, folder: Path | None, database: Database | None) -> Blobs:
-    """The bytes' place that `url` names: `folder:` is `files` in the data folder (None: temporary, gone at close),
+    """Open the storage that `url` names: `folder:` is `files` in the data folder (None: temporary, deleted at close),
     `folder:/some/path` that one, `database:` the rows' database. The data folder must be this process's own.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The door to the bytes of uploaded files. Rows say which exist; bytes without a row are leftovers to be swept."""
+"""The interface for the bytes of uploaded files. Rows say which exist; the sweep deletes bytes without a row."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 
 
 class BlobWriter(ABC):
-    """Bytes on their way in. Nothing is there until `commit`; `abort` leaves nothing. Idempotent after either."""
+    """Writes the bytes of a file. They are visible after `commit`; `abort` removes them. Idempotent after either."""
 
     size: int
     """Bytes written so far."""
 
     @abstractmethod
     def write(self, piece: bytes) -> None:
-        """Adds a piece.
+        """Add a piece.
 
         Raises:
-            StorageError: there is no room, or the place cannot be written.
+            StorageError: there is no space, or the storage cannot be written.
         """
 
     @abstractmethod
@@ -32,25 +32,25 @@ class BlobWriter(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Takes everything back."""
+        """Remove everything written."""
 
 
 class Blobs(ABC):
     """Bytes by tenant and id. Calls are synchronous and thread-safe; ids are ours, letters, digits, `-` and `_`."""
 
     shared: bool = False
-    """Whether other processes see the same bytes."""
+    """True if other processes see the same bytes."""
 
     @abstractmethod
     def writer(self, tenant: str, id: str) -> BlobWriter:
-        """Begins to write the bytes of a new id."""
+        """Return a writer for the bytes of a new id."""
 
     @abstractmethod
     def read(self, tenant: str, id: str, piece: int = 1 << 18) -> Iterator[bytes]:
-        """The bytes in order, in pieces of at most about `piece` bytes.
+        """Return the bytes in order, in pieces of at most about `piece` bytes.
 
         Raises:
-            NotFound: there are none of this id (before the first piece is given).
+            NotFound: there are none of this id (before the first piece is returned).
         """
 
     @abstractmethod
@@ -63,34 +63,34 @@ class Blobs(ABC):
 
     @abstractmethod
     def delete(self, tenant: str, id: str) -> bool:
-        """Takes the bytes away; whether there were any."""
+        """Delete the bytes. Return True if there were any."""
 
     @abstractmethod
     def held(self, older_than: float) -> Iterator[tuple[str, str]]:
-        """Tenant and id of all bytes, and of writers that died, last touched more than `older_than` seconds ago; for
-        the sweep. Ids of dead writers end with `.part`; `delete` takes them, too."""
+        """Yield tenant and id of all stored bytes, and of dead writers, last modified more than `older_than` seconds
+        ago, for the sweep. Ids of dead writers end with `.part`; `delete` accepts them, too."""
 
-    def claim(self, database: str, *, empty: bool, keep: bool) -> None:  # noqa: B027 - the rows' own place is its own
-        """Make sure that the bytes are those of the database of this id, and with `keep` mark the place as its own.
-        `empty` says that the database has no rows.
+    def claim(self, database: str, *, empty: bool, keep: bool) -> None:  # noqa: B027 - bytes in the rows' database need no mark
+        """Check that the bytes belong to the database of this id, and with `keep` mark the storage as its own. `empty`
+        says that the database has no rows.
 
         Raises:
-            StorageError: the place belongs to another database, or has bytes beside an empty one. A sweep would take
-                them for leftovers.
+            StorageError: the storage belongs to another database, or has bytes while the database is empty. A sweep
+                would delete them.
         """
 
     def discard(self, tenant: str, id: str) -> bool:
-        """Take away bytes that no row knows, where the place allows it so that they can be brought back by hand until
-        `drop_discarded`; whether there were any."""
+        """Discard bytes without a row. If the storage supports it, they can be restored by hand until `drop_discarded`.
+        Return True if there were any."""
         return self.delete(tenant, id)
 
     def drop_discarded(self, older_than: float, tenant: str | None = None) -> int:
-        """Delete what was discarded more than `older_than` seconds ago, of one tenant or of all; how many it was."""
+        """Delete what was discarded more than `older_than` seconds ago, of one tenant or of all; return the number."""
         return 0
 
     @abstractmethod
     def health(self) -> dict[str, object]:
         """Facts for `doctor` and `stats`: backend, and bytes free where that is known."""
 
-    def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Lets go. Idempotent."""
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Close the storage. Idempotent."""

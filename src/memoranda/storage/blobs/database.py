@@ -1,4 +1,4 @@
-"""Bytes as rows of the database: a head that says what is there, and pieces of 1 MiB."""
+"""Bytes as rows of the database: a head row with size and state, and pieces of 1 MiB."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from memoranda.errors import ConfigError, Conflict, MemorandaError, NotFound, StorageError
 from memoranda.storage.blobs.base import Blobs, BlobWriter
-from memoranda.storage.blobs.disk import PART, SETTING, checked, make_folder, told
+from memoranda.storage.blobs.disk import PART, SETTING, checked, file_errors, make_folder
 from memoranda.storage.sql.base import Connection, Database
 
 PIECE = 1 << 20
 AT_ONCE = 8
-"""Pieces that one transaction deletes: others who write wait no longer than for those."""
+"""Pieces that one transaction deletes: other writes wait no longer than for these."""
 LISTED = 1_000
 
 
@@ -66,7 +66,7 @@ class RowWriter(BlobWriter):
             self._state = "committed"
 
     def abort(self) -> None:
-        """Takes everything back, once a write that is under way has ended."""
+        """Remove everything written, after a running write has ended."""
         with self._lock:
             if self._state == "open":
                 self._undo()
@@ -95,10 +95,10 @@ class RowWriter(BlobWriter):
         try:
             self._database.write(work, tenant=self._tenant).result()
         except Conflict:
-            self._state = "aborted"  # and what is there stays: it is another writer's
+            self._state = "aborted"  # the existing bytes stay: they are another writer's
             raise
         except MemorandaError:
-            with suppress(StorageError):  # the first error is the one to tell; the sweep takes what is left
+            with suppress(StorageError):  # the first error is raised; the sweep deletes the rest
                 self._undo()
             raise
         self._stored += 1
@@ -115,7 +115,7 @@ class DatabaseBlobs(Blobs):
     """Bytes in the rows' database: one thing to back up, seen by every process that shares it."""
 
     def __init__(self, url: str, folder: Path | None, database: Database | None) -> None:
-        """`folder` is for files while they are read; what a process that died left there goes.
+        """`folder` is for files while they are read; files left by a dead process are deleted.
 
         Raises:
             ConfigError: there is no database, or the URL says more than `database:`.
@@ -132,15 +132,15 @@ class DatabaseBlobs(Blobs):
         self._temporary: Path | None = None if folder is None else folder / "reading"
         self._lock = threading.Lock()
         if self._temporary is not None and self._temporary.exists():
-            with told(self._temporary, "emptying"):
+            with file_errors(self._temporary, "emptying"):
                 shutil.rmtree(self._temporary)
 
     def writer(self, tenant: str, id: str) -> BlobWriter:
-        """Begins to write the bytes of a new id; the first full piece, or the end, finds out whether it is new."""
+        """Return a writer for the bytes of a new id; the first full piece, or `commit`, checks that the id is new."""
         return RowWriter(self._database, tenant, checked(id))
 
     def read(self, tenant: str, id: str, piece: int = 1 << 18) -> Iterator[bytes]:
-        """The bytes in order, each row read by itself.
+        """Return the bytes in order, one query per row.
 
         Raises:
             NotFound: there are none of this id; or, between two pieces, they were deleted meanwhile.
@@ -165,15 +165,15 @@ class DatabaseBlobs(Blobs):
 
     @contextmanager
     def local(self, tenant: str, id: str) -> Iterator[Path]:
-        """The bytes in a temporary file."""
+        """Give the bytes in a temporary file."""
         pieces = self.read(tenant, id, PIECE)
         folder = self._reading()
-        with told(folder, "writing into"):
-            held, name = tempfile.mkstemp(dir=folder)
+        with file_errors(folder, "writing into"):
+            descriptor, name = tempfile.mkstemp(dir=folder)
         try:
-            with open(held, "wb", buffering=0) as file:
+            with open(descriptor, "wb", buffering=0) as file:
                 for piece in pieces:
-                    with told(folder, "writing into"):
+                    with file_errors(folder, "writing into"):
                         rest = memoryview(piece)
                         while rest:
                             rest = rest[file.write(rest) :]
@@ -185,18 +185,18 @@ class DatabaseBlobs(Blobs):
         with self._lock:
             if self._temporary is None:
                 self._temporary = Path(tempfile.mkdtemp(prefix="memoranda-reading-"))
-            with told(self._temporary, "making"):
+            with file_errors(self._temporary, "making"):
                 make_folder(self._temporary)
             return self._temporary
 
     def delete(self, tenant: str, id: str) -> bool:
-        """Takes the bytes away; whether there were any. They are invisible at once, and go a few at a time."""
+        """Delete the bytes. Return True if there were any. They are invisible at once, and deleted a few at a time."""
         whole = checked(id.removesuffix(PART))
         states = ("writing", "going") if id.endswith(PART) else ("complete", "complete")
         return remove(self._database, tenant, whole, states)
 
     def held(self, older_than: float) -> Iterator[tuple[str, str]]:
-        """Tenant and id of all bytes, last touched more than `older_than` seconds ago."""
+        """Yield tenant and id of all bytes last modified more than `older_than` seconds ago."""
         until = _now() - int(older_than * 1e6)
         after = ("", "")
         while True:
@@ -209,10 +209,10 @@ class DatabaseBlobs(Blobs):
             after = rows[-1][:2]
 
     def health(self) -> dict[str, object]:
-        """Where the rows are; the bytes free are known when that is the data folder."""
+        """Return the backend of the database, and the free bytes if it is in the data folder."""
         facts: dict[str, object] = {"backend": "database", "database": self._database.health()["backend"]}
         if self._folder is not None and not self.shared:
-            with told(self._folder, "looking at"):
+            with file_errors(self._folder, "looking at"):
                 facts["bytes_free"] = shutil.disk_usage(self._folder).free
         return facts
 
@@ -223,7 +223,7 @@ class DatabaseBlobs(Blobs):
 
 
 def remove(database: Database, tenant: str, id: str, states: tuple[str, str]) -> bool:
-    """Takes away bytes that are in one of these states; whether there were any."""
+    """Delete bytes in one of these states. Return True if there were any."""
     key = [tenant, id]
 
     def begin(c: Connection) -> int | None:

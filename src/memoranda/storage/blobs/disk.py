@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput, NotFound, StorageError
 
 SETTING = "files.url"
 PART = ".part"
-"""What the ids of bytes end with that were never committed."""
+"""The suffix of ids of bytes that were never committed."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _KEPT = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _LONGEST = 200
@@ -26,7 +26,7 @@ _FIXES = {
 
 
 def checked(id: str) -> str:
-    """The id, when it is one of ours.
+    """Return the id if it is valid.
 
     Raises:
         InvalidInput: it is not; as a file name it could lead anywhere.
@@ -37,16 +37,16 @@ def checked(id: str) -> str:
 
 
 def folder_names(tenant: str) -> list[str]:
-    """The folders, one in another, that stand for a tenant. What is no small letter, digit, `-` or `_` is written as
-    `%` and two hex digits a byte, so that no two tenants meet, not where case is ignored either. A long name goes on
-    in a folder below; all but the last then end with `+`."""
+    """Return the nested folders of a tenant. Characters other than small letters, digits, `-` and `_` are written as
+    `%` and two hex digits per byte, so that no two tenants share a folder, even if the file system ignores case. A long
+    name continues in a folder below; all but the last then end with `+`."""
     name = "".join(chr(byte) if byte in _KEPT else f"%{byte:02x}" for byte in tenant.encode()) or "%"
     cut = [name[start : start + _LONGEST] for start in range(0, len(name), _LONGEST)]
     return [f"{part}+" for part in cut[:-1]] + cut[-1:]
 
 
 def tenant_folders(root: Path, before: str = "") -> Iterator[tuple[str, Path]]:
-    """Every tenant that has a folder below `root`, and that folder."""
+    """Yield every tenant that has a folder below `root`, and that folder."""
     for path in listed(root):
         name = before + path.name.removesuffix("+")
         if path.name.endswith("+"):
@@ -58,15 +58,15 @@ def tenant_folders(root: Path, before: str = "") -> Iterator[tuple[str, Path]]:
 
 
 def listed(folder: Path) -> list[Path]:
-    """What is in a folder; nothing when it is none, or is gone."""
+    """Return the entries of a folder; empty if it is no folder, or does not exist."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return sorted(folder.iterdir())
     return []
 
 
 @contextmanager
-def told(place: Path, doing: str) -> Iterator[None]:
-    """Turns the errors of the file system into ours, which name the place and the fix."""
+def file_errors(place: Path, doing: str) -> Iterator[None]:
+    """Turn the errors of the file system into ours, which name the path and the fix."""
     try:
         yield
     except FileNotFoundError as exc:
@@ -77,7 +77,7 @@ def told(place: Path, doing: str) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder that only its owner enters, and those above it, to stay."""
+    """Create a folder that only its owner can enter, and its parents, durably."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -87,9 +87,9 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(held)
+        os.fsync(descriptor)
     finally:
-        os.close(held)
+        os.close(descriptor)

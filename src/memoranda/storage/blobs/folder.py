@@ -18,22 +18,22 @@ from memoranda.storage.blobs.disk import (
     PART,
     SETTING,
     checked,
+    file_errors,
     folder_names,
     listed,
     make_folder,
     sync_folder,
     tenant_folders,
-    told,
 )
 from memoranda.storage.data_lock import MARK
 from memoranda.storage.sql.base import Database
 
 QUARANTINE = ".quarantine"
-"""The folder of files that no row knows."""
+"""The folder of files without a row."""
 
 
 class FileWriter(BlobWriter):
-    """Writes `<id>.part`, and gives it its name when it is whole and on the disk."""
+    """Writes `<id>.part`, and renames it when it is complete and synced."""
 
     def __init__(self, path: Path) -> None:
         """Raises:
@@ -46,7 +46,7 @@ class FileWriter(BlobWriter):
         self._lock = threading.Lock()
         self._state = "open"
         try:
-            with told(path.parent, "writing into"):
+            with file_errors(path.parent, "writing into"):
                 make_folder(path.parent)
                 self._file = open(self._part, "xb", buffering=0, opener=_private)  # noqa: SIM115 - held open
         except StorageError as exc:
@@ -80,7 +80,7 @@ class FileWriter(BlobWriter):
                 sync_folder(self._path.parent)
 
     def abort(self) -> None:
-        """Takes everything back, once a write that is under way has ended."""
+        """Remove everything written, after a running write has ended."""
         with self._lock:
             if self._state == "open":
                 self._undo()
@@ -92,7 +92,7 @@ class FileWriter(BlobWriter):
     @contextmanager
     def _undone_by_errors(self, doing: str) -> Iterator[None]:
         try:
-            with told(self._path.parent, doing):
+            with file_errors(self._path.parent, doing):
                 yield
         except NotFound as exc:
             self._undo()
@@ -106,12 +106,12 @@ class FileWriter(BlobWriter):
         self._state = "aborted"
         with suppress(OSError):  # the descriptor is closed all the same
             self._file.close()
-        with told(path.parent, "removing from"), suppress(FileNotFoundError):
+        with file_errors(path.parent, "removing from"), suppress(FileNotFoundError):
             path.unlink()
 
 
 class FolderBlobs(Blobs):
-    """Bytes in files that only this user reads. `folder:` is the data folder's; one that is named may be shared."""
+    """Bytes in files that only this user can read. `folder:` is in the data folder; a named folder may be shared."""
 
     def __init__(self, url: str, folder: Path | None, database: Database | None) -> None:
         """Makes the folder if needed.
@@ -125,7 +125,7 @@ class FolderBlobs(Blobs):
         if not named and folder is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="memoranda-files-"))
         self.root = Path(named).expanduser() if named else self._temporary or (folder or Path()) / "files"
-        with told(self.root, "keeping files in"):
+        with file_errors(self.root, "keeping files in"):
             make_folder(self.root)
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise StorageError(
@@ -137,37 +137,37 @@ class FolderBlobs(Blobs):
         return self.root.joinpath(*folder_names(tenant), whole[-2:], id)
 
     def writer(self, tenant: str, id: str) -> BlobWriter:
-        """Begins to write the bytes of a new id."""
+        """Return a writer for the bytes of a new id."""
         return FileWriter(self._path(tenant, checked(id)))
 
     def read(self, tenant: str, id: str, piece: int = 1 << 18) -> Iterator[bytes]:
-        """The bytes in order; a deletion meanwhile takes none of them away."""
+        """Return the bytes in order, even if they are deleted meanwhile."""
         pieces = _pieces(self._path(tenant, checked(id)), piece)
         next(pieces)  # opens the file
         return pieces
 
     @contextmanager
     def local(self, tenant: str, id: str) -> Iterator[Path]:
-        """The file itself. After a deletion it can no longer be opened."""
+        """Give the file itself. After a deletion it can no longer be opened."""
         path = self._path(tenant, checked(id))
         if not path.is_file():
             raise NotFound(f"there are no bytes of {id}")
         yield path
 
     def delete(self, tenant: str, id: str) -> bool:
-        """Takes the bytes away; whether there were any."""
+        """Delete the bytes. Return True if there were any."""
         path = self._path(tenant, id)
         try:
-            with told(path.parent, "removing from"):
+            with file_errors(path.parent, "removing from"):
                 path.unlink()
         except NotFound:
             return False
         return True
 
     def held(self, older_than: float) -> Iterator[tuple[str, str]]:
-        """Tenant and id of all bytes, last touched more than `older_than` seconds ago."""
+        """Yield tenant and id of all bytes last modified more than `older_than` seconds ago."""
         until = time.time() - older_than
-        with told(self.root, "listing"):
+        with file_errors(self.root, "listing"):
             for tenant, folder in tenant_folders(self.root):
                 for path in (path for below in listed(folder) for path in listed(below)):
                     with suppress(FileNotFoundError):
@@ -179,7 +179,7 @@ class FolderBlobs(Blobs):
         if self._temporary is not None:
             return
         mark = self.root / MARK
-        with told(self.root, "looking at"):
+        with file_errors(self.root, "looking at"):
             owner = mark.read_text("utf-8").strip() if mark.is_file() else ""
             files = owner != database and any(
                 path.is_file() and path.name != MARK for path in self.root.rglob("*")
@@ -205,7 +205,7 @@ class FolderBlobs(Blobs):
         path = self._path(tenant, id)
         place = self.root.joinpath(QUARANTINE, *folder_names(tenant), id)
         try:
-            with told(path.parent, "moving a file out of"):
+            with file_errors(path.parent, "moving a file out of"):
                 make_folder(place.parent)
                 os.replace(path, place)
                 os.utime(place)
@@ -217,7 +217,7 @@ class FolderBlobs(Blobs):
         """Delete files of the quarantine."""
         until = time.time() - older_than
         dropped = 0
-        with told(self.root, "removing from"):
+        with file_errors(self.root, "removing from"):
             for owner, folder in tenant_folders(self.root / QUARANTINE):
                 for path in listed(folder) if tenant in (None, owner) else ():
                     with suppress(FileNotFoundError):
@@ -228,7 +228,7 @@ class FolderBlobs(Blobs):
 
     def health(self) -> dict[str, object]:
         """The folder, and the bytes free on its disk."""
-        with told(self.root, "looking at"):
+        with file_errors(self.root, "looking at"):
             free = shutil.disk_usage(self.root).free
         return {"backend": "folder", "path": str(self.root), "bytes_free": free}
 
@@ -239,9 +239,9 @@ class FolderBlobs(Blobs):
 
 
 def _mark(path: Path, database: str) -> str:
-    """Write the id of a database into a mark that is empty or not there; return the id that the mark has then."""
+    """Write the id of a database into a mark that is empty or missing; return the id that the mark has then."""
     with open(path, "a+", encoding="utf-8", opener=_private) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # two databases that open at once: the first has the folder
+        fcntl.flock(file, fcntl.LOCK_EX)  # if two databases open at once, the first gets the folder
         file.seek(0)
         owner = file.read().strip()
         if owner:
@@ -254,7 +254,7 @@ def _mark(path: Path, database: str) -> str:
 
 
 def _own(folder: Path, name: str) -> Path:
-    """Where a file of this name would be if we had put it there."""
+    """Return the path of a file of this name that this class wrote."""
     return folder / name.removesuffix(PART)[-2:] / name
 
 
@@ -263,7 +263,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _pieces(path: Path, piece: int) -> Iterator[bytes]:
-    """An empty piece once the file is open, then its bytes."""
+    """Yield an empty piece once the file is open, then its bytes."""
     try:
         file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below
     except FileNotFoundError as exc:
@@ -273,8 +273,8 @@ def _pieces(path: Path, piece: int) -> Iterator[bytes]:
     with file:
         yield b""
         while True:
-            with told(path, "reading"):
-                found = file.read(max(1, piece))
-            if not found:
+            with file_errors(path, "reading"):
+                data = file.read(max(1, piece))
+            if not data:
                 return
-            yield found
+            yield data

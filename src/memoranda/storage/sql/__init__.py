@@ -18,7 +18,7 @@ __all__ = ["DATABASES", "Connection", "Database", "Options", "Row", "open_databa
 
 
 def open_database(url: str, folder: Path | None, options: Options = Options()) -> Database:  # noqa: B008
-    """The database that `url` names; SQLite keeps its file in `folder` (None: temporary, gone at close).
+    """Open the database that `url` names; SQLite has its file in `folder` (None: temporary, deleted at close).
 
     Raises:
         ConfigError: the scheme is unknown, and the message lists the known ones; or its package is missing.

@@ -1,4 +1,4 @@
-"""The door to the rows: read on your own thread, write on the one thread that commits."""
+"""The interface of databases: reads run on the calling thread, writes on the one thread that commits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Params = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a database in a server is told beside its URL.
+    """Options of a database server, beside its URL.
 
     `pool_size` bounds the reading connections of this process; one more writes. `statement_timeout` is in seconds.
-    `retry_seconds` is for how long a call waits for a server that went away. `replica_url` names a server that follows
+    `retry_seconds` is how long a call waits for a server that is unavailable. `replica_url` names a server that follows
     the first, for reads that may be late.
     """
 
@@ -31,7 +31,7 @@ class Options:
 
 
 class Connection(Protocol):
-    """What a piece of reading or writing sees: statements by name, from `queries/*.sql`."""
+    """The connection of one read or write: statements by name, from `queries/*.sql`."""
 
     def all(self, name: str, params: Params = ()) -> list[Row]:
         """Every row of the named query."""
@@ -55,22 +55,22 @@ class Connection(Protocol):
 class Database(ABC):
     """Rows behind transactions.
 
-    A piece of work is a plain function of a connection, so nothing in it can wait for a network or a model. It
-    may be run again when the database went away under it, so it keeps its results to itself until it returns.
-    `tenant` names the only tenant whose rows it may touch, None all of them; a database that can holds it to that.
+    `work` is a plain function of a connection, so nothing in it can wait for a network or a model. It may run again
+    after the connection was lost, so it has no side effects until it returns. `tenant` names the only tenant whose rows
+    it may touch, None all of them; a database with row security enforces that.
     """
 
     shared: bool = False
-    """Whether other processes write to it too."""
+    """True if other processes write to it too."""
     holds: Holds
     """How long changes held the thread that writes."""
     erased: str
-    """What a receipt says about deleted text: where it is gone from, and where it may remain."""
+    """The note of a receipt about deleted text: where it is erased, and where it may remain."""
 
     @abstractmethod
     def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
-        """Runs `work` on the calling thread against one consistent snapshot. With `late` that may be a replica's,
-        which has all that this process wrote before.
+        """Run `work` on the calling thread against one consistent snapshot. With `late` it may be a replica's, which
+        has all earlier writes of this process.
 
         Raises:
             StorageError: the rows could not be read.
@@ -85,9 +85,9 @@ class Database(ABC):
     ) -> Future[T]:
         """Queues `work` for the writing thread; the future is done when it is durable.
 
-        Works that wait together are committed together (group commit); one that raises is undone alone and
-        its error is the future's. After the commit, `then` is called with the result, in commit order
-        and before the future is done: the place where derived indexes are brought up to date.
+        Works that wait together are committed together (group commit); a work that raises is undone alone, and its
+        error is the future's. After the commit, `then` is called with the result, in commit order and before the future
+        is done; derived indexes are updated there.
 
         Raises (in the future):
             StorageError: the commit failed, of a full disk for example; nothing of it was stored.
@@ -95,7 +95,7 @@ class Database(ABC):
 
     @abstractmethod
     def erase(self) -> Future[None]:
-        """Makes sure that deleted text is in no free page and no log, once earlier writes are done."""
+        """Erase deleted text from free pages and logs, once earlier writes are done."""
 
     @abstractmethod
     def compact(self) -> Future[None]:
@@ -107,8 +107,8 @@ class Database(ABC):
 
     @abstractmethod
     def faults(self) -> list[str]:
-        """What is wrong with the stored pages, as far as a check can tell; nothing when they are sound."""
+        """Return the faults of the stored pages that a check can detect; empty if there are none."""
 
     @abstractmethod
     def close(self) -> None:
-        """Finishes queued writes, then lets go. Idempotent."""
+        """Finish queued writes, then close the connections. Idempotent."""

@@ -18,14 +18,14 @@ from memoranda.storage.sql.holds import Holds
 
 GROUP = 256
 GROUP_SECONDS = 0.05
-"""After so long no further change joins a transaction: many small ones must not keep the next caller waiting."""
+"""Seconds after which no further change joins a transaction: many small ones must not delay the next caller."""
 
 
 class Transaction(ABC):
     """The writing connection of one database, as `GroupWriter` drives it. Used by one thread."""
 
     patience: float = 0.0
-    """Seconds for which a group is tried again when `retryable` says that it may be."""
+    """Seconds for which a group is retried if `retryable` allows it."""
 
     @abstractmethod
     def begin(self) -> Connection:
@@ -37,7 +37,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def rollback(self) -> None:
-        """Undoes what is open, if anything is; never raises."""
+        """Undo the open transaction, if there is one; never raises."""
 
     @abstractmethod
     def enter(self, tenant: str | None, only: bool) -> None:
@@ -46,23 +46,23 @@ class Transaction(ABC):
 
     @abstractmethod
     def leave(self) -> None:
-        """The work since `enter` stays."""
+        """Keep the work since `enter`."""
 
     @abstractmethod
     def undo(self) -> bool:
-        """The work since `enter` goes; False when the whole transaction is lost."""
+        """Undo the work since `enter`. Return False if the whole transaction is lost."""
 
     @abstractmethod
     def error(self, exc: BaseException) -> BaseException:
-        """What the caller hears of a driver's error."""
+        """Return the error that the caller gets for a driver's error."""
 
     def retryable(self, exc: BaseException) -> bool:
-        """Whether nothing of the transaction was stored and another attempt may succeed."""
+        """Return True if nothing of the transaction was stored and another attempt may succeed."""
         return False
 
 
 class Task:
-    """One queued write and the future its caller waits for. One that is `alone` runs outside a transaction."""
+    """One queued write and the future that its caller waits for. A task that is `alone` runs outside a transaction."""
 
     __slots__ = ("alone", "error", "future", "result", "seconds", "tenant", "then", "work")
 
@@ -81,7 +81,7 @@ class Task:
         self.result: Any = None
         self.error: BaseException | None = None
         self.seconds = 0.0
-        """For how long it held the writer so far."""
+        """How long it has occupied the writer so far."""
 
 
 class GroupWriter:
@@ -95,12 +95,12 @@ class GroupWriter:
         self._closed = False
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._front: deque[Task | None] = deque()
-        """What was taken from the queue and is to come next."""
+        """Tasks taken from the queue that run next."""
         self._thread = threading.Thread(target=self._run, name="memoranda-writer", daemon=True)
         self._thread.start()
 
     def queue(self, task: Task) -> Future[Any]:
-        """The future of the task, which is done when its work is durable.
+        """Queue a task and return its future, which is done when its work is durable.
 
         Raises:
             StorageError: the writer is closed.
@@ -127,7 +127,7 @@ class GroupWriter:
                 self._commit(self._gather(task))
 
     def _gather(self, first: Task) -> list[Task]:
-        """The tasks that wait now, up to one that must run outside a transaction."""
+        """Return the waiting tasks, up to one that must run outside a transaction."""
         group = [first]
         while len(group) < GROUP:
             try:
@@ -177,8 +177,8 @@ class GroupWriter:
         self.holds.ended(len(group), perf_counter() - began, commit_seconds)
 
     def _try(self, group: list[Task]) -> float:
-        """Runs the works in one transaction and commits it; the seconds of the commit. Works for which there is no
-        time leave `group` and come next. A work that raises is undone alone; its caller gets the error after the
+        """Run the works in one transaction, commit it, and return the seconds of the commit. Works for which there is
+        no time leave `group` and run next. A work that raises is undone alone; its caller gets the error after the
         commit, since an earlier work of the group may be the cause and must be visible by then."""
         until = perf_counter() + GROUP_SECONDS
         connection = self._transaction.begin()
@@ -209,7 +209,7 @@ class GroupWriter:
         task.seconds = perf_counter() - began
 
     def _finish(self, task: Task) -> None:
-        """Lets the indexes follow a change that is committed, then its caller know."""
+        """Update the indexes after a commit, then set the result of the future."""
         began, error = perf_counter(), task.error
         if error is None and task.then is not None:
             try:

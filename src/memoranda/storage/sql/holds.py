@@ -1,4 +1,4 @@
-"""How long changes hold the thread that writes: nobody else's change begins meanwhile."""
+"""How long changes occupy the writing thread: no other change begins meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 log = logging.getLogger("memoranda.storage")
 SLOW_SECONDS = 0.25
-"""No change should hold the writer for longer; one that does is logged."""
+"""The most seconds that a change should occupy the writer; a longer one is logged."""
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histograms' buckets, in seconds; one more bucket has no bound."""
 
@@ -22,7 +22,7 @@ class Spread(NamedTuple):
 
 
 class Histogram:
-    """Seconds by bucket, and the most of them. Written by one thread, read by any."""
+    """Seconds by bucket, and the longest of them. Written by one thread, read by any."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -41,10 +41,10 @@ class Histogram:
 
 
 class Holds:
-    """How long each change and each transaction held the writer.
+    """How long each change and each transaction occupied the writer.
 
-    `changes` is by kind, the package that asked for a change: its statements and what follows its commit in the
-    indexes. `transactions` has one observation for each transaction, with the commit, and for each work outside one.
+    `changes` is by kind, the package that made a change: its statements and the index updates after its commit.
+    `transactions` has one observation for each transaction, with the commit, and for each work outside a transaction.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Holds:
         self.transactions = Histogram()
 
     def changed(self, work: Callable[..., Any], seconds: float) -> None:
-        """Notes one change; logs it when it was slow."""
+        """Observe one change; log it if it was slow."""
         name = origin(work)
         kind = kind_of(name)
         if kind not in self.changes:
@@ -62,7 +62,7 @@ class Holds:
             log.warning("%s held the writer for %.0f ms", name, 1e3 * seconds)
 
     def ended(self, changes: int, seconds: float, commit_seconds: float) -> None:
-        """Notes one transaction of so many changes; logs a commit that was slow."""
+        """Observe one transaction of so many changes; log the commit if it was slow."""
         self.transactions.observe(seconds)
         if commit_seconds > SLOW_SECONDS:
             log.warning("the commit of %d changes held the writer for %.0f ms", changes, 1e3 * commit_seconds)

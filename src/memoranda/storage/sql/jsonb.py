@@ -6,15 +6,15 @@ string that begins with its type, so that a comparison of text is a comparison b
 | code | value |
 |---|---|
 | `s` and the string | a string |
-| `n` and 16 hex digits | a number, by its place among the floats |
+| `n` and 16 hex digits | a number, by its rank among the floats |
 | `b0`, `b1` | false, true |
 | `z` | None, as the element of a list |
 | `o` | what equals nothing and has no order: objects, nested lists, NaN |
 
-A list is an array of these; a key whose value is None is left out. A whole number that is no float is kept in full as
-well, under its key with `WIDE` behind it. What PostgreSQL cannot hold in a string, NUL and lone surrogates, is
-written with other characters of the same order, see `escaped`. A row with an own field of another type is `odd`:
-its own fields are in the JSON object too, and only that is asked.
+A list is an array of these; a key whose value is None is left out. A whole number that is no float is also stored in
+full, under its key followed by `WIDE`. Characters that PostgreSQL cannot store in a string, NUL and lone surrogates,
+are written with other characters of the same order, see `escaped`. A row with an own field of another type is `odd`:
+its own fields are in the JSON object too, and filters read only that.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def policy(table: str) -> str:
-    """Row security of a table with `tenant_id`, as migrations/postgres/0001_core.sql has it. A setting that is asked
-    in a SELECT of its own is asked once a statement, not once a row."""
+    """Return the row security of a table with `tenant_id`, as in migrations/postgres/0001_core.sql. A setting that is
+    read in a SELECT of its own is read once per statement, not once per row."""
     return (
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY;"
         f" DROP POLICY IF EXISTS own_tenant ON {table};"
@@ -65,31 +65,33 @@ def policy(table: str) -> str:
 
 
 def indexes(table: str) -> str:
-    """Indexes for scopes: what most filters begin with."""
-    made = [
+    """Return the indexes for scopes, which most filters contain."""
+    statements = [
         f"CREATE INDEX IF NOT EXISTS {table}_{name} ON {table} (tenant_id, {name}) WHERE {name} IS NOT NULL"
         for name in INDEXED
     ]
-    return "; ".join([*made, f"CREATE INDEX IF NOT EXISTS {table}_odd ON {table} (tenant_id) WHERE odd"])
+    return "; ".join(
+        [*statements, f"CREATE INDEX IF NOT EXISTS {table}_odd ON {table} (tenant_id) WHERE odd"]
+    )
 
 
 def columns(seqs: Sequence[int] | NDArray[np.int64], rows: Sequence[Attributes]) -> list[Binary | None]:
-    """The rows' values of `COLUMNS`, each column an array of `TYPES`; None for one that is NULL throughout."""
-    own = {key: [held.get(key) for held in rows] for key in OWN}
-    numbered = [held.get("$seq") for held in rows]
+    """Return the rows' values of `COLUMNS`, each column an array of `TYPES`; None for a column that is all NULL."""
+    own = {key: [attributes.get(key) for attributes in rows] for key in OWN}
+    numbered = [attributes.get("$seq") for attributes in rows]
     if _are_regular(own) and set(map(type, numbered)) <= {int} and numbered == list(map(int, seqs)):
         odd = [False] * len(rows)
     else:
-        odd = [_is_odd(int(seq), held) for seq, held in zip(seqs, rows, strict=True)]
+        odd = [_is_odd(int(seq), attributes) for seq, attributes in zip(seqs, rows, strict=True)]
         own = {
             key: [None if strange else value for value, strange in zip(values, odd, strict=True)]
             for key, values in own.items()
         }
-    found = [_column(key, values) for key, values in own.items()]
-    found.append(pgbinary.array(pgbinary.BOOL, [b"\1" if strange else b"\0" for strange in odd]))
-    coded = [_coded(held, strange) for held, strange in zip(rows, odd, strict=True)]
-    found.append(pgbinary.array(pgbinary.JSONB, coded) if any(coded) else None)
-    return found
+    arrays = [_column(key, values) for key, values in own.items()]
+    arrays.append(pgbinary.array(pgbinary.BOOL, [b"\1" if strange else b"\0" for strange in odd]))
+    coded = [_coded(attributes, strange) for attributes, strange in zip(rows, odd, strict=True)]
+    arrays.append(pgbinary.array(pgbinary.JSONB, coded) if any(coded) else None)
+    return arrays
 
 
 def _column(key: str, values: Sequence[Any]) -> Binary | None:
@@ -101,7 +103,7 @@ def _column(key: str, values: Sequence[Any]) -> Binary | None:
 
 
 def _are_regular(own: dict[str, list[Any]]) -> bool:
-    """Whether none of these columns makes its row odd: what `_is_odd` asks, of whole columns."""
+    """Return True if none of these columns makes its row odd: `_is_odd` for whole columns."""
     for key, values in own.items():
         kinds = set(map(type, values)) - {type(None)}
         if not kinds:
@@ -115,8 +117,8 @@ def _are_regular(own: dict[str, list[Any]]) -> bool:
     return True
 
 
-def _is_odd(seq: int, held: Attributes) -> bool:
-    for key, value in held.items():
+def _is_odd(seq: int, attributes: Attributes) -> bool:
+    for key, value in attributes.items():
         if key in TEXT:
             if value is not None and (type(value) is not str or not fits(value)):
                 return True
@@ -124,17 +126,17 @@ def _is_odd(seq: int, held: Attributes) -> bool:
             key in NUMBERS and value is not None and (type(value) is not int or not -EXACT <= value <= EXACT)
         ):
             return True
-    return bool(held.get("$seq") != seq)
+    return bool(attributes.get("$seq") != seq)
 
 
 def fits(text: str) -> bool:
-    """Whether PostgreSQL can hold the string as it is."""
+    """Return True if PostgreSQL can store the string unchanged."""
     return "\0" not in text and (text.isascii() or text.encode("utf-8", "ignore").decode() == text)
 
 
-def _coded(held: Attributes, odd: bool) -> bytes | None:
+def _coded(attributes: Attributes, odd: bool) -> bytes | None:
     coded: dict[str, Any] = {}
-    for key, value in held.items():
+    for key, value in attributes.items():
         if value is None or (key in _OWN and not odd):
             continue
         name = label(key)
@@ -154,7 +156,7 @@ def _is_wide(value: Any) -> bool:
 
 
 def code(value: Any) -> str | None:
-    """The scalar's code; None when nothing equals it, as with NaN."""
+    """Return the scalar's code; None if nothing equals it, such as NaN."""
     if isinstance(value, str):
         return "s" + escaped(value)
     if isinstance(value, bool):
@@ -173,12 +175,12 @@ def _place(order: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """The string in characters that PostgreSQL takes; different strings stay different and in their order."""
+    """Return the string in characters that PostgreSQL stores; different strings stay different and in order."""
     return text if text.isascii() and text.isprintable() else _UNFIT.sub(_escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    point = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    point = ord(match[0])
     if point < 2:
         return "\x01\x01" if point == 0 else "\x01\x02"
     return "\ue000\x04" if point == 0xE000 else f"\ue000\x03{chr(0x100 + point - 0xD800)}"
@@ -186,7 +188,7 @@ def _escape(found: re.Match[str]) -> str:
 
 @kept(4_096)
 def label(key: str) -> str:
-    """The key as it stands in the JSON object."""
+    """Return the key in the JSON object."""
     return escaped(key)
 
 
@@ -198,7 +200,7 @@ class Condition:
         self.sql = self._filter(where)
 
     def place(self, value: Any, cast: str) -> str:
-        """The place of one more value."""
+        """Add a parameter and return its placeholder."""
         self.params.append(value)
         return f"${len(self.params)}::{cast}"
 
@@ -243,7 +245,7 @@ class Condition:
             return "FALSE"
         if fits(value):
             return f"{column} {ORDER[op]} {self.place(value, 'text')}"
-        # The column as `escaped` would write it; it holds neither NUL nor surrogates.
+        # The column as `escaped` would write it; it contains neither NUL nor surrogates.
         column = f"replace(replace({column}, '\x01', '\x01\x02'), '\ue000', '\ue000\x04') COLLATE \"C\""
         return f"{column} {ORDER[op]} {self.place(escaped(value), 'text')}"
 
@@ -255,16 +257,16 @@ class Condition:
         return f"{column} {ORDER[op]} {self.place(value, 'float8')}"
 
     def _coded_equal(self, key: str, values: Sequence[Scalar]) -> str:
-        codes = [found for value in values if value is not None if (found := code(value)) is not None]
+        codes = [coded for value in values if value is not None if (coded := code(value)) is not None]
         if not codes and None not in values:
             return "FALSE"
-        held = f"attributes -> {self.place(label(key), 'text')}"
-        ways = [f"{held} IS NULL"] if None in values else []
+        field = f"attributes -> {self.place(label(key), 'text')}"
+        ways = [f"{field} IS NULL"] if None in values else []
         codes += ["z"] * len(ways)
         if len(codes) == 1:
-            ways.append(f"jsonb_exists({held}, {self.place(codes[0], 'text')})")
+            ways.append(f"jsonb_exists({field}, {self.place(codes[0], 'text')})")
         else:
-            ways.append(f"jsonb_exists_any({held}, {self.place(pgbinary.texts(codes), 'text[]')})")
+            ways.append(f"jsonb_exists_any({field}, {self.place(pgbinary.texts(codes), 'text[]')})")
         return " OR ".join(ways)
 
     def _coded_order(self, key: str, op: str, value: object) -> str:
@@ -286,21 +288,21 @@ class Condition:
         return self._wide_order(key, op, int(value), _place(order), way)
 
     def _between(self, key: str, op: str, bound: str, low: str, high: str) -> str:
-        held = f'(attributes ->> {self.place(label(key), "text")}) COLLATE "C"'
+        field = f'(attributes ->> {self.place(label(key), "text")}) COLLATE "C"'
         other = f"< '{high}'" if op in ("gt", "gte") else f">= '{low}'"
-        return f"{held} {ORDER[op]} {self.place(bound, 'text')} AND {held} {other}"
+        return f"{field} {ORDER[op]} {self.place(bound, 'text')} AND {field} {other}"
 
     def _wide_order(self, key: str, op: str, value: int, place: str, way: str) -> str:
-        """Whole numbers that share the value's float are compared in full."""
-        held, wide = self.place(label(key), "text"), self.place(label(key) + WIDE, "text")
+        """Compare whole numbers that share the value's float in full."""
+        field, wide = self.place(label(key), "text"), self.place(label(key) + WIDE, "text")
         return (
-            f"CASE WHEN attributes ->> {held} = {self.place(place, 'text')} AND attributes ->> {wide} IS NOT NULL"
+            f"CASE WHEN attributes ->> {field} = {self.place(place, 'text')} AND attributes ->> {wide} IS NOT NULL"
             f" THEN (attributes ->> {wide})::numeric {ORDER[op]} {self.place(str(value), 'numeric')} ELSE {way} END"
         )
 
 
 def _wholes(values: Sequence[Scalar]) -> list[int]:
-    """The values that a whole number of a column can equal, by their floats."""
+    """Return the values that a whole number of a column can equal, by their floats."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     floats = [float(v) for v in numbers if isinstance(v, float) or in_float_range(v)]
     return [int(value) for value in floats if value.is_integer() and -EXACT <= value <= EXACT]

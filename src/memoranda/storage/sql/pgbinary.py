@@ -1,7 +1,7 @@
-"""Whole columns as PostgreSQL takes them: arrays in the binary format, so that many rows are one INSERT.
+"""Columns as PostgreSQL arrays in the binary format, so that many rows are one INSERT.
 
-`INSERT INTO t SELECT * FROM unnest($1, $2, ...)` is one statement and one round trip for one row or a thousand, keeps
-to row security, which COPY does not, and is as fast.
+`INSERT INTO t SELECT * FROM unnest($1, $2, ...)` is one statement and one round trip for one row or a thousand,
+respects row security, which COPY does not, and is as fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
 
 INT8, TEXT, BOOL, BYTEA, JSONB = 20, 25, 16, 17, 3802
-"""Types by their numbers in `pg_type`, and those of their arrays below."""
+"""Types by their oids in `pg_type`; the oids of their arrays are below."""
 ARRAYS = {INT8: 1016, TEXT: 1009, BOOL: 1000, BYTEA: 1001, JSONB: 3807}
 _NULL = b"\xff\xff\xff\xff"
 _EMPTY = struct.Struct(">iii")

@@ -1,4 +1,4 @@
-"""Links to a PostgreSQL server: what a URL says, how a connection is set up, what its errors mean."""
+"""Connections to a PostgreSQL server: URLs, settings of a connection, and translation of errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ try:
     from psycopg_pool import ConnectionPool, PoolTimeout
 
     from memoranda.storage.sql.pgbinary import Binary, BinaryDumper
-except ImportError as exc:  # said again, with the fix, where a URL asks for it
+except ImportError as exc:  # raised again with the fix
     from memoranda.errors import ConfigError
 
     raise ConfigError(
@@ -33,17 +33,17 @@ OLDEST = 140_000
 """PostgreSQL 14, as `server_version` numbers it."""
 CONNECT_SECONDS = 5
 LOST = ("08", "57P01", "57P02", "57P03")
-"""SQLSTATE classes of a server that went away, or is on its way down or up."""
+"""SQLSTATE classes of a lost server, or one that is starting or stopping."""
 AGAIN = ("40001", "40P01", "23505", "25006")
-"""A write that met another process's: serialization, deadlock, a key taken meanwhile; or a server that only reads
-now, because another one was promoted."""
+"""SQLSTATEs of a write in conflict with another process: serialization, deadlock, a key taken meanwhile; or of a server
+that is read-only now, because another one was promoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A PostgreSQL URL as libpq takes it, with our own options taken out of its query.
+    """A PostgreSQL URL for libpq, without our own options in its query.
 
-    `schema` holds the tables; `shown` is the URL without its password.
+    `schema` has the tables; `shown` is the URL without its password.
     """
 
     conninfo: str
@@ -75,12 +75,12 @@ def address(url: str, key: str) -> Address:
     except psycopg.Error as exc:
         says = f"is not a PostgreSQL URL such as postgresql://user@host:5432/name: {str(exc).strip()}"
         raise ConfigError(key, says) from exc
-    shown = re.sub(r"(://[^/@\s:]*):.*@", r"\1:***@", conninfo)  # to the last @: a password may hold some
+    shown = re.sub(r"(://[^/@\s:]*):.*@", r"\1:***@", conninfo)  # to the last @: a password may contain one
     return Address(conninfo, schema, re.sub(r"(password=)[^&\s]+", r"\1***", shown))
 
 
 def settings(where: Address, statement_timeout: float) -> dict[str, Any]:
-    """Keyword arguments of `psycopg.connect` for every connection of ours."""
+    """Return the keyword arguments of `psycopg.connect` for every connection."""
     return {
         "conninfo": where.conninfo,
         "autocommit": True,
@@ -97,7 +97,7 @@ def settings(where: Address, statement_timeout: float) -> dict[str, Any]:
 
 
 def configure(raw: Raw) -> None:
-    """Types as the house sends them: every int is a bigint, bytes go as they are."""
+    """Register dumpers: every int is sent as a bigint, bytes unchanged."""
     raw.adapters.register_dumper(int, Int8BinaryDumper)
     raw.adapters.register_dumper(bytes, BytesBinaryDumper)
     raw.adapters.register_dumper(bytearray, BytesBinaryDumper)
@@ -106,10 +106,10 @@ def configure(raw: Raw) -> None:
 
 
 def connect(where: Address, statement_timeout: float, key: str) -> Raw:
-    """One connection, checked.
+    """Open a connection and check the server.
 
     Raises:
-        StorageError: no server answers there, or not to us; the message says what to look at.
+        StorageError: no server answers, or it refuses the connection; the message names the likely fix.
         ConfigError: the server is too old.
     """
     try:
@@ -125,7 +125,7 @@ def connect(where: Address, statement_timeout: float, key: str) -> Raw:
 
 
 def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
-    """What a failed connection means, with the fix that its message points to."""
+    """Return the error for a failed connection, with the fix that fits its message."""
     text = " ".join(str(exc).split()).rstrip("?")
     fixes = {
         "password authentication failed": "check user and password in the URL",
@@ -146,7 +146,7 @@ def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
 
 
 def lost(exc: BaseException) -> bool:
-    """Whether the connection, not the statement, is what failed."""
+    """Return True if the connection failed, not the statement."""
     if isinstance(exc, StorageError):
         return isinstance(exc.__cause__, psycopg.OperationalError)
     if not isinstance(exc, psycopg.Error):
@@ -157,8 +157,8 @@ def lost(exc: BaseException) -> bool:
     return state.startswith(LOST)
 
 
-def met_another(exc: BaseException) -> bool:
-    """Whether the write met one of another process and may simply be done again."""
+def in_conflict(exc: BaseException) -> bool:
+    """Return True if the write was in conflict with another process and may be retried."""
     return isinstance(exc, psycopg.Error) and exc.sqlstate in AGAIN
 
 
@@ -179,9 +179,9 @@ def translated(doing: str, where: Address) -> Iterator[None]:
 
 
 def open_pool(where: Address, size: int, statement_timeout: float, wait: float) -> ConnectionPool[Raw]:
-    """A pool of at most `size` connections; one is opened when first needed. `wait` is how many seconds a caller
+    """Open a pool of at most `size` connections, each opened when first needed. `wait` is how many seconds a caller
     waits for a free one."""
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what a caller hears is enough
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # the caller's error is enough
     kwargs = settings(where, statement_timeout)
     conninfo = kwargs.pop("conninfo")
     return ConnectionPool(
@@ -200,7 +200,7 @@ def open_pool(where: Address, size: int, statement_timeout: float, wait: float) 
 
 @lru_cache(maxsize=4096)
 def enter_tenant(tenant: str | None) -> str:
-    """The statements that hold the open transaction to one tenant's rows, or to the whole house (None)."""
+    """Return the statements that restrict the open transaction to one tenant's rows, or allow all rows (None)."""
     name = sql.quote(tenant or "").strip()
-    house = "on" if tenant is None else "off"
-    return f"SET LOCAL memoranda.tenant = {name}; SET LOCAL memoranda.house = '{house}'"
+    all_tenants = "on" if tenant is None else "off"
+    return f"SET LOCAL memoranda.tenant = {name}; SET LOCAL memoranda.house = '{all_tenants}'"

@@ -1,4 +1,4 @@
-"""Rows in PostgreSQL: one connection writes and commits in groups, a pool reads beside it, a replica maybe too."""
+"""Rows in PostgreSQL: one connection writes and commits in groups, a pool reads beside it, optionally a replica."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memoranda.storage.sql.pglink import (
     address,
     connect,
     enter_tenant,
+    in_conflict,
     lost,
-    met_another,
     open_pool,
     translated,
 )
@@ -41,7 +41,7 @@ ERASED = (
     " out before keep it until they are written over or recycled"
 )
 TWINS = 5
-"""Keys that other processes may take from one group; one more is a conflict of the work with itself."""
+"""Unique violations of one group blamed on other processes; one more is a conflict of the work with itself."""
 
 
 class PostgresConnection:
@@ -102,8 +102,8 @@ class PostgresConnection:
                 "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
                 f" WHERE attrelid = '{table}'::regclass AND attnum > 0"
             ).fetchall()
-            held = dict(rows)
-            self._types[key] = [held[name] for name in columns]
+            types = dict(rows)
+            self._types[key] = [types[name] for name in columns]
         return self._types[key]
 
     def select(self, sql: str, params: Params = ()) -> list[Row]:
@@ -113,11 +113,11 @@ class PostgresConnection:
 
 
 class PostgresTransaction(Transaction):
-    """`BEGIN` to `COMMIT` on the writing connection, which is opened again when the server went away.
+    """`BEGIN` to `COMMIT` on the writing connection, which is reopened after it was lost.
 
-    A group whose COMMIT was sent but not answered is looked up by its transaction id on the server that answers
-    next. Only when that is another server than before (one that was promoted) may it remain open whether it was
-    stored; then the callers hear so.
+    If COMMIT was sent but not answered, the server that answers next is asked for the status of the transaction. Only
+    if that is another server (one that was promoted) can it remain unknown whether the group was stored; the callers
+    then get an error that says so.
     """
 
     def __init__(self, where: Address, statement_timeout: float, patience: float) -> None:
@@ -191,11 +191,11 @@ class PostgresTransaction(Transaction):
                 self.written = row[0] if row else self.written
 
     def _resolve(self, xid: str, timeline: str, exc: psycopg.Error) -> None:
-        """Returns when the transaction was committed after all.
+        """Return if the transaction was committed.
 
         Raises:
-            psycopg.Error: it was not; `exc` again, so that the group is tried again.
-            StorageError: nobody can tell.
+            psycopg.Error: it was not; `exc` again, so that the group is retried.
+            StorageError: the outcome is unknown.
         """
         until = time.monotonic() + self.patience
         while True:
@@ -203,7 +203,7 @@ class PostgresTransaction(Transaction):
             try:
                 row = self.raw.execute("SELECT pg_xact_status($1::xid8)", [xid]).fetchone()
                 status = row[0] if row else None
-            except psycopg.DataError:  # an id that this server has not reached: it never saw the transaction
+            except psycopg.DataError:  # an id beyond this server's last: it never saw the transaction
                 status = None
             except (psycopg.Error, StorageError) as again:
                 if not lost(again) or time.monotonic() > until:
@@ -234,20 +234,20 @@ class PostgresTransaction(Transaction):
         self.close()
 
     def close(self) -> None:
-        """Lets go of the connection. Idempotent."""
-        held, self._connection = self._connection, None
-        if held is not None:
+        """Close the connection. Idempotent."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
             with suppress(psycopg.Error):
-                held.raw.close()
+                connection.raw.close()
 
     def retryable(self, exc: BaseException) -> bool:
         if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
-            self.close()  # this server was demoted; the URL's other hosts are asked
+            self.close()  # this server was demoted; the next connection tries the URL's other hosts
         if isinstance(exc, psycopg.errors.UniqueViolation):
             if exc is not self._twin:
                 self._twin, self._twins = exc, self._twins + 1
             return self._twins <= TWINS
-        return lost(exc) or met_another(exc)
+        return lost(exc) or in_conflict(exc)
 
     def error(self, exc: BaseException) -> BaseException:
         if not isinstance(exc, psycopg.Error):
@@ -259,12 +259,12 @@ class PostgresTransaction(Transaction):
 
 
 class PostgresDatabase(Database):
-    """Rows in one schema of a PostgreSQL database; several processes may have it open. With `schema` False it makes
+    """Rows in one schema of a PostgreSQL database; several processes may have it open. With `schema` False it creates
     no tables.
 
     Raises:
         ConfigError: the URL is wrong, or the server too old.
-        StorageError: the server does not let us in, or a migration failed.
+        StorageError: the server refuses the connection, or a migration failed.
     """
 
     shared = True
@@ -294,8 +294,8 @@ class PostgresDatabase(Database):
         if self._closed:
             raise StorageError(f"{self.address.shown} is closed")
         if late and self._replica is not None:
-            found, result = self._replica.read(work, tenant, self._transaction.written)
-            if found:
+            answered, result = self._replica.read(work, tenant, self._transaction.written)
+            if answered:
                 return result  # type: ignore[return-value]
         with translated("reading", self.address):
             try:
@@ -322,20 +322,19 @@ class PostgresDatabase(Database):
         return self._group.queue(Task(work, then, tenant))
 
     def erase(self) -> Future[None]:
-        """Frees the space of deleted rows, for the next ones to write over. No server writes over it by itself: see
-        `erased` for what stays, and docs of the server's VACUUM FULL for a rewrite under a lock."""
+        """Free the space of deleted rows for new rows. The server does not overwrite it by itself: see `erased` for
+        what remains, and the documentation of VACUUM FULL for a rewrite under a lock."""
         return self.vacuum(())
 
     def compact(self) -> Future[None]:
-        """Gives free pages at the tables' ends back, and refreshes the planner's statistics."""
+        """Return free pages at the ends of tables to the file system, and refresh the planner's statistics."""
         return self.vacuum((), analyze=True)
 
     def vacuum(self, tables: Sequence[str], *, analyze: bool = False) -> Future[None]:
-        """Frees the space of what was deleted from these tables of the schema (all when none is named), once earlier
-        writes are done.
+        """Free the space of deleted rows in these tables of the schema (default: all), once earlier writes are done.
 
-        `analyze` refreshes the planner's statistics too, except of a table an index is being built on: ANALYZE
-        would wait for the building with a snapshot that the building waits for (VACUUM takes none that counts).
+        `analyze` refreshes the planner's statistics too, except of a table on which an index is being built: ANALYZE
+        would wait for the build, and the build for the snapshot of ANALYZE (VACUUM holds no such snapshot).
         """
 
         def vacuum(_: object) -> None:
@@ -357,7 +356,7 @@ class PostgresDatabase(Database):
         return self._group.queue(Task(vacuum, alone=True))
 
     def health(self) -> dict[str, object]:
-        """Server and schema, bytes of our tables, whether row security binds this role."""
+        """Return server and schema, bytes of the tables, and whether row security applies to this role."""
 
         def facts(c: Connection) -> dict[str, object]:
             row = c.select(
@@ -378,12 +377,12 @@ class PostgresDatabase(Database):
         return self.read(facts) | {"replica": self._replica is not None}
 
     def faults(self) -> list[str]:
-        """What is wrong with the stored tables; nothing that this can see."""
+        """Return no faults; raises StorageError if the tables cannot be read."""
         self.read(lambda c: c.one("last_rev"))
         return []
 
     def close(self) -> None:
-        """Finishes queued writes, then lets go. Idempotent."""
+        """Finish queued writes, then close the connections. Idempotent."""
         if self._closed:
             return
         self._group.close()
@@ -395,15 +394,15 @@ class PostgresDatabase(Database):
 
 
 def _named(raw: Raw) -> PostgresConnection:
-    held: PostgresConnection | None = getattr(raw, "memoranda", None)
-    if held is None:
-        held = PostgresConnection(raw)
-        raw.memoranda = held  # type: ignore[attr-defined]
-    return held
+    connection: PostgresConnection | None = getattr(raw, "memoranda", None)
+    if connection is None:
+        connection = PostgresConnection(raw)
+        raw.memoranda = connection  # type: ignore[attr-defined]
+    return connection
 
 
 def _timeline(raw: Raw) -> str:
-    """The timeline of a server that writes; another one has another."""
+    """Return the timeline of a primary server; a promoted server has another one."""
     row = raw.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
     ).fetchone()
@@ -411,7 +410,7 @@ def _timeline(raw: Raw) -> str:
 
 
 def _migrate(raw: Raw, where: Address) -> None:
-    """Brings the schema to this version, each step in a transaction of its own, one process at a time."""
+    """Migrate the schema to this version, each step in its own transaction, one process at a time."""
     steps = migrations("postgres")
     with translated("setting up", where):
         try:
@@ -425,12 +424,12 @@ def _migrate(raw: Raw, where: Address) -> None:
         for version, script in steps:
             with raw.transaction():
                 _lock(raw, where.schema)
-                held = _version(raw)
-                if held > steps[-1][0]:
+                current = _version(raw)
+                if current > steps[-1][0]:
                     raise StorageError(
-                        f"the database has schema {held}, this version knows {steps[-1][0]}: upgrade memoranda"
+                        f"the database has schema {current}, this version knows {steps[-1][0]}: upgrade memoranda"
                     )
-                if version <= held:
+                if version <= current:
                     continue
                 raw.execute("SET LOCAL statement_timeout = 0; SET LOCAL memoranda.house = 'on'")
                 raw.execute(script)
@@ -450,7 +449,7 @@ def _make_schema(raw: Raw, schema: str) -> None:
 
 
 def _lock(raw: Raw, schema: str) -> None:
-    """Other processes that would migrate the same schema wait until the transaction ends."""
+    """Lock the schema: other processes that migrate it wait until the transaction ends."""
     raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"memoranda:{schema}"])
 
 
@@ -460,5 +459,5 @@ def _version(raw: Raw) -> int:
 
 
 def open_postgres(url: str, folder: object, options: Options) -> PostgresDatabase:
-    """The database of a URL of libpq's, see `pglink.address`."""
+    """Open the database of a libpq URL, see `pglink.address`."""
     return PostgresDatabase(url, options)

@@ -25,8 +25,7 @@ KEY = "database.replica_url"
 
 
 class Replica:
-    """Connections to a replica. One that does not answer is looked for in the background, and nobody waits for it
-    meanwhile.
+    """Connections to a replica. If it does not answer, a background thread retries, and no read waits for it meanwhile.
 
     `read` runs a piece of work on a connection of a pool, in one snapshot.
 
@@ -50,7 +49,8 @@ class Replica:
     def read(
         self, work: Callable[[Connection], T], tenant: str | None, written: str
     ) -> tuple[bool, T | None]:
-        """The answer, if the replica is up and has replayed the log up to `written`; else False and None."""
+        """Return True and the result if the replica is up and has replayed the log up to `written`; else False and
+        None."""
         if self._away:
             return False, None
 
@@ -58,14 +58,14 @@ class Replica:
             return (True, work(c)) if c.select(REPLAYED, [written])[0][0] else (False, None)
 
         try:
-            found: tuple[bool, T | None] = self._read(self._pool, checked, tenant)
+            outcome: tuple[bool, T | None] = self._read(self._pool, checked, tenant)
         except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
             if lost(exc):
                 self._leave(exc)
             else:
                 log.info("the replica %s could not answer: %s", self._where.shown, exc)
             return False, None
-        return found
+        return outcome
 
     def _leave(self, exc: psycopg.Error) -> None:
         with self._lock:
@@ -76,7 +76,7 @@ class Replica:
         threading.Thread(target=self._look_for, name="memoranda-replica", daemon=True).start()
 
     def _look_for(self) -> None:
-        """Tries again until it is up, then begins with new connections: the old ones wait longer and longer."""
+        """Retry until the server is up, then open a new pool: the old one waits longer after each failure."""
         while not self._closed.wait(LOOK_SECONDS):
             try:
                 connect(self._where, self._timeout, KEY).close()
@@ -92,7 +92,7 @@ class Replica:
             return
 
     def close(self) -> None:
-        """Lets go of the connections. Idempotent."""
+        """Close the connections. Idempotent."""
         with self._lock:
             self._closed.set()
             pool = self._pool

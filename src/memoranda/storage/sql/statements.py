@@ -1,6 +1,6 @@
 """Named SQL: `queries/*.sql` holds blocks that begin with `-- name: ...`, in one text for every database.
 
-What databases say differently is a word in braces, which `render` puts into a dialect:
+A word in braces stands for syntax that differs between databases; `render` replaces it:
 
 | word | means |
 |---|---|
@@ -29,33 +29,33 @@ _POSTGRES_LIST = {
 
 @lru_cache(maxsize=2048)
 def render(sql: str, dialect: str) -> str:
-    """The statement in the words of `dialect`: `sqlite`, or `postgres`, which numbers its places `$1, $2, ...`."""
+    """Return the statement in `dialect`: `sqlite`, or `postgres`, which numbers its parameters `$1, $2, ...`."""
     if dialect == "sqlite":
         return _LIST.sub(r"json_each(\2)", sql).replace("{join}", "CROSS JOIN")
-    sql = _LIST.sub(lambda found: _POSTGRES_LIST[found[1]].format(found[2]), sql).replace("{join}", "JOIN")
+    sql = _LIST.sub(lambda match: _POSTGRES_LIST[match[1]].format(match[2]), sql).replace("{join}", "JOIN")
     count = 0
 
-    def numbered(found: re.Match[str]) -> str:
+    def numbered(match: re.Match[str]) -> str:
         nonlocal count
         count += 1
-        return f"${found[1] or count}"
+        return f"${match[1] or count}"
 
     return _PLACE.sub(numbered, sql)
 
 
 @cache
 def statements(dialect: str) -> dict[str, str]:
-    """Every named statement of the house, by name, in one dialect.
+    """Return every named statement, by name, in one dialect.
 
     Raises:
         ValueError: two blocks share a name.
     """
     folder = files("memoranda.storage.sql").joinpath("queries")
-    found = dict(_named(folder))
+    named = dict(_named(folder))
     own = folder.joinpath(dialect)
     if own.is_dir():
-        found |= dict(_named(own))
-    return {name: render(sql, dialect) for name, sql in found.items()}
+        named |= dict(_named(own))
+    return {name: render(sql, dialect) for name, sql in named.items()}
 
 
 def _named(folder: Traversable) -> Iterator[tuple[str, str]]:

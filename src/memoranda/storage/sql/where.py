@@ -1,4 +1,4 @@
-"""A filter as SQL over the columns of `memories`, as far as columns go."""
+"""A filter as SQL over the columns of `memories`, where columns can decide it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NUMBERS = {
     "$archived_at": "archived_at",
 }
 DEEP = 100
-"""Conditions that stand in one row: SQLite refuses expressions that nest 1 000 deep, and each AND is one level."""
+"""The most conditions joined in a row: SQLite refuses expressions that nest 1 000 deep, and each AND is one level."""
 ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition with its values. When `exact` is False it lets more rows through than the filter does, and
-    `filters.matches` has to decide on each."""
+    """A condition with its values. If `exact` is False it selects more rows than the filter does, and
+    `filters.matches` must decide on each."""
 
     sql: str
     params: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Where:
 
 
 def compile_where(where: Filter) -> Where:
-    """The narrowest SQL condition over columns that every row passing `where` satisfies."""
+    """Return the narrowest SQL condition over columns that every row passing `where` satisfies."""
     if isinstance(where, Compare):
         return _compare(where)
     parts = [compile_where(part) for part in where.parts]
@@ -70,7 +70,7 @@ def _compare(compare: Compare) -> Where:
         return Where("TRUE", (), exact=False)
     if any(
         type(value) is str and "\x00" in value for value in values
-    ):  # no column holds it, no server takes it
+    ):  # no column contains it, no server accepts it
         return Where("TRUE", (), exact=False)
     if compare.op in ORDER:
         if values[0] is None:

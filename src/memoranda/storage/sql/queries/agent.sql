@@ -13,7 +13,7 @@ FROM responses WHERE tenant_id = ? AND id = ?
 -- name: response_status
 SELECT status FROM responses WHERE tenant_id = ? AND id = ?
 
--- name: hold_response (its status, and nobody changes it before this transaction ends)
+-- name: hold_response (its status, locked until this transaction ends)
 SELECT status FROM responses WHERE tenant_id = ? AND id = ?
 
 -- name: begin_response

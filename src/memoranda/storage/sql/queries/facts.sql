@@ -39,7 +39,7 @@ ORDER BY tenant_id, seq LIMIT ?
 -- name: free_job_key (the next job of this kind and key is another one)
 UPDATE jobs SET dedup_key = NULL WHERE tenant_id = ? AND id = ?
 
--- name: idle_facts (live facts that nobody used since a time)
+-- name: idle_facts (live facts not accessed since a time)
 SELECT seq FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
     AND created_at < ?2 AND (last_accessed_at IS NULL OR last_accessed_at < ?2) ORDER BY seq LIMIT ?3

@@ -64,7 +64,7 @@ UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner =
 UPDATE jobs SET done = ?, total = ?, cursor = ?, lease_until = ?, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING cancelling
 
--- name: end_job (what it was told to do, which may hold words and secrets, is kept no longer than it is needed)
+-- name: end_job (the payload may have text and secrets, and is deleted when it is no longer needed)
 UPDATE jobs SET state = CASE WHEN ?1 = 'queued' AND cancelling = 1 THEN 'cancelled' ELSE ?1 END, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
     payload = CASE WHEN ?1 = 'queued' THEN payload ELSE '{}' END
 WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running'
@@ -92,7 +92,7 @@ WHERE tenant_id = ? AND kind = ? AND dedup_key = ? AND state IN ('queued', 'runn
 UPDATE jobs SET cancelling = 1, state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END, updated_at = ?
 WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted) AND state IN ('queued', 'running')
 
--- name: blank_jobs (what they were told and what they said is forgotten)
+-- name: blank_jobs (deletes payloads, results and errors)
 UPDATE jobs SET payload = '{}', error = NULL, result = NULL, cursor = NULL
 WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
 

@@ -164,7 +164,7 @@ UPDATE rollups SET stale = 0 WHERE tenant_id = ? AND channel_id = ? AND owner = 
 UPDATE rollups SET attempts = attempts + 1, failure = ?, due_at = ?
 WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ?
 
--- name: sessions_of_users (those in which nobody but one of these users has spoken)
+-- name: sessions_of_users (those in which only these users have spoken)
 SELECT s.id FROM sessions s WHERE s.tenant_id = ? AND s.users IN (SELECT value FROM {texts ?} wanted)
 
 -- name: blank_session

@@ -15,5 +15,5 @@ SELECT r.* FROM (SELECT DISTINCT id FROM chain) held CROSS JOIN LATERAL (
     FROM responses s WHERE s.tenant_id = ?1 AND s.id = held.id LIMIT 1
 ) r ORDER BY r.seq DESC
 
--- name: hold_response (its status, and nobody changes it before this transaction ends)
+-- name: hold_response (its status, locked until this transaction ends)
 SELECT status FROM responses WHERE tenant_id = ? AND id = ? FOR NO KEY UPDATE
