@@ -1,4 +1,4 @@
-"""The verbs of memory for one subject."""
+"""Memories of one subject: add, search, list, update, delete, export and import."""
 
 from memoranda.memories.memories import Memories
 

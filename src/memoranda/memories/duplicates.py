@@ -33,8 +33,8 @@ def jaccard(a: str, b: str) -> float:
 
 
 def contradict(a: str, b: str) -> bool:
-    """Whether two texts differ in a number, a date, a name or a negation: then they are never duplicates,
-    however alike they look."""
+    """Return True if two texts differ in a number, a date, a name or a negation: then they are never duplicates,
+    however similar."""
     return (
         sorted(_NUMBER.findall(a)) != sorted(_NUMBER.findall(b))
         or len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
@@ -43,20 +43,20 @@ def contradict(a: str, b: str) -> bool:
 
 
 def _other_names(a: str, b: str) -> bool:
-    """Whether one text has a name that the other has not. A capital that begins a sentence may be no name: it
-    counts when the other text begins with another one ("Ann likes tea", "Bob likes tea")."""
+    """Return True if one text has a name that the other lacks. A capital at the beginning of a sentence may be no name:
+    it counts if the other text begins with another one ("Ann likes tea", "Bob likes tea")."""
     (inside, first), (other_inside, other_first) = _missing(a, b), _missing(b, a)
     return bool(inside or other_inside or (first and other_first))
 
 
 def _missing(text: str, other: str) -> tuple[set[str], set[str]]:
     """Capitalised words of `text` that `other` does not have in any case: inside sentences, and beginning them."""
-    held = {match["word"].lower() for match in _WORD.finditer(other)}
+    words = {match["word"].lower() for match in _WORD.finditer(other)}
     inside: set[str] = set()
     first: set[str] = set()
     for match in _WORD.finditer(text):
         word = match["word"]
-        if word[0].isupper() and word.lower() not in held and terms(word):
+        if word[0].isupper() and word.lower() not in words and terms(word):
             (inside if match["begins"] is None else first).add(word.lower())
     return inside, first
 
@@ -72,23 +72,23 @@ def same_scope(row: Record) -> Filter:
 
 
 def report(store: Store, tenant: str, where: Filter, limit: int) -> list[NearDuplicate]:
-    """Pairs among the rows that pass: cosine >= 0.95 or stemmed Jaccard >= 0.6, the same scope and kind, no
-    contradiction. Each row is held against its five nearest elders on either side; the `limit` closest pairs
-    come back, most alike first."""
-    found: list[NearDuplicate] = []
+    """Return pairs among the rows that pass `where`: cosine >= 0.95 or stemmed Jaccard >= 0.6, the same scope and kind,
+    no contradiction. Each row is compared with its five nearest older rows by vector and by keyword; the `limit`
+    closest pairs are returned, most similar first."""
+    duplicates: list[NearDuplicate] = []
     for rows in scan(store.db, tenant, where):
         for row in rows:
-            found.extend(_pairs(store, tenant, row, where))
-    found.sort(key=lambda pair: -max(pair.cosine or 0.0, pair.jaccard))
-    return found[:limit]
+            duplicates.extend(_pairs(store, tenant, row, where))
+    duplicates.sort(key=lambda pair: -max(pair.cosine or 0.0, pair.jaccard))
+    return duplicates[:limit]
 
 
 def _pairs(store: Store, tenant: str, row: Record, where: Filter) -> Iterator[NearDuplicate]:
     elders = all_of(Compare("$seq", "lt", row.seq), same_scope(row), Compare("$kind", "eq", row.kind), where)
     near: dict[int, float | None] = {}
     for vector in _vectors(store, tenant, row.seq)[:1]:
-        found = store.index.search(tenant, vector, NEIGHBOURS, elders)
-        near.update(zip(found.seqs.tolist(), found.scores.tolist(), strict=True))
+        nearest = store.index.search(tenant, vector, NEIGHBOURS, elders)
+        near.update(zip(nearest.seqs.tolist(), nearest.scores.tolist(), strict=True))
     for seq in store.words.search(tenant, row.content, NEIGHBOURS, elders).seqs.tolist():
         near.setdefault(seq, None)
     others = store.db.read(lambda c: fetch_rows(c, tenant, near), tenant)

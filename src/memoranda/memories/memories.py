@@ -70,11 +70,11 @@ class Memories:
     # --- writing -----------------------------------------------------------------------------------
 
     async def add(self, content: str | NewMemory, **fields: Unpack[MemoryFields]) -> Added:
-        """Remembers one text; what it is and where it belongs go in `fields`.
+        """Store one text; its kind, scope and other fields go in `fields`.
 
-        Writing the same text again in the same scope changes nothing and returns the row that was there. A fact
-        (`kind="fact"`) is compared with the facts of its user, or place: it may supersede some of them, and where it
-        nearly says what one says, and has no `id` of its own, it becomes a source of that one, which is returned.
+        Writing the same text again in the same scope changes nothing and returns the existing row. A fact
+        (`kind="fact"`) is compared with the facts of its user, or place: it may supersede some of them. If it says
+        nearly the same as one, and has no `id` of its own, it becomes a source of that one, which is returned.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -88,7 +88,7 @@ class Memories:
         return (await self._add([new]))[0]
 
     async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
-        """Remembers a batch, in order; one result each. Nothing is written when one of them is wrong.
+        """Store a batch, in order; return one result each. Nothing is written if one of them is invalid.
 
         Raises:
             InvalidInput: names the memory by its place, the field and the fix.
@@ -119,7 +119,8 @@ class Memories:
         core = self._core
         outcomes = await core.write(self.subject.tenant_id, core.ingest.drafts(self.subject, items))
         return [
-            Added(memory=to_memory(one.row), created=one.created, embedded=one.embedded) for one in outcomes
+            Added(memory=to_memory(outcome.row), created=outcome.created, embedded=outcome.embedded)
+            for outcome in outcomes
         ]
 
     async def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
@@ -140,7 +141,7 @@ class Memories:
         return to_memory(updated)
 
     async def delete(self, id: str) -> None:
-        """Deletes one memory with its vectors.
+        """Delete one memory with its vectors.
 
         Raises:
             NotFound: no such memory for this subject.
@@ -152,10 +153,10 @@ class Memories:
             raise NotFound(f"no memory {id!r}")
 
     async def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]) -> Receipt:
-        """Erases for good: memories of `ids`, or all that a selection names, archived and superseded ones too, with
-        what was made of them. A selection by scope, time or `text` alone also means what else holds words there:
-        messages, responses, conversations, logged questions, files; see docs/forgetting.md. The words leave rows,
-        indexes, caches, write-ahead log and free pages; a tombstone with counts stays.
+        """Erase for good: memories of `ids`, or all that a selection names, archived and superseded ones too, with
+        everything derived from them. A selection by scope, time or `text` alone also covers other data with text there:
+        messages, responses, conversations, logged questions, files; see docs/forgetting.md. The text is removed from
+        rows, indexes, caches, write-ahead log and free pages; a tombstone with counts stays.
 
         Raises:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
@@ -186,8 +187,8 @@ class Memories:
         return to_memory(await self._row(id))
 
     async def _row(self, id: str) -> Record:
-        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
-        row = held.get(id)
+        rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
+        row = rows.get(id)
         if row is None or not matches(visible_to(self.subject), attributes(row)):
             raise NotFound(f"no memory {id!r}")
         return row
@@ -201,7 +202,7 @@ class Memories:
         order: str = "desc",
         **fields: Unpack[SelectionFields],
     ) -> Page:
-        """One page of memories in the order they were stored, newest first unless `order` is `asc`.
+        """Return one page of memories in the order they were stored, newest first unless `order` is `asc`.
 
         `after` and `before` are ids of memories: the page begins beyond the one, or ends at the other. Memories
         stored meanwhile neither repeat nor hide any.
@@ -243,10 +244,10 @@ class Memories:
         )
 
     def _cursor(self, name: str, id: str) -> int:
-        held = self._core.store.db.read(
+        rows = self._core.store.db.read(
             lambda c: fetch_ids(c, self.subject.tenant_id, [id]), self.subject.tenant_id
         )
-        row = held.get(id)
+        row = rows.get(id)
         if row is None or not matches(visible_to(self.subject), attributes(row)):
             raise InvalidInput(name, f"{id!r} is no memory; begin again without a cursor")
         return row.seq
@@ -306,7 +307,8 @@ class Memories:
     async def _query_vector(
         self, asked: Query, embedder: Embedder
     ) -> tuple[NDArray[np.float32] | None, Sequence[str]]:
-        """The vector to search with, if there is to be one and it can be made; see `Ledger.questions`."""
+        """Return the query vector and the degraded parts; no vector if none is needed or it cannot be made; see
+        `Ledger.questions`."""
         ledger, tenant = self._core.ledger, self.subject.tenant_id
         if asked.mode != "words" and asked.embedding is None:
             enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
@@ -321,12 +323,12 @@ class Memories:
         ), ()
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
-        """The vectors of texts by the configured model, at the tenant's cost; `task` is `query` for questions.
+        """Return the vectors of texts by the configured model, at the tenant's cost; `task` is `query` for questions.
 
         Raises:
             InvalidInput: there are none or too many, or one is empty or longer than the model's input.
             EmbedderUnavailable: the model does not answer.
-            SpendingLimit: the tenant has spent its day.
+            SpendingLimit: the tenant has reached its daily limit.
         """
         core = self._core
         await core.threads.run(check_texts, texts, core.embedder)
@@ -336,11 +338,11 @@ class Memories:
         )
 
     async def count_access(self, ids: Sequence[str]) -> None:
-        """Notes that these memories were used: access_count rises, last_accessed_at moves."""
+        """Record that these memories were used: update access_count and last_accessed_at."""
         _check_ids(ids)
-        held = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
+        rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
         mine = visible_to(self.subject)
-        seqs = [row.seq for row in held.values() if matches(mine, attributes(row))]
+        seqs = [row.seq for row in rows.values() if matches(mine, attributes(row))]
         values = [now_micros(), self.subject.tenant_id, compact_json(seqs)]
         counted = self._core.store.db.write(
             lambda c: c.run("count_access", values), tenant=self.subject.tenant_id
@@ -356,7 +358,8 @@ class Memories:
     async def near_duplicates(
         self, *, limit: int = 100, **fields: Unpack[SelectionFields]
     ) -> Sequence[NearDuplicate]:
-        """Pairs of memories of one scope that say nearly the same, most alike first; see `duplicates.report`."""
+        """Return pairs of memories of one scope that say nearly the same, most similar first; see
+        `duplicates.report`."""
         _check_limit(limit)
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(
@@ -364,13 +367,13 @@ class Memories:
         )
 
     async def stats(self, *, scope: str | None = None) -> dict[str, Any]:
-        """Counts and sizes of the tenant: memories by kind, vectors, what is owed, the state of each index. With
-        `scope` (`session:X`, `session` for any, ...) the memories of that scope alone that hold now, with their
-        characters, by kind.
+        """Return counts and sizes of the tenant: memories by kind, vectors, pending embeddings, the state of each
+        index. With `scope` (`session:X`, `session` for any, ...) only the memories of that scope that are valid now,
+        with their characters, by kind.
 
         Raises:
-            InvalidInput: the scope is none.
-            Forbidden: the subject is not an admin; counts tell of others' rows.
+            InvalidInput: the scope is invalid.
+            Forbidden: the subject is not an admin; counts include rows of others.
         """
         self._must_be_admin("stats")
         if scope is not None:
@@ -387,14 +390,14 @@ class Memories:
             }
         return await self._core.threads.run(self._core.store.stats, self.subject.tenant_id)
 
-    # --- carrying out and in -----------------------------------------------------------------------
+    # --- export and import -------------------------------------------------------------------------
 
     async def export(
         self, *, vectors: bool = False, **fields: Unpack[SelectionFields]
     ) -> AsyncIterator[bytes]:
-        """The selection as JSONL, one line a yield: a header, then a memory each, oldest first, archived and
-        superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding. Scopes as in
-        `count`."""
+        """Export the selection as JSONL, yielding a line at a time: a header, then a memory each, oldest first,
+        archived and superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding.
+        Scopes as in `count`."""
         where = self._where(convert(fields, Selection), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         while (line := await self._core.threads.run(next, lines, None)) is not None:
@@ -424,13 +427,13 @@ class Memories:
     # --- long work ---------------------------------------------------------------------------------
 
     async def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
-        """Starts the job that makes missing vectors with the configured model, or, with `everything`, all of them
-        anew. It can be cancelled and goes on where it stopped."""
+        """Start the job that makes missing vectors with the configured model, or, with `everything`, all of them again.
+        It can be cancelled, and resumes where it stopped."""
         self._must_be_admin("reembed")
         if self._core.next is not None:
             return await self._remodel(rows_per_second)
-        owed = await self._core.threads.run(self._core.store.owe, self.subject.tenant_id, everything)
-        payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": owed}
+        pending = await self._core.threads.run(self._core.store.owe, self.subject.tenant_id, everything)
+        payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": pending}
         id_ = await self._core.jobs.enqueue(self.subject.tenant_id, EMBED_JOB, payload, dedup_key="owed")
         return await self._core.jobs.get(self.subject.tenant_id, id_)
 
@@ -441,13 +444,13 @@ class Memories:
         return await self._core.jobs.get(HOUSE, id_)
 
     async def move_index(self, to: str) -> Job:
-        """Starts the job that fills the vector index of another URL from the stored vectors and then lets it answer;
+        """Start the job that fills the vector index of another URL from the stored vectors and then switches to it;
         nothing is embedded, and adds, deletes and searches go on. The configuration is not changed: set `index.url`
         too, or the next start goes back to the old index.
 
         Raises:
             InvalidInput: the URL's scheme is unknown.
-            Forbidden: the subject is not an admin of the house's own tenant.
+            Forbidden: the subject is not an admin of the operator's tenant.
         """
         self._must_be_operator("move_index")
         if not isinstance(to, str) or to.split(":", 1)[0] not in INDEXES:
@@ -480,7 +483,7 @@ class Memories:
         self._must_be_admin("job")
         return await self._core.jobs.cancel(self.subject.tenant_id, id)
 
-    # --- who may -----------------------------------------------------------------------------------
+    # --- permissions -------------------------------------------------------------------------------
 
     def _where(self, selection: Selection, *, all_times: bool = False) -> Filter:
         unscoped = all_times and selection.scopes is None and self.subject.role == "admin"
@@ -503,7 +506,8 @@ class Memories:
             raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {HOUSE!r}")
 
     def _may_own(self, user: Any, where: str) -> None:
-        """A member, or a service that acts for a user, writes that user's rows and nobody's."""
+        """Refuse rows of other users: a member, or a service that acts for a user, writes that user's rows and rows
+        without a user."""
         free = self.subject.role == "admin" or (
             self.subject.role == "service" and self.subject.user_id is None
         )
@@ -528,7 +532,7 @@ def _check_ids(ids: Any) -> None:
 
 
 def _no_claim_of_rules(metadata: Any, where: str) -> None:
-    """Refuse what would make a fact of a caller one that rules found: standing instructions are such."""
+    """Refuse metadata that marks a fact of a caller as extracted by rules, as standing instructions are."""
     if isinstance(metadata, dict) and metadata.get("extracted_by") == RULES:
         raise InvalidInput(
             f"{where}.extracted_by", f"is {RULES!r} only where extraction set it; leave it out"

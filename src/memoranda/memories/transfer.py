@@ -1,4 +1,4 @@
-"""Memories as JSONL, out and in: a header line, then one memory a line; the round trip is exact."""
+"""Export and import of memories as JSONL: a header line, then one memory a line; the round trip is exact."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Vector(msgspec.Struct, kw_only=True):
 
 
 class Line(Memory, kw_only=True):
-    """One memory, with what the API does not show: whether its time was told, and its vectors."""
+    """One memory, with what the API does not show: whether its time was given, and its vectors."""
 
     content_hash: str = ""
     access_count: Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)] = 0
@@ -97,27 +97,27 @@ class Imported(msgspec.Struct, kw_only=True):
 
 
 def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[bytes]:
-    """The export, one line at a time, each ending in a newline."""
+    """Yield the export, one line at a time, each ending in a newline."""
     header = Header(memoranda_export=FORMAT)
     if vectors:
         header.model, header.dim = store.model, store.index.dim
     yield msgspec.json.encode(header) + b"\n"
     for rows in scan(store.db, tenant, where, size=BATCH):
         read = partial(encoded_vectors, store=store, tenant=tenant, rows=rows)
-        held = store.db.read(read, tenant) if vectors else {}
+        vectors_by_seq = store.db.read(read, tenant) if vectors else {}
         for row in rows:
-            yield msgspec.json.encode(_line(row, held.get(row.seq))) + b"\n"
+            yield msgspec.json.encode(_line(row, vectors_by_seq.get(row.seq))) + b"\n"
 
 
 def encoded_vectors(c: Connection, store: Store, tenant: str, rows: list[Record]) -> dict[int, list[Vector]]:
-    """The vectors of rows as an export has them, by seq."""
-    held: dict[int, list[Vector]] = {}
+    """Return the vectors of rows as an export has them, by seq."""
+    by_seq: dict[int, list[Vector]] = {}
     seqs = compact_json([row.seq for row in rows])
     for seq, start, stop, text_hash, data in c.all("vectors_of", [tenant, store.space, seqs]):
         text = base64.b64encode(data).decode("ascii")
         named = text_hash.removeprefix(GIVEN)
-        held.setdefault(seq, []).append(Vector(start=start, stop=stop, text_hash=named, vector=text))
-    return held
+        by_seq.setdefault(seq, []).append(Vector(start=start, stop=stop, text_hash=named, vector=text))
+    return by_seq
 
 
 def _line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
@@ -145,10 +145,10 @@ def _own_key(row: Record) -> str:
 
 
 def write_file(path: Path, out: Iterator[bytes]) -> int:
-    """Writes the lines beside `path` and moves them there when all are written; memories written.
+    """Write the lines to a temporary file beside `path` and move it there once complete; return the number of memories.
 
     Raises:
-        StorageError: the file cannot be written; an older one is still there.
+        StorageError: the file cannot be written; an older one stays.
     """
     count = -1
     try:
@@ -199,10 +199,10 @@ async def take(
     scope: str | None,
     may_own: Callable[[Any, str], None],
 ) -> Imported:
-    """Stores an export's memories through the one write path, 500 at a time. See `Memories.import_from`.
+    """Import the memories of an export, 500 at a time. See `Memories.import_from`.
 
-    Facts of an export were compared with each other where they come from: they are compared with those that were here
-    before. Facts from elsewhere, without a header, are compared with all.
+    Facts of an export were compared with each other at their origin: they are compared only with those stored before
+    the import. Facts without a header are compared with all.
     """
     done = Imported()
     before: int | None = None
@@ -283,15 +283,15 @@ def _draft(
     try:
         line = decode(raw, decoder)
         may_own(line.user_id if place is None else place["user_id"], "user_id")
-        made = _row(line, subject, ingest.bounds, place)
-        made.parts, made.model = parts_of(line.embeddings, header, ingest, made.row), header.model or ""
+        new = _row(line, subject, ingest.bounds, place)
+        new.parts, new.model = parts_of(line.embeddings, header, ingest, new.row), header.model or ""
     except InvalidInput as exc:
         raise InvalidInput(f"line {number}", str(exc)) from exc
-    return made
+    return new
 
 
 def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | None] | None) -> Draft:
-    """The line as a row: checked like any new memory, then given back its own history."""
+    """Return the draft of a line: checked like any new memory, with its own history."""
     fields = {name: getattr(line, name) for name in NewMemory.__struct_fields__ if name != "embedding"}
     if place is not None:
         fields |= place
@@ -299,8 +299,8 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         fields["occurred_at"] = None
     check_name(line.superseded_by, "superseded_by")
     now = now_micros()
-    made = draft(convert(fields, NewMemory), subject, now, bounds, "")
-    row = made.row._replace(
+    new = draft(convert(fields, NewMemory), subject, now, bounds, "")
+    row = new.row._replace(
         access_count=line.access_count,
         last_accessed_at=_time(line, "last_accessed_at", None),
         superseded_by=line.superseded_by,
@@ -309,7 +309,7 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         created_at=_time(line, "created_at", now),
         updated_at=_time(line, "updated_at", now),
     )
-    return Draft(row._replace(dedup_key=_own_key(row)), named=made.named)
+    return Draft(row._replace(dedup_key=_own_key(row)), named=new.named)
 
 
 def archived_draft(
@@ -320,19 +320,19 @@ def archived_draft(
     subject: Subject,
     place: dict[str, str | None] | None,
 ) -> Draft:
-    """The row of an archive's line, in another scope with `place`.
+    """Return the draft of an archive's line, in another scope with `place`.
 
     Raises:
         InvalidInput: names the field and the fix.
     """
     line = decode(raw, decoder)
-    made = _row(line, subject, ingest.bounds, place)
+    new = _row(line, subject, ingest.bounds, place)
     if line.dedup_key is not None:
         moved = place is not None and line.kind != "message"
         key = digest(line.dedup_key, compact_json(place)) if moved else line.dedup_key
-        made.row = made.row._replace(dedup_key=key)
-    made.parts, made.model = parts_of(line.embeddings, header, ingest, made.row), header.model or ""
-    return made
+        new.row = new.row._replace(dedup_key=key)
+    new.parts, new.model = parts_of(line.embeddings, header, ingest, new.row), header.model or ""
+    return new
 
 
 def _time(line: Line, name: str, missing: T) -> int | T:
@@ -341,19 +341,18 @@ def _time(line: Line, name: str, missing: T) -> int | T:
 
 
 def parts_of(vectors: list[Vector] | None, header: Header, ingest: Ingest, row: Record) -> list[Part]:
-    """The vectors that came with a row, when they are of the model that is configured here; else none, and it is
-    embedded."""
+    """Return the vectors of a row in an export if they are of the configured model; else none, and it is embedded."""
     if not vectors or (header.model, header.dim) != (ingest.embedder.model, ingest.embedder.dim):
         return []
     parts = []
-    for held in vectors:
+    for item in vectors:
         try:
-            values = np.frombuffer(base64.b64decode(held.vector, validate=True), dtype="<f4")
+            values = np.frombuffer(base64.b64decode(item.vector, validate=True), dtype="<f4")
         except ValueError as exc:
             raise InvalidInput("embeddings", f"must be float32 values in base64: {exc}") from exc
         vector = check_vector(values, ingest.embedder.dim, "embeddings")
-        text = row.content[held.start : held.stop]
-        parts.append(Part(held.start, held.stop, text, GIVEN + held.text_hash, vector))
+        text = row.content[item.start : item.stop]
+        parts.append(Part(item.start, item.stop, text, GIVEN + item.text_hash, vector))
     return parts
 
 
@@ -363,26 +362,26 @@ async def _store(
     if not batch:
         return
     free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done, moved)
-    claims = {one.row.id for one in free if claims_rules(one.row)}
-    for one in free:
-        if one.row.id in claims:
-            one.row = without_claim(one.row)
+    claims = {item.row.id for item in free if claims_rules(item.row)}
+    for item in free:
+        if item.row.id in claims:
+            item.row = without_claim(item.row)
     try:
         outcomes = await core.write(tenant, free, before) if free else []
-    except Conflict:  # somebody wrote one of these ids in between: settle them one by one
+    except Conflict:  # one of these ids was written in between: settle them one by one
         outcomes = []
-        for one in free:
+        for item in free:
             try:
-                outcomes += await core.write(tenant, [one], before)
+                outcomes += await core.write(tenant, [item], before)
             except Conflict:
-                done.conflicts.append(one.row.id)
+                done.conflicts.append(item.row.id)
     done.created += sum(outcome.created for outcome in outcomes)
     done.present += sum(not outcome.created for outcome in outcomes)
-    done.unproven += [one.row.id for one in outcomes if one.created and one.row.id in claims]
+    done.unproven += [item.row.id for item in outcomes if item.created and item.row.id in claims]
 
 
 def claims_rules(row: Record) -> bool:
-    """Whether a row says that extraction rules found it, as standing instructions do."""
+    """Return True if a row claims to be extracted by rules, as standing instructions are."""
     return '"extracted_by"' in row.metadata and msgspec.json.decode(row.metadata).get("extracted_by") == RULES
 
 
@@ -396,37 +395,39 @@ def without_claim(row: Record) -> Record:
 def _without_conflicts(
     store: Store, tenant: str, batch: list[Draft], done: Imported, moved: bool
 ) -> list[Draft]:
-    """The drafts whose id is free here or names the same text. Of what goes to another scope (`moved`) than it has
-    here, a copy."""
-    held = store.by_id(tenant, [one.row.id for one in batch if one.named])
+    """Return the drafts whose id is free or names the same text. A memory that moves to another scope (`moved`) than it
+    has here becomes a copy."""
+    existing = store.by_id(tenant, [candidate.row.id for candidate in batch if candidate.named])
     free: list[Draft] = []
     keys: dict[str, str] = {}
-    for one in batch:
-        other = held.get(one.row.id)
-        if moved and other is not None and _elsewhere(one.row, other):
-            free.append(_copy(one))
+    for candidate in batch:
+        other = existing.get(candidate.row.id)
+        if moved and other is not None and _elsewhere(candidate.row, other):
+            free.append(_copy(candidate))
             continue
-        taken = keys.get(one.row.id) if other is None else other.dedup_key
-        if one.named and taken is not None and taken != one.row.dedup_key:
-            done.conflicts.append(one.row.id)
+        taken = keys.get(candidate.row.id) if other is None else other.dedup_key
+        if candidate.named and taken is not None and taken != candidate.row.dedup_key:
+            done.conflicts.append(candidate.row.id)
             continue
-        keys[one.row.id] = one.row.dedup_key
-        free.append(one)
+        keys[candidate.row.id] = candidate.row.dedup_key
+        free.append(candidate)
     return free
 
 
 def _elsewhere(row: Record, other: Record) -> bool:
     """Return True if both have the same text, in two scopes."""
-    places = [(one.user_id, one.agent_id, one.channel_id, one.session_id) for one in (row, other)]
+    places = [
+        (record.user_id, record.agent_id, record.channel_id, record.session_id) for record in (row, other)
+    ]
     return row.content_hash == other.content_hash and places[0] != places[1]
 
 
-def _copy(one: Draft) -> Draft:
-    """The draft under an id of its own, which is always the same for the same memory in the same scope."""
-    row = one.row
+def _copy(original: Draft) -> Draft:
+    """Return the draft under an id of its own, which is deterministic for a memory and its scope."""
+    row = original.row
     scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
     id_ = f"mem_{digest(row.id, compact_json(scope))[:25]}"
     occurred = row.occurred_at if row.dated else None
     key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, id_)
-    one.row = row._replace(id=id_, dedup_key=key)
-    return one
+    original.row = row._replace(id=id_, dedup_key=key)
+    return original
