@@ -1,4 +1,4 @@
-"""Prompts out of what is remembered and known: one assembler for every host."""
+"""Prompts from memories and documents: one assembler for every host."""
 
 from memoranda.contexts.contexts import Contexts
 from memoranda.contexts.values import (

@@ -18,9 +18,9 @@ PARTS: tuple[Part, ...] = get_args(Part)
 FIRST: tuple[Part, ...] = ("question", "system", "documents", "memories", "sessions", "summary", "recent")
 """The parts in the order in which they take their tokens, where there are not enough for all."""
 FOUND: frozenset[Part] = frozenset({"documents", "memories", "sessions"})
-"""The parts that were found for the question. The best piece of each has a place before what was said last."""
+"""The parts retrieved for the question. The best piece of each is placed before the recent messages."""
 UNBROKEN: frozenset[Part] = frozenset({"recent"})
-"""The parts whose pieces follow one another: from the first that does not fit, none is kept."""
+"""The parts whose pieces are a sequence: from the first that does not fit, all are dropped."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
 """What stands between the pieces of a part; a line's end where nothing is said."""
 BRIEF_ENTRIES = 3
@@ -71,14 +71,14 @@ def assemble(
     shares: Mapping[Part, float] | None = None,
     ellipsis: str = "",
 ) -> Assembled:
-    """The prompt of these pieces in at most `total` tokens; a part has at most `budgets[part]`, else its share of what
-    is left, else what is left. `shares` are the weights of the parts among one another; what a part does not need is
-    shared by the others in the same way. The best piece of each part in `FOUND` fits also beyond its share, up to half
-    of what is left. What is left in the end goes to weak pieces and to what did not fit, in the order of `FIRST`.
+    """Return the prompt of these pieces in at most `total` tokens; a part gets at most `budgets[part]`, else its share
+    of the rest, else the rest. `shares` are the relative weights of the parts; tokens that a part does not need are
+    shared by the others in the same way. The best piece of each part in `FOUND` may exceed its share, up to half of the
+    rest. The final rest goes to weak pieces and to those that did not fit, in the order of `FIRST`.
 
-    A part keeps its best pieces in the order they were given in. What does not fit leaves its room to smaller ones, but
-    not among recent messages, which have no gap. When not even the best one fits, its beginning is kept, cut where a
-    character ends, `ellipsis` behind it. A heading goes before the pieces of its part, if there are any.
+    A part keeps its best pieces in the order they were given in. A piece that does not fit leaves its tokens to smaller
+    ones, except among recent messages, which have no gap. If not even the best piece fits, its beginning is kept, cut
+    at a character boundary, followed by `ellipsis`. A heading precedes the pieces of its part, if there are any.
     """
     left = max(0, total)
     count = once(count)
@@ -98,26 +98,26 @@ def assemble(
         before = kept.get(part, [])
         if last and len(before) == len(own):
             continue
-        room = left + tokens.get(part, 0)
+        budget = left + tokens.get(part, 0)
         if not last:
-            room = min(left, _room(part, left, shares or {}, needs, own, count))
-        room = min(room, max(0, budgets.get(part, room)))
+            budget = min(left, _room(part, left, shares or {}, needs, own, count))
+        budget = min(budget, max(0, budgets.get(part, budget)))
         heading = (headings or {}).get(part, "")
-        made = _fill(own, room, count, heading, None if last else ellipsis)
-        if last and (not made or any(one.cut for one in before)):
+        fitted = _fill(own, budget, count, heading, None if last else ellipsis)
+        if last and (not fitted or any(placed_piece.cut for placed_piece in before)):
             continue
-        kept[part] = made
-        if made:
-            own_texts = [placed.text for placed in made]
+        kept[part] = fitted
+        if fitted:
+            own_texts = [placed.text for placed in fitted]
             left += tokens.get(part, 0)
             texts[part] = _joined(part, own_texts, heading)
             tokens[part] = _tokens(part, own_texts, heading, count)
             left -= tokens[part]
-    placed = [one for part in PARTS for one in kept[part]]
-    held = {id(one.piece) for one in placed}
+    placed = [placed_piece for part in PARTS for placed_piece in kept[part]]
+    placed_ids = {id(placed_piece.piece) for placed_piece in placed}
     return Assembled(
         placed=placed,
-        left_out=[piece for piece in pieces if id(piece) not in held],
+        left_out=[piece for piece in pieces if id(piece) not in placed_ids],
         texts={part: texts[part] for part in PARTS if part in texts},
         tokens={part: tokens[part] for part in PARTS if part in tokens},
         total=sum(tokens.values()),
@@ -147,26 +147,27 @@ def _room(
 
 
 def _share(part: Part, left: int, shares: Mapping[Part, float], needs: Mapping[Part, int]) -> int:
-    """The share of a part in what is left: parts that need less than their share leave the rest to the others."""
+    """Return the share of a part in what is left: parts that need less than their share leave the rest to the
+    others."""
     if part not in shares or part not in needs:
         return left
     after = FIRST[FIRST.index(part) :]
     waiting = {other: shares[other] for other in after if other in shares and other in needs}
-    room = float(left)
+    remaining = float(left)
     while (weights := sum(waiting.values())) > 0:
-        content = [other for other, weight in waiting.items() if needs[other] <= room * weight / weights]
+        content = [other for other, weight in waiting.items() if needs[other] <= remaining * weight / weights]
         if part in content:
             return needs[part]
         if not content:
-            return int(room * waiting[part] / weights)
-        room -= sum(needs[other] for other in content)
+            return int(remaining * waiting[part] / weights)
+        remaining -= sum(needs[other] for other in content)
         for other in content:
             del waiting[other]
     return left
 
 
 def once(count: Count) -> Count:
-    """The same count, which counts no text twice. It keeps what it counted: hold it for one prompt, and no longer."""
+    """Return a count that counts no text twice. It caches every text: use it for one prompt only."""
     known: dict[str, int] = {}
 
     def counted(text: str) -> int:
@@ -177,10 +178,12 @@ def once(count: Count) -> Count:
     return counted
 
 
-def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis: str | None) -> list[Placed]:
-    """The best pieces of one part that fit together, in the order given; where none fits, the beginning of the best,
-    unless `ellipsis` is None."""
-    if not own or room <= 0:
+def _fill(
+    own: Sequence[Piece], budget: int, count: Count, heading: str, ellipsis: str | None
+) -> list[Placed]:
+    """Return the best pieces of one part that fit together, in the order given; if none fits, the beginning of the
+    best, unless `ellipsis` is None."""
+    if not own or budget <= 0:
         return []
     part = own[0].part
     ranked = sorted(range(len(own)), key=lambda at: (own[at].weak, -own[at].score))
@@ -188,29 +191,29 @@ def _fill(own: Sequence[Piece], room: int, count: Count, heading: str, ellipsis:
     spent = count(heading) + 1 if heading else 0
     for at in ranked:
         more = spent + count(own[at].text) + 1
-        # The sum of the pieces is the count of the whole but for a token or two each: only there is that looked at.
+        # The sum of the pieces differs from the count of the whole by a token or two each: count exactly only there.
         slack = 2 * (len(taken) + 2)
-        over = more > room and (
-            more > room + slack or _tokens(part, _texts(own, [*taken, at]), heading, count) > room
+        over = more > budget and (
+            more > budget + slack or _tokens(part, _texts(own, [*taken, at]), heading, count) > budget
         )
         if not over:
             taken.append(at)
             spent = more
         elif not taken or part in UNBROKEN:
             break
-    while taken and _tokens(part, _texts(own, taken), heading, count) > room:
+    while taken and _tokens(part, _texts(own, taken), heading, count) > budget:
         taken.pop()
     if not taken:
-        return [] if ellipsis is None else _cut(own[ranked[0]], room, count, heading, ellipsis)
+        return [] if ellipsis is None else _cut(own[ranked[0]], budget, count, heading, ellipsis)
     return [Placed(piece=own[at], text=own[at].text, tokens=count(own[at].text)) for at in sorted(taken)]
 
 
-def _cut(piece: Piece, room: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
-    """The beginning of a piece that fits alone, if there is one."""
-    if _tokens(piece.part, [piece.text], heading, count) <= room:
+def _cut(piece: Piece, budget: int, count: Count, heading: str, ellipsis: str) -> list[Placed]:
+    """Return the beginning of a piece that fits alone, if there is one."""
+    if _tokens(piece.part, [piece.text], heading, count) <= budget:
         return [Placed(piece=piece, text=piece.text, tokens=count(piece.text))]
-    kept = cut(piece.text, room, lambda some: count(_joined(piece.part, [some + ellipsis], heading)))
-    text = kept and f"{kept}{ellipsis}"
+    beginning = cut(piece.text, budget, lambda some: count(_joined(piece.part, [some + ellipsis], heading)))
+    text = beginning and f"{beginning}{ellipsis}"
     return [Placed(piece=piece, text=text, tokens=count(text), cut=True)] if text else []
 
 
@@ -238,7 +241,7 @@ def summed(texts: Sequence[str], between: str, count: Count) -> int:
 
 
 def _begins(text: str) -> bool:
-    """Whether a token begins with this text wherever a line's end goes before it."""
+    """Return True if a token begins with this text wherever a line break precedes it."""
     return bool(text) and not text[0].isspace() and text[0] != "/"
 
 

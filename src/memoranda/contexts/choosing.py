@@ -1,4 +1,4 @@
-"""What of the memories that were found is told, and in what order. Arithmetic on values, no I/O."""
+"""Selection and ranking of memories for a context. Arithmetic on values, no I/O."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COVERED = 0.8
 """Above this Jaccard index two texts say the same."""
 
 ONE_MATTER = 0.5
-"""Above this Jaccard index two facts are about one matter, of which the newer comes first."""
+"""Above this Jaccard index two facts are about one matter; the newer comes first."""
 
 
 @dataclass(slots=True)
 class Chosen:
-    """A memory for a context, with what its score is made of. `weak` if nothing says that it is about the question."""
+    """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question."""
 
     hit: Hit
     terms: frozenset[str]
@@ -49,7 +49,7 @@ class Chosen:
 
 @dataclass(slots=True)
 class Choice:
-    """The memories and summaries to be told, best first, and those that are not."""
+    """The memories and summaries for the context, best first, and those left out."""
 
     memories: list[Chosen] = field(default_factory=list)
     sessions: list[Chosen] = field(default_factory=list)
@@ -62,17 +62,17 @@ def part_of(memory: Memory) -> PartName:
 
 
 def candidates(hits: Iterable[Hit]) -> list[Chosen]:
-    """Hits as candidates, with the parts of their scores; the first of two hits of one memory."""
-    held: dict[str, Chosen] = {}
+    """Return hits as candidates, with the parts of their scores; the first of two hits of one memory."""
+    by_id: dict[str, Chosen] = {}
     for hit in hits:
-        if hit.memory.id not in held:
+        if hit.memory.id not in by_id:
             words = frozenset(terms(hit.memory.content))
-            held[hit.memory.id] = Chosen(hit, words, hit.score, parts_of(hit))
-    return list(held.values())
+            by_id[hit.memory.id] = Chosen(hit, words, hit.score, parts_of(hit))
+    return list(by_id.values())
 
 
 def relevant_first(
-    found: Sequence[Chosen], question: str, weights: Mapping[str, float] | None = None
+    candidates: Sequence[Chosen], question: str, weights: Mapping[str, float] | None = None
 ) -> list[Chosen]:
     """Return the candidates in their order, the weak ones behind all others; equal scores newest first.
 
@@ -81,81 +81,89 @@ def relevant_first(
     Of two facts about one matter the newer comes first, in the place of the better one.
     """
     asked = frozenset(query_terms(question))
-    for one in found:
-        one.score = round(one.score * (weights or {}).get(one.memory.kind, 1.0), 6)
-        one.weak = unrelated(asked, one.terms, one.hit.similarity)
-    waiting = sorted(found, key=lambda one: (one.weak, -one.score, -one.memory.occurred_at.timestamp()))
+    for candidate in candidates:
+        candidate.score = round(candidate.score * (weights or {}).get(candidate.memory.kind, 1.0), 6)
+        candidate.weak = unrelated(asked, candidate.terms, candidate.hit.similarity)
+    waiting = sorted(
+        candidates,
+        key=lambda candidate: (candidate.weak, -candidate.score, -candidate.memory.occurred_at.timestamp()),
+    )
     ranked = []
     while waiting:
         matter = [
             place
-            for place, one in enumerate(waiting)
-            if not place or (one.memory.kind == "fact" and _one_matter(waiting[0], one))
+            for place, candidate in enumerate(waiting)
+            if not place or (candidate.memory.kind == "fact" and _one_matter(waiting[0], candidate))
         ]
         newest = max(matter, key=lambda place: since(waiting[place].memory))
         ranked.append(waiting.pop(newest if waiting[0].memory.kind == "fact" else 0))
     return ranked
 
 
-def _one_matter(one: Chosen, other: Chosen) -> bool:
-    shared = len(one.terms & other.terms)
-    return one.memory.user_id == other.memory.user_id and (
-        one is other or shared >= ONE_MATTER * (len(one.terms) + len(other.terms) - shared)
+def _one_matter(first: Chosen, second: Chosen) -> bool:
+    shared = len(first.terms & second.terms)
+    return first.memory.user_id == second.memory.user_id and (
+        first is second or shared >= ONE_MATTER * (len(first.terms) + len(second.terms) - shared)
     )
 
 
-def unrepeated(found: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
+def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
-    terms of the question that the fact has not; and what is left out."""
+    terms of the question that the fact lacks; and those left out."""
     asked = frozenset(query_terms(question))
-    messages = {one.memory.id: one for one in found if one.memory.kind == "message"}
+    messages = {
+        candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
+    }
     gone: dict[str, LeftOut] = {}
-    for fact in found:
+    for fact in candidates:
         sources = [messages[id_] for id_ in fact.memory.source_refs if id_ in messages]
         if fact.memory.kind != "fact" or not sources:
             continue
-        best = max(sources, key=lambda one: len(asked & one.terms))
+        best = max(sources, key=lambda candidate: len(asked & candidate.terms))
         if (asked & best.terms) - fact.terms:
             gone[fact.memory.id] = left(fact, "duplicate", best.memory.id)
         else:
-            gone |= {one.memory.id: left(one, "duplicate", fact.memory.id) for one in sources}
-    return [one for one in found if one.memory.id not in gone], list(gone.values())
+            gone |= {
+                candidate.memory.id: left(candidate, "duplicate", fact.memory.id) for candidate in sources
+            }
+    return [candidate for candidate in candidates if candidate.memory.id not in gone], list(gone.values())
 
 
 def parts_of(hit: Hit) -> dict[str, float]:
-    """The parts of a hit's score that are known."""
+    """Return the known parts of a hit's score."""
     scores = {"search": hit.score}
     if hit.similarity is not None:
         scores["similarity"] = hit.similarity
-    made = hit.explanation
-    if made is not None:
-        if made.words_normalised is not None:
-            scores["lexical"] = round(made.words_normalised, 6)
-        scores |= {name: round(part, 6) for name, part in (made.added | made.factors).items()}
-        scores["scope_weight"] = made.scope_weight
-        scores["rank_before"] = made.rank_before
-        scores["rank_after"] = made.rank_after
+    explanation = hit.explanation
+    if explanation is not None:
+        if explanation.words_normalised is not None:
+            scores["lexical"] = round(explanation.words_normalised, 6)
+        scores |= {name: round(part, 6) for name, part in (explanation.added | explanation.factors).items()}
+        scores["scope_weight"] = explanation.scope_weight
+        scores["rank_before"] = explanation.rank_before
+        scores["rank_after"] = explanation.rank_after
     return scores
 
 
-def left(one: Chosen, why: str, of: str | None = None) -> LeftOut:
-    """A candidate that is not told."""
-    memory = one.memory
-    return LeftOut(part=one.part, id=memory.id, kind=memory.kind, why=why, of=of, score=one.score)  # type: ignore[arg-type]
+def left(candidate: Chosen, why: str, of: str | None = None) -> LeftOut:
+    """Return the entry of a candidate that is left out of the context."""
+    memory = candidate.memory
+    return LeftOut(part=candidate.part, id=memory.id, kind=memory.kind, why=why, of=of, score=candidate.score)  # type: ignore[arg-type]
 
 
 def untold(
-    found: Sequence[Chosen], ids: Collection[str], said: Collection[str]
+    candidates: Sequence[Chosen], ids: Collection[str], said: Collection[str]
 ) -> tuple[list[Chosen], list[LeftOut]]:
-    """Those that the model has not before it: not one of these ids, and no message whose words it has."""
-    kept, gone = [], []
-    for one in found:
-        again = one.memory.kind == "message" and plain(one.memory.content) in said
-        if again or one.memory.id in ids:
-            gone.append(left(one, "told"))
+    """Return the candidates that are not in the prompt already, by id or as a message with the same text; and the
+    others."""
+    remaining, gone = [], []
+    for candidate in candidates:
+        again = candidate.memory.kind == "message" and plain(candidate.memory.content) in said
+        if again or candidate.memory.id in ids:
+            gone.append(left(candidate, "told"))
         else:
-            kept.append(one)
-    return kept, gone
+            remaining.append(candidate)
+    return remaining, gone
 
 
 def plain(text: str) -> str:
@@ -163,34 +171,36 @@ def plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def applicable(found: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
-    """Return the candidates without instructions that are for other questions, and those."""
+def applicable(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
+    """Return the candidates without instructions for other questions, and those instructions."""
     others = {
-        one.memory.id
-        for one in found
-        if is_standing(one.memory) and not applies(one.memory.content, question)
+        candidate.memory.id
+        for candidate in candidates
+        if is_standing(candidate.memory) and not applies(candidate.memory.content, question)
     }
-    kept = [one for one in found if one.memory.id not in others]
-    return kept, [left(one, "condition") for one in found if one.memory.id in others]
+    remaining = [candidate for candidate in candidates if candidate.memory.id not in others]
+    return remaining, [
+        left(candidate, "condition") for candidate in candidates if candidate.memory.id in others
+    ]
 
 
-def distinct(found: Sequence[Chosen]) -> tuple[list[Chosen], list[LeftOut]]:
-    """The first of all that say nearly the same. Two that differ in a number, a name or a negation, or that different
-    people said, are two."""
-    kept: list[Chosen] = []
+def distinct(candidates: Sequence[Chosen]) -> tuple[list[Chosen], list[LeftOut]]:
+    """Return the first of all candidates that say nearly the same, and the others. Two that differ in a number, a name
+    or a negation, or are from different speakers, are distinct."""
+    remaining: list[Chosen] = []
     gone: list[LeftOut] = []
-    for one in found:
-        same = next((other for other in kept if _same(one, other)), None)
+    for candidate in candidates:
+        same = next((other for other in remaining if _same(candidate, other)), None)
         if same is None:
-            kept.append(one)
+            remaining.append(candidate)
         else:
-            gone.append(left(one, "duplicate", same.memory.id))
-    return kept, gone
+            gone.append(left(candidate, "duplicate", same.memory.id))
+    return remaining, gone
 
 
-def _same(one: Chosen, other: Chosen) -> bool:
-    first, second = one.memory, other.memory
-    if not alike(one.terms, other.terms) or one.part != other.part:
+def _same(candidate: Chosen, other: Chosen) -> bool:
+    first, second = candidate.memory, other.memory
+    if not alike(candidate.terms, other.terms) or candidate.part != other.part:
         return False
     if "message" in (first.kind, second.kind) and memory_speaker(first) != memory_speaker(second):
         return False
@@ -198,68 +208,68 @@ def _same(one: Chosen, other: Chosen) -> bool:
 
 
 def alike(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Whether two sets of terms have a Jaccard index above `COVERED`."""
+    """Return True if two sets of terms have a Jaccard index above `COVERED`."""
     if not first or min(len(first), len(second)) <= COVERED * max(len(first), len(second)):
         return False
     shared = len(first & second)
     return shared > COVERED * (len(first) + len(second) - shared)
 
 
-def covered(one: Chosen, chunks: Mapping[str, tuple[str, frozenset[str]]]) -> str | None:
-    """The chunk that says what a memory says, by id; `chunks` are texts with their terms."""
+def covered(candidate: Chosen, chunks: Mapping[str, tuple[str, frozenset[str]]]) -> str | None:
+    """Return the id of the chunk that says what a memory says; `chunks` are texts with their terms."""
     for id_, (text, words) in chunks.items():
-        if alike(one.terms, words) and not contradict(one.memory.content, text):
+        if alike(candidate.terms, words) and not contradict(candidate.memory.content, text):
             return id_
     return None
 
 
 def varied(
-    found: Sequence[Chosen], vectors: Mapping[str, NDArray[np.float32]], limit: int, diversity: float
+    candidates: Sequence[Chosen], vectors: Mapping[str, NDArray[np.float32]], limit: int, diversity: float
 ) -> list[Chosen]:
-    """At most `limit` of them by maximal marginal relevance, each with its place as its score. One without a vector
-    resembles nothing."""
-    if not found:
+    """Return at most `limit` candidates by maximal marginal relevance, scored by their place. One without a vector is
+    similar to none."""
+    if not candidates:
         return []
     dim = max((len(vector) for vector in vectors.values()), default=1)
-    matrix = np.zeros((len(found), dim), np.float32)
-    for at, one in enumerate(found):
-        if one.memory.id in vectors:
-            matrix[at] = vectors[one.memory.id]
-    order = mmr(np.array([one.score for one in found]), matrix, limit, diversity)
-    picked = [found[at] for at in order]
-    for place, one in enumerate(picked, 1):
-        one.scores["marginal_rank"] = place
-        one.score = round(1.0 / place, 6)
+    matrix = np.zeros((len(candidates), dim), np.float32)
+    for at, candidate in enumerate(candidates):
+        if candidate.memory.id in vectors:
+            matrix[at] = vectors[candidate.memory.id]
+    order = mmr(np.array([candidate.score for candidate in candidates]), matrix, limit, diversity)
+    picked = [candidates[at] for at in order]
+    for place, candidate in enumerate(picked, 1):
+        candidate.scores["marginal_rank"] = place
+        candidate.score = round(1.0 / place, 6)
     return picked
 
 
 def reranked(
     memories: Sequence[Chosen], sessions: Sequence[Chosen], question: str, now: datetime
 ) -> tuple[list[Chosen], list[Chosen]]:
-    """Memories and summaries of sessions in one ranking, see `fusion.blended`; each kind in its order."""
+    """Rank memories and summaries of sessions together, see `fusion.blended`; return each kind in that order."""
     both = [*memories, *sessions]
     asked = frozenset(query_terms(question))
-    ages = np.array([(now - one.memory.occurred_at).total_seconds() / 3600 for one in both])
-    overlap = np.array([len(asked & one.terms) / len(asked) if asked else 0.0 for one in both])
-    is_session = np.array([one.part == "sessions" for one in both])
-    windows = [(one.memory, *window(one.memory)) for one in sessions]
-    inside = np.array([_inside(one.memory, windows) for one in both])
-    base = np.array([one.score for one in both])
+    ages = np.array([(now - candidate.memory.occurred_at).total_seconds() / 3600 for candidate in both])
+    overlap = np.array([len(asked & candidate.terms) / len(asked) if asked else 0.0 for candidate in both])
+    is_session = np.array([candidate.part == "sessions" for candidate in both])
+    windows = [(candidate.memory, *window(candidate.memory)) for candidate in sessions]
+    inside = np.array([_inside(candidate.memory, windows) for candidate in both])
+    base = np.array([candidate.score for candidate in both])
     added = blended(base, ages, overlap)
     factors = np.where(is_session, SESSION_BONUS, 1.0) * np.where(inside, COVERED_PENALTY, 1.0)
-    for at, one in enumerate(both):
+    for at, candidate in enumerate(both):
         for name, part in zip(("base", "recency", "overlap"), added[at], strict=True):
-            one.scores[f"merged.{name}"] = round(float(part), 6)
-        one.scores["merged.factor"] = float(factors[at])
-        one.score = round(float(added[at].sum() * factors[at]), 6)
-    order: Callable[[Chosen], tuple[bool, float]] = lambda one: (one.weak, -one.score)  # noqa: E731
-    for place, one in enumerate(sorted(both, key=order), 1):
-        one.scores["merged.rank"] = place
+            candidate.scores[f"merged.{name}"] = round(float(part), 6)
+        candidate.scores["merged.factor"] = float(factors[at])
+        candidate.score = round(float(added[at].sum() * factors[at]), 6)
+    order: Callable[[Chosen], tuple[bool, float]] = lambda candidate: (candidate.weak, -candidate.score)  # noqa: E731
+    for place, candidate in enumerate(sorted(both, key=order), 1):
+        candidate.scores["merged.rank"] = place
     return sorted(memories, key=order), sorted(sessions, key=order)
 
 
 def _inside(memory: Memory, windows: Sequence[tuple[Memory, datetime, datetime]]) -> bool:
-    """Whether a message was said in a session whose summary is told."""
+    """Return True if a message is from a session whose summary is in the context."""
     if memory.kind != "message":
         return False
     return any(

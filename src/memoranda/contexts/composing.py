@@ -1,4 +1,4 @@
-"""From what was found to a prompt: pieces in their places, each with where it is from. No I/O."""
+"""Composes a prompt of search results: pieces in their places, each with its source. No I/O."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHARES: dict[Part, float] = {
 }
 """How parts without a budget of their own share what the question and the rules leave."""
 CONTEXT: tuple[Part, ...] = ("documents", "memories", "sessions", "summary")
-"""The parts that are told to a chat model as one message."""
+"""The parts that go to a chat model as one message."""
 ELLIPSIS = "…"
 TRIES = 5
 
@@ -62,51 +62,51 @@ class Entry:
 
 @dataclass(slots=True)
 class Draft:
-    """Pieces in their places: what is told, and what is not."""
+    """Pieces in their places, and what is left out."""
 
     entries: list[Entry]
     assembled: Assembled
     left_out: list[LeftOut]
 
     def placed(self) -> list[tuple[Entry, Placed]]:
-        """What is told, in order."""
+        """Return the pieces in the prompt, in order."""
         by_piece = {id(entry.piece): entry for entry in self.entries}
-        return [(by_piece[id(one.piece)], one) for one in self.assembled.placed]
+        return [(by_piece[id(item.piece)], item) for item in self.assembled.placed]
 
     def used(self) -> list[str]:
-        """The ids of the memories that are told."""
-        return [one.memory.id for entry, _ in self.placed() for one in entry.found]
+        """Return the ids of the memories in the prompt."""
+        return [candidate.memory.id for entry, _ in self.placed() for candidate in entry.found]
 
 
-def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
-    """The context for a question, of what was found: at most `asked.budget` tokens as one text; and the ids of the
-    memories in it. `snippet` is how many characters of a summary are told."""
+def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
+    """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
+    the memories in it. `snippet` is how many characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
-    base = [*given, *_documents(found)]
-    room = asked.budget
+    base = [*given, *_documents(results)]
+    budget = asked.budget
     for _ in range(TRIES):
-        draft = _draft(asked, found, base, room, count, snippet)
+        draft = _draft(asked, results, base, budget, count, snippet)
         text = "\n\n".join(draft.assembled.texts.values())
         if (spent := _whole(draft.assembled, count)) <= asked.budget:
             break
-        room -= spent - asked.budget  # what stands between the parts
+        budget -= spent - asked.budget  # the separators between the parts
     shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()])
     context = Context(
-        query=found.query,
+        query=results.query,
         text=text,
         tokens=spent,
         messages=_messages(draft),
         parts={
-            part: ContextPart(text=held, tokens=draft.assembled.tokens[part])
-            for part, held in draft.assembled.texts.items()
+            part: ContextPart(text=part_text, tokens=draft.assembled.tokens[part])
+            for part, part_text in draft.assembled.texts.items()
         },
         pieces=[_shown(entry, placed, explain=asked.explain) for entry, placed in draft.placed()],
-        left_out=[*gone, *found.left_out, *draft.left_out],
-        sessions_retrieved=len(found.sessions),
+        left_out=[*gone, *results.left_out, *draft.left_out],
+        sessions_retrieved=len(results.sessions),
         evidence=shown.level,
         evidence_probability=shown.probability,
-        degraded=sorted(found.degraded),
+        degraded=sorted(results.degraded),
         query_time=0.0,
     )
     return context, draft.used()
@@ -114,51 +114,58 @@ def composed(asked: ContextQuery, found: Found, count: Count, snippet: int) -> t
 
 def evidence_of(question: str, entries: Iterable[Entry]) -> Evidence:
     """Return the evidence of the memories and summaries among some pieces, or of the chunks, whichever is greater."""
-    told = list(entries)
-    memories = [one for entry in told for one in entry.found if not is_standing(one.memory)]
-    memories.sort(key=lambda one: (one.weak, -one.score))
+    shown = list(entries)
+    memories = [
+        candidate for entry in shown for candidate in entry.found if not is_standing(candidate.memory)
+    ]
+    memories.sort(key=lambda candidate: (candidate.weak, -candidate.score))
     remembered = [
-        Result(one.memory.content, memory_speaker(one.memory), one.hit.similarity) for one in memories
+        Result(candidate.memory.content, memory_speaker(candidate.memory), candidate.hit.similarity)
+        for candidate in memories
     ]
     chunks = [
         Result(entry.piece.text, None, entry.piece.scores.get("similarity"))
-        for entry in told
+        for entry in shown
         if entry.piece.part == "documents"
     ]
-    return max(evidence(question, remembered), evidence(question, chunks), key=lambda one: one.probability)
+    return max(
+        evidence(question, remembered),
+        evidence(question, chunks),
+        key=lambda item: item.probability,
+    )
 
 
-def _whole(made: Assembled, count: Count) -> int:
-    """The tokens of all parts with what stands between them."""
-    known = {text: made.tokens[part] for part, text in made.texts.items()}
+def _whole(assembled: Assembled, count: Count) -> int:
+    """Return the tokens of all parts with the separators between them."""
+    known = {text: assembled.tokens[part] for part, text in assembled.texts.items()}
     return summed(
-        list(made.texts.values()), "\n\n", lambda text: known[text] if text in known else count(text)
+        list(assembled.texts.values()), "\n\n", lambda text: known[text] if text in known else count(text)
     )
 
 
 def _draft(
-    asked: ContextQuery, found: Found, base: Sequence[Entry], room: int, count: Count, snippet: int
+    asked: ContextQuery, results: Found, base: Sequence[Entry], budget: int, count: Count, snippet: int
 ) -> Draft:
-    """The pieces in at most `room` tokens; what the chunks say that are told is no longer told as a memory."""
-    memories, gone = found.memories, list[LeftOut]()
-    entries = [*base, *remembered_entries(memories, found.sessions, marks=asked.marks, snippet=snippet)]
-    made = _assembled(asked, entries, room, count)
-    if asked.distinct and found.passages and memories:
-        memories, gone = _uncovered(memories, made.placed)
+    """Return the pieces in at most `budget` tokens; a memory that a chunk in the prompt covers is left out."""
+    memories, gone = results.memories, list[LeftOut]()
+    entries = [*base, *remembered_entries(memories, results.sessions, marks=asked.marks, snippet=snippet)]
+    assembled = _assembled(asked, entries, budget, count)
+    if asked.distinct and results.passages and memories:
+        memories, gone = _uncovered(memories, assembled.placed)
         if gone:
             entries = [
                 *base,
-                *remembered_entries(memories, found.sessions, marks=asked.marks, snippet=snippet),
+                *remembered_entries(memories, results.sessions, marks=asked.marks, snippet=snippet),
             ]
-            made = _assembled(asked, entries, room, count)
+            assembled = _assembled(asked, entries, budget, count)
     by_piece = {id(entry.piece): entry for entry in entries}
-    return Draft(entries, made, gone + [_over(by_piece[id(piece)]) for piece in made.left_out])
+    return Draft(entries, assembled, gone + [_over(by_piece[id(piece)]) for piece in assembled.left_out])
 
 
-def _assembled(asked: ContextQuery, entries: Sequence[Entry], room: int, count: Count) -> Assembled:
+def _assembled(asked: ContextQuery, entries: Sequence[Entry], budget: int, count: Count) -> Assembled:
     return assemble(
         [entry.piece for entry in entries],
-        total=room,
+        total=budget,
         budgets=asked.budgets,  # type: ignore[arg-type]
         shares=SHARES,
         count=count,
@@ -171,8 +178,8 @@ def _assembled(asked: ContextQuery, entries: Sequence[Entry], room: int, count: 
 
 
 def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
-    """What the caller gave: rules, the running summary, what was said last, the question. A last message that is the
-    question is told once."""
+    """Return the pieces of the caller: rules, the running summary, recent messages, the question. A last message that
+    repeats the question is left out."""
     texts: list[tuple[Part, str | None]] = [
         ("system", asked.system), ("summary", asked.summary), ("question", asked.query),
     ]  # fmt: skip
@@ -194,10 +201,10 @@ def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
     return entries, gone
 
 
-def _documents(found: Found) -> list[Entry]:
-    """The chunks that were found."""
-    made = []
-    for at, passage in enumerate(found.passages):
+def _documents(results: Found) -> list[Entry]:
+    """Return the chunks as entries."""
+    entries = []
+    for at, passage in enumerate(results.passages):
         scores = {} if passage.similarity is None else {"similarity": passage.similarity}
         piece = Piece(
             part="documents",
@@ -206,47 +213,51 @@ def _documents(found: Found) -> list[Entry]:
             score=passage.score,
             scores=scores | {"rank": at + 1},
         )
-        made.append(Entry(piece, "chunk", telling.chunk_citation(passage), passage.explanation))
-    return made
+        entries.append(Entry(piece, "chunk", telling.chunk_citation(passage), passage.explanation))
+    return entries
 
 
 def remembered_entries(
     memories: Sequence[Window], sessions: Sequence[Chosen], *, marks: bool, snippet: int
 ) -> list[Entry]:
-    """The memories and summaries as pieces, numbered in this order where they carry marks."""
-    made = []
+    """Return the memories and summaries as pieces, numbered in this order if they have marks."""
+    entries = []
     for number, window in enumerate(memories, 1):
         best, mark = window.found[0], f"[{number}]" if marks else None
         cited = telling.memory_citation(best.memory, mark, window.ids)
-        made.append(_entry("memories", best, telling.listed(window.texts, mark), cited, window.found))
-    for number, one in enumerate(sessions, len(memories) + 1):
+        entries.append(_entry("memories", best, telling.listed(window.texts, mark), cited, window.found))
+    for number, session in enumerate(sessions, len(memories) + 1):
         mark = f"[{number}]" if marks else None
-        text = telling.listed([telling.session_text(one.memory, snippet)], mark)
-        made.append(_entry("sessions", one, text, telling.session_citation(one.memory, mark), [one]))
-    return made
+        text = telling.listed([telling.session_text(session.memory, snippet)], mark)
+        entries.append(
+            _entry("sessions", session, text, telling.session_citation(session.memory, mark), [session])
+        )
+    return entries
 
 
-def _entry(part: Part, one: Chosen, text: str, cited: Citation, found: list[Chosen]) -> Entry:
-    piece = Piece(part=part, text=text, id=one.memory.id, score=one.score, scores=one.scores, weak=one.weak)
-    return Entry(piece, one.memory.kind, cited, one.hit.explanation, found=list(found))
+def _entry(part: Part, best: Chosen, text: str, cited: Citation, memories: list[Chosen]) -> Entry:
+    piece = Piece(
+        part=part, text=text, id=best.memory.id, score=best.score, scores=best.scores, weak=best.weak
+    )
+    return Entry(piece, best.memory.kind, cited, best.hit.explanation, found=list(memories))
 
 
 def _uncovered(memories: Sequence[Window], placed: Iterable[Placed]) -> tuple[list[Window], list[LeftOut]]:
-    """The memories that no chunk says that is told whole."""
+    """Return the memories that no complete chunk in the prompt covers, and the others."""
     texts = {
-        one.piece.id: one.text.partition("\n")[2]
-        for one in placed
-        if one.piece.part == "documents" and not one.cut
+        item.piece.id: item.text.partition("\n")[2]
+        for item in placed
+        if item.piece.part == "documents" and not item.cut
     }
     chunks = {id_: (text, frozenset(terms(text))) for id_, text in texts.items()}
-    kept, gone = [], []
+    remaining, gone = [], []
     for window in memories:
         over = None if window.lines else covered(window.found[0], chunks)
         if over is None:
-            kept.append(window)
+            remaining.append(window)
         else:
             gone.append(left(window.found[0], "covered", over))
-    return kept, gone
+    return remaining, gone
 
 
 # --- what is shown ---------------------------------------------------------------------------------
@@ -274,14 +285,14 @@ def _shown(entry: Entry, placed: Placed, *, explain: bool) -> ContextPiece:
 
 
 def _messages(draft: Draft) -> list[ChatMessage]:
-    """The parts as messages: rules, context, what was said, the question."""
+    """Return the parts as messages: rules, context, recent messages, the question."""
     texts = draft.assembled.texts
     context = "\n\n".join(texts[part] for part in CONTEXT if part in texts)
-    made = [ChatMessage(role="system", content=text) for text in (texts.get("system"), context) if text]
+    messages = [ChatMessage(role="system", content=text) for text in (texts.get("system"), context) if text]
     for entry, placed in draft.placed():
         if (said := entry.said) is not None:
             before = "" if said.name else f"{said.role}: "
-            made.append(ChatMessage(role=said.role, content=placed.text[len(before) :]))
+            messages.append(ChatMessage(role=said.role, content=placed.text[len(before) :]))
     if "question" in texts:
-        made.append(ChatMessage(role="user", content=texts["question"]))
-    return made
+        messages.append(ChatMessage(role="user", content=texts["question"]))
+    return messages

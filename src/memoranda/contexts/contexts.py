@@ -1,4 +1,4 @@
-"""The verb of contexts, for one subject."""
+"""Contexts for the questions of one subject."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ log = logging.getLogger("memoranda.contexts")
 
 
 class Contexts:
-    """Prompts for questions, made of what one subject may be told."""
+    """Prompts for questions, made of what one subject may see."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
         self.subject = subject
 
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
-        """A prompt for a question, within a budget of tokens: rules, chunks of documents, memories, summaries of
-        earlier sessions, the running summary, recent messages, the question; each piece with where it is from and why
-        it is there. Tokens are those of `text.tokens.count`.
+        """Return a prompt for a question, within a budget of tokens: rules, chunks of documents, memories, summaries of
+        earlier sessions, the running summary, recent messages, the question; each piece with its source and the reason
+        for it. Tokens are those of `text.tokens.count`.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -50,29 +50,29 @@ class Contexts:
         asked = self._checked(asked)
         began = time.perf_counter()
         asked = await self._core.threads.run(continued, self._core, self.subject, asked)
-        found = await Finding(self._core, self.subject).find(asked)
+        results = await Finding(self._core, self.subject).find(asked)
         snippet = self._core.config.sessions.snippet_chars
-        made, used = await self._core.threads.run(composed, asked, found, tokens.count, snippet)
+        answer, used = await self._core.threads.run(composed, asked, results, tokens.count, snippet)
         if asked.count_access and used:
             await Memories(self._core, self.subject).count_access(used)
-        made.query_time = time.perf_counter() - began
-        self._count(made)
-        return made
+        answer.query_time = time.perf_counter() - began
+        self._count(answer)
+        return answer
 
-    def _count(self, made: Context) -> None:
-        tally, parts = self._core.tally, Counter(piece.part for piece in made.pieces)
-        tally.update({f"context_tokens.{name}": part.tokens for name, part in made.parts.items()})
+    def _count(self, context: Context) -> None:
+        tally, parts = self._core.tally, Counter(piece.part for piece in context.pieces)
+        tally.update({f"context_tokens.{name}": part.tokens for name, part in context.parts.items()})
         tally["contexts"] += 1
-        tally["sessions_retrieved"] += made.sessions_retrieved
-        told = {
+        tally["sessions_retrieved"] += context.sessions_retrieved
+        extra = {
             "tenant": self.subject.tenant_id,
             "memories": parts["memories"],
             "sessions": parts["sessions"],
             "passages": parts["documents"],
-            "sessions_retrieved": made.sessions_retrieved,
-            "tokens": made.tokens,
+            "sessions_retrieved": context.sessions_retrieved,
+            "tokens": context.tokens,
         }
-        log.info("context made", extra=told)
+        log.info("context made", extra=extra)
 
     def _checked(self, asked: ContextQuery) -> ContextQuery:
         asked = checked(asked)

@@ -1,4 +1,5 @@
-"""What bears on a question: memories, summaries of sessions, chunks of documents; one embedding, searches at once."""
+"""Retrieval for a question: memories, summaries of sessions, chunks of documents; one embedding, concurrent
+searches."""
 
 from __future__ import annotations
 
@@ -33,18 +34,18 @@ from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
 
 T = TypeVar("T")
 SPARE, DEEP = 5, 60
-"""So many more than asked for are looked at, for those that say the same; and where too few are left of them."""
+"""Candidates beyond the limit, since some say the same; the second number applies if too few are left."""
 FEWEST, MOST, TOKENS_EACH = 10, 45, 10
-"""Memories that are looked for where nobody says how many: one for so many tokens of the budget, within bounds."""
+"""The default number of memories: one for so many tokens of the budget, within bounds."""
 POOL = 4
-"""So many times the limit are looked at where variety decides."""
+"""Candidates as a multiple of the limit if diversity is on."""
 FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": "passage_filters"}
 """How fields of a search in stores are called here."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What was found for a question: memories with what was said around them, summaries, chunks, each best first."""
+    """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first."""
 
     query: str
     memories: list[Window] = field(default_factory=list)
@@ -56,8 +57,8 @@ class Found:
     @property
     def hits(self) -> list[Hit]:
         """The memories and summaries."""
-        return [one.hit for window in self.memories for one in window.found] + [
-            one.hit for one in self.sessions
+        return [candidate.hit for window in self.memories for candidate in window.found] + [
+            candidate.hit for candidate in self.sessions
         ]
 
 
@@ -73,14 +74,15 @@ class _Answers:
 
 
 class Finding:
-    """Looks for what one subject may be told."""
+    """Searches what one subject may see."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
         self.subject = subject
 
     async def find(self, asked: ContextQuery, *, together: bool = False) -> Found:
-        """What bears on a question. `together` has one search find memories and summaries, at most `limit` of both.
+        """Return the results for a question. With `together` one search finds memories and summaries, at most `limit`
+        of both.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -95,43 +97,43 @@ class Finding:
             return await self._with_one_embedding(asked, query, together)
 
     async def _with_one_embedding(self, asked: ContextQuery, query: str, together: bool) -> Found:
-        """The question is searched for by its words alone, and by its meaning together with what was said last."""
+        """Search by keyword for the question alone, and by vector for it together with recent messages."""
         question = asked.query[: self._core.max_query_chars]
         embedder = Once(self._core.embedder, question, query[len(question) :])
         core = replace(self._core, embedder=embedder)
         try:
-            found = await self._found(core, asked, question, together)
+            results = await self._retrieve(core, asked, question, together)
         finally:
             await embedder.end()
-        found.query = query
-        return found
+        results.query = query
+        return results
 
-    async def _found(self, core: Core, asked: ContextQuery, query: str, together: bool) -> Found:
-        """What was found; where too few are left of so many that more may be there, a second look goes deeper."""
+    async def _retrieve(self, core: Core, asked: ContextQuery, query: str, together: bool) -> Found:
+        """Return the results; if too few are left and there may be more, search again, deeper."""
         answers = await self._answers(core, asked, query, together)
-        found = await self._chosen(asked, query, answers, together)
-        chosen = sum(len(one.found) for one in found.memories) + together * len(found.sessions)
+        results = await self._chosen(asked, query, answers, together)
+        chosen = sum(len(window.found) for window in results.memories) + together * len(results.sessions)
         if chosen < limit_of(asked) and len(answers.memories) == _depth(asked, SPARE):
             deep = await self._memories(core, asked, query, _kinds(asked, together)[0], _depth(asked, DEEP))
             if isinstance(deep, SearchResult):
                 answers.memories = deep.results
-                found = await self._chosen(asked, query, answers, together)
-        return found
+                results = await self._chosen(asked, query, answers, together)
+        return results
 
     async def _chosen(self, asked: ContextQuery, query: str, answers: _Answers, together: bool) -> Found:
-        found = Found(query, passages=answers.passages, degraded=answers.degraded)
-        await self._core.threads.run(self._choose, asked, answers, together, found)
-        return found
+        results = Found(query, passages=answers.passages, degraded=answers.degraded)
+        await self._core.threads.run(self._choose, asked, answers, together, results)
+        return results
 
     # --- looking -----------------------------------------------------------------------------------
 
     async def _answers(self, core: Core, asked: ContextQuery, query: str, together: bool) -> _Answers:
-        """All searches at once, with one embedding."""
+        """Run all searches concurrently, with one embedding."""
         kinds, summaries = _kinds(asked, together)
         most = 0 if together else self.most_sessions(asked)
         looks = limit_of(asked) and kinds != []
         floored = looks and asked.explain and asked.threshold
-        made = _Answers()
+        combined = _Answers()
         answers = await _all(
             self._memories(core, asked, query, kinds, _depth(asked, SPARE), aided=True) if looks else None,
             self._memories(core, asked, query, summaries, most + SPARE) if most and summaries else None,
@@ -140,12 +142,12 @@ class Finding:
         )
         for part, answer in zip(("memories", "sessions", "unfloored"), answers, strict=False):
             if isinstance(answer, SearchResult):
-                setattr(made, part, answer.results)
-                made.degraded.update(answer.degraded)
-        made.passages = answers[3].data if isinstance(answers[3], Passages) else []
-        made.degraded.update(answers[3].degraded if isinstance(answers[3], Passages) else ())
-        made.degraded.update(answer for answer in answers if isinstance(answer, str))
-        return made
+                setattr(combined, part, answer.results)
+                combined.degraded.update(answer.degraded)
+        combined.passages = answers[3].data if isinstance(answers[3], Passages) else []
+        combined.degraded.update(answers[3].degraded if isinstance(answers[3], Passages) else ())
+        combined.degraded.update(answer for answer in answers if isinstance(answer, str))
+        return combined
 
     async def _memories(
         self,
@@ -225,32 +227,35 @@ class Finding:
         return {scope: id_ for scope, id_ in ids.items() if id_}
 
     def most_sessions(self, asked: ContextQuery) -> int:
-        """How many summaries are told at most."""
+        """Return the most summaries in a context."""
         return self._core.config.sessions.max_retrieved if asked.sessions is None else asked.sessions
 
     # --- choosing ----------------------------------------------------------------------------------
 
-    def _choose(self, asked: ContextQuery, answers: _Answers, together: bool, found: Found) -> None:
-        """Fills in what is to be told of what the searches gave."""
+    def _choose(self, asked: ContextQuery, answers: _Answers, together: bool, results: Found) -> None:
+        """Fill in the results that are chosen from the answers of the searches."""
         ids = {*asked.exclude, *(said.id for said in asked.recent or () if said.id)}
-        said = {choosing.plain(text) for text in (asked.query, *(one.content for one in asked.recent or ()))}
+        said = {
+            choosing.plain(text)
+            for text in (asked.query, *(message.content for message in asked.recent or ()))
+        }
         chosen, again = choosing.untold(
             choosing.candidates([*answers.memories, *answers.sessions]), ids, said
         )
         chosen, other = choosing.applicable(chosen, asked.query)
-        found.left_out += again + other
+        results.left_out += again + other
         if asked.distinct:
             for without in (choosing.distinct, lambda some: choosing.unrepeated(some, asked.query)):
                 chosen, twice = without(chosen)
-                found.left_out += twice
+                results.left_out += twice
         weights = self._core.config.search.kind_weights
         chosen = choosing.relevant_first(chosen, asked.query, weights)
-        memories = [one for one in chosen if one.part == "memories"]
-        sessions = [one for one in chosen if one.part == "sessions"]
+        memories = [candidate for candidate in chosen if candidate.part == "memories"]
+        sessions = [candidate for candidate in chosen if candidate.part == "sessions"]
         if together:
-            best = {one.memory.id for one in chosen[: limit_of(asked)]}
-            memories = [one for one in memories if one.memory.id in best]
-            sessions = [one for one in sessions if one.memory.id in best]
+            best = {candidate.memory.id for candidate in chosen[: limit_of(asked)]}
+            memories = [candidate for candidate in memories if candidate.memory.id in best]
+            sessions = [candidate for candidate in sessions if candidate.memory.id in best]
         if asked.diversity:
             vectors = self._vectors(memories)
             memories = choosing.varied(memories, vectors, limit_of(asked), asked.diversity)
@@ -258,17 +263,24 @@ class Finding:
         if asked.merge and memories and sessions:
             now = asked.as_of or datetime.now(UTC)
             memories, sessions = choosing.reranked(memories, sessions, asked.query, now)
-        first = [one for one in self._standing(asked) if one.memory.id not in ids]
-        sourced = {id_: one.memory.id for one in first for id_ in (one.memory.id, *one.memory.source_refs)}
-        found.left_out += [
-            choosing.left(one, "duplicate", sourced[one.memory.id])
-            for one in memories
-            if one.memory.id in sourced and one.memory.kind == "message"
+        first = [candidate for candidate in self._standing(asked) if candidate.memory.id not in ids]
+        sourced = {
+            id_: candidate.memory.id
+            for candidate in first
+            for id_ in (candidate.memory.id, *candidate.memory.source_refs)
+        }
+        results.left_out += [
+            choosing.left(candidate, "duplicate", sourced[candidate.memory.id])
+            for candidate in memories
+            if candidate.memory.id in sourced and candidate.memory.kind == "message"
         ]
-        memories = [one for one in memories if one.memory.id not in sourced]
-        found.sessions = sessions
-        found.memories = [*(Window([one]) for one in first), *self._widened(asked, memories, ids)]
-        found.left_out += _below(answers)
+        memories = [candidate for candidate in memories if candidate.memory.id not in sourced]
+        results.sessions = sessions
+        results.memories = [
+            *(Window([candidate]) for candidate in first),
+            *self._widened(asked, memories, ids),
+        ]
+        results.left_out += _below(answers)
 
     def _standing(self, asked: ContextQuery) -> list[Chosen]:
         if not limit_of(asked):
@@ -279,17 +291,20 @@ class Finding:
         )
         return standing(self._core, self.subject, asked, user)
 
-    def _vectors(self, found: Sequence[Chosen]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of memories, by id."""
+    def _vectors(self, candidates: Sequence[Chosen]) -> dict[str, NDArray[np.float32]]:
+        """Return the vectors of memories, by id."""
         store, tenant = self._core.store, self.subject.tenant_id
-        ids = {row.seq: id_ for id_, row in store.by_id(tenant, [one.memory.id for one in found]).items()}
+        ids = {
+            row.seq: id_
+            for id_, row in store.by_id(tenant, [candidate.memory.id for candidate in candidates]).items()
+        }
         key = [tenant, store.space, compact_json(list(ids))]
         rows = store.db.read(lambda c: c.all("part_vectors", key), tenant)
         return {ids[seq]: np.frombuffer(blob, dtype="<f4") for seq, blob in rows}
 
     def _widened(self, asked: ContextQuery, memories: Sequence[Chosen], ids: set[str]) -> list[Window]:
         if not asked.neighbours:
-            return [Window([one]) for one in memories]
+            return [Window([candidate]) for candidate in memories]
         until = None if asked.as_of is None else micros(asked.as_of)
         reach = Reach(asked.neighbours, asked.neighbour_tokens, once(tokens.count), until, ids)
 
@@ -315,20 +330,21 @@ def limit_of(asked: ContextQuery) -> int:
 
 
 def _depth(asked: ContextQuery, spare: int) -> int:
-    """How many memories to look at for those that are told."""
+    """Return how many memories to search for."""
     return min(1_000, limit_of(asked) * (POOL if asked.diversity else 1) + spare)
 
 
 def _below(answers: _Answers) -> list[LeftOut]:
-    """What the floor kept away."""
+    """Return the memories below the threshold."""
     above = {hit.memory.id for hit in answers.memories}
     under = choosing.candidates(hit for hit in answers.unfloored if hit.memory.id not in above)
-    return [choosing.left(one, "floor") for one in under]
+    return [choosing.left(candidate, "floor") for candidate in under]
 
 
 async def _all(*work: Coroutine[Any, Any, Any] | None) -> list[Any]:
-    """What they give, at once, None for none; when one fails, the others end before that is heard of."""
-    tasks = [None if one is None else asyncio.ensure_future(one) for one in work]
+    """Run coroutines concurrently and return their results, None for None; if one fails, the others end before the
+    error is raised."""
+    tasks = [None if coroutine is None else asyncio.ensure_future(coroutine) for coroutine in work]
     under_way = [task for task in tasks if task is not None]
     try:
         await asyncio.gather(*under_way)

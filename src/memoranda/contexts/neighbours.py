@@ -1,4 +1,4 @@
-"""What was said just before and after a message that was found."""
+"""The messages just before and after a message in the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoranda.types import Subject
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message as it is told: `place` orders those of one session."""
+    """A message in its prompt form: `place` orders those of one session."""
 
     id: str
     text: str
@@ -26,8 +26,8 @@ class Line:
 
 @dataclass(slots=True)
 class Window:
-    """Memories that are told in one piece, the best first, with the messages between and around them. `lines` is empty
-    for one that stands alone."""
+    """Memories in one piece of the prompt, the best first, with the messages between and around them. `lines` is empty
+    for a single one."""
 
     found: list[Chosen]
     lines: list[Line] = field(default_factory=list)
@@ -39,56 +39,61 @@ class Window:
 
     @property
     def ids(self) -> list[str]:
-        """All that is in it, in order."""
+        """The ids of everything in it, in order."""
         return [line.id for line in self.lines] or [self.found[0].memory.id]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far to look: messages on either side, at most `tokens` of them, none said after `until`, none of `told`."""
+    """How far to widen: messages on either side, at most `tokens` of them, none sent after `until`, none of `shown`."""
 
     messages: int
     tokens: int
     count: Callable[[str], int]
     until: int | None
-    told: Collection[str]
+    shown: Collection[str]
 
 
-def widened(c: Connection, subject: Subject, found: Sequence[Chosen], reach: Reach) -> list[Window]:
-    """The memories, each message with its neighbours in its session as far as the subject sees them; those whose
-    windows meet are one."""
+def widened(c: Connection, subject: Subject, candidates: Sequence[Chosen], reach: Reach) -> list[Window]:
+    """Return the memories, each message with the neighbours in its session that the subject sees; overlapping windows
+    are merged."""
     tenant = subject.tenant_id
-    ids = compact_json([one.memory.id for one in found if one.memory.kind == "message"])
+    ids = compact_json(
+        [candidate.memory.id for candidate in candidates if candidate.memory.kind == "message"]
+    )
     places = {row[0]: row[1:] for row in c.all("places_said", [tenant, ids])}
     windows: list[Window] = []
-    for one in found:
-        if one.memory.id not in places:
-            windows.append(Window([one]))
+    for candidate in candidates:
+        if candidate.memory.id not in places:
+            windows.append(Window([candidate]))
             continue
-        session, occurred_at, seq = places[one.memory.id]
-        own = Line(one.memory.id, memory_text(one.memory), (occurred_at, seq))
+        session, occurred_at, seq = places[candidate.memory.id]
+        own = Line(candidate.memory.id, memory_text(candidate.memory), (occurred_at, seq))
         key = [tenant, session, occurred_at, seq, reach.messages]
         users = None if _whole(c, subject, session) else (subject.user_id, None)
-        before = _told(c.all("said_before", key), users, reach)
-        behind = _told(c.all("said_behind", key), users, reach)
-        _join(windows, Window([one], sorted([own, *_within(before, behind, reach)], key=lambda at: at.place)))
+        before = _visible_lines(c.all("said_before", key), users, reach)
+        behind = _visible_lines(c.all("said_behind", key), users, reach)
+        _join(
+            windows,
+            Window([candidate], sorted([own, *_within(before, behind, reach)], key=lambda at: at.place)),
+        )
     return windows
 
 
 def _whole(c: Connection, subject: Subject, session: str) -> bool:
-    """Whether the subject sees everything that was said in a session."""
+    """Return True if the subject sees every message of a session."""
     if sees_all(subject):
         return True
     row = session_of(c, subject.tenant_id, session)
     return row is not None and sees(subject, row)
 
 
-def _told(rows: Sequence[Row], users: Collection[str | None] | None, reach: Reach) -> list[Line]:
-    """The rows up to the first that is another's than one of `users` (None: anybody's), or that is told elsewhere."""
+def _visible_lines(rows: Sequence[Row], users: Collection[str | None] | None, reach: Reach) -> list[Line]:
+    """Return the rows up to the first of a user not in `users` (None: any user), or that is shown elsewhere."""
     lines: list[Line] = []
     for id_, role, speaker, content, user_id, occurred_at, seq in rows:
         hidden = users is not None and user_id not in users
-        if hidden or id_ in reach.told or (reach.until is not None and occurred_at > reach.until):
+        if hidden or id_ in reach.shown or (reach.until is not None and occurred_at > reach.until):
             break
         text = spoken(speaker or role, content, moment(occurred_at))
         lines.append(Line(id_, text, (occurred_at, seq)))
@@ -110,7 +115,7 @@ def _within(before: list[Line], behind: list[Line], reach: Reach) -> list[Line]:
 
 
 def _join(windows: list[Window], new: Window) -> None:
-    """Adds a window to those that are there, as part of the ones it meets."""
+    """Add a window, merged with those that it overlaps."""
     ids = set(new.ids)
     meeting = [window for window in windows if window.lines and ids & set(window.ids)]
     if not meeting:
@@ -119,6 +124,6 @@ def _join(windows: list[Window], new: Window) -> None:
     first, *others = meeting
     lines = {line.id: line for window in (*meeting, new) for line in window.lines}
     first.lines = sorted(lines.values(), key=lambda at: at.place)
-    first.found += [one for window in (*others, new) for one in window.found]
+    first.found += [candidate for window in (*others, new) for candidate in window.found]
     for window in others:
         windows.remove(window)

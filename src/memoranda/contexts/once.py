@@ -1,4 +1,4 @@
-"""An embedder for one question: whoever asks, a text goes to the model once."""
+"""An embedder for one question: each text goes to the model once, however many searches need it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 
 
 class Once(Embedder):
-    """The embedder given, with what it was asked before: also what is still on its way, and that it failed. What a text
-    cost is told to whoever asked for it first. For a text that ends with `question` the same with `brief` behind it is
-    embedded, so that words are searched for without."""
+    """Wraps an embedder and caches its answers, also pending and failed ones. The cost of a text is reported to its
+    first caller. A text that ends with `question` is embedded with `brief` appended, so that keyword search does not
+    see `brief`."""
 
     def __init__(self, inner: Embedder, question: str = "", brief: str = "") -> None:
         self.inner = inner
@@ -26,11 +26,13 @@ class Once(Embedder):
         if self._brief:
             texts = [text + self._brief if text.endswith(self._question) else text for text in texts]
         new = {text for text in texts if (text, task) not in self._asked}
-        made = [await asyncio.shield(self._task(text, task)) for text in texts]
-        paid = [one for text, one in zip(texts, made, strict=True) if text in new]
-        vectors = np.array([one.vectors[0] for one in made], np.float32).reshape(len(made), self.dim)
-        read = sum(1 if one.texts is None else one.texts for one in paid)
-        return Embedded(vectors, sum(one.tokens for one in paid), read)
+        embedded = [await asyncio.shield(self._task(text, task)) for text in texts]
+        paid = [answer for text, answer in zip(texts, embedded, strict=True) if text in new]
+        vectors = np.array([answer.vectors[0] for answer in embedded], np.float32).reshape(
+            len(embedded), self.dim
+        )
+        read = sum(1 if answer.texts is None else answer.texts for answer in paid)
+        return Embedded(vectors, sum(answer.tokens for answer in paid), read)
 
     def _task(self, text: str, task: Task) -> asyncio.Task[Embedded]:
         if (text, task) not in self._asked:
@@ -38,7 +40,7 @@ class Once(Embedder):
         return self._asked[text, task]
 
     async def end(self) -> None:
-        """Lets go of what nobody waits for any more."""
+        """Cancel the embeddings that are still pending."""
         for task in self._asked.values():
             task.cancel()
         await asyncio.gather(*self._asked.values(), return_exceptions=True)

@@ -22,8 +22,8 @@ MOST = 10
 
 
 def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None) -> list[Chosen]:
-    """Return the instructions of a user that hold at the moment of the question, are for it and pass the selection of
-    the context but for its scopes, the latest first; each scores 1."""
+    """Return the instructions of a user that are valid at the time of the question, apply to it and pass the selection
+    of the context but for its scopes, the latest first; each scores 1."""
     if user is None:
         return []
     where = all_of(scope_filter(f"user:{user}", subject), selection_filter(asked, subject, now_micros()))
@@ -35,8 +35,8 @@ def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None
 
     rows = core.store.db.read(read, subject.tenant_id)
     memories = [to_memory(row) for row in rows if matches(where, attributes(row))]
-    kept = [one for one in memories if is_standing(one) and applies(one.content, asked.query)]
+    applying = [memory for memory in memories if is_standing(memory) and applies(memory.content, asked.query)]
     return [
-        Chosen(Hit(memory=one, score=1.0, similarity=None), frozenset(terms(one.content)), 1.0, {})
-        for one in kept[:MOST]
+        Chosen(Hit(memory=memory, score=1.0, similarity=None), frozenset(terms(memory.content)), 1.0, {})
+        for memory in applying[:MOST]
     ]

@@ -43,7 +43,9 @@ def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery
         said = [_said(row) for row in reversed(rows)]
         return msgspec.structs.replace(
             asked,
-            recent=[one for one in said if one is not None] if asked.recent is None else asked.recent,
+            recent=[message for message in said if message is not None]
+            if asked.recent is None
+            else asked.recent,
             summary=session.summary if asked.summary is None and until is None else asked.summary,
         )
 
@@ -54,8 +56,8 @@ def _session(c: Connection, subject: Subject, asked: ContextQuery) -> SessionRow
     if asked.session_id:
         session = session_of(c, subject.tenant_id, asked.session_id)
     else:
-        found = c.one("session_before", [subject.tenant_id, asked.channel_id, now_micros(), 0, None])
-        session = None if found is None else SessionRow._make(found)
+        columns = c.one("session_before", [subject.tenant_id, asked.channel_id, now_micros(), 0, None])
+        session = None if columns is None else SessionRow._make(columns)
         session = session if session is not None and session.status == "open" else None
     return session if session is not None and sees(subject, session) else None
 

@@ -1,4 +1,4 @@
-"""How what was found stands in a prompt, and how it is cited. Values to text, no I/O."""
+"""The text and the citation of results in a prompt. Values to text, no I/O."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPICS = 5
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A message beside one that was found, as the log has it."""
+    """A neighbour of a message in the results, as the log has it."""
 
     id: str
     speaker: str | None
@@ -58,8 +58,8 @@ def chunk_citation(passage: Passage) -> Citation:
 
 
 def memory_text(memory: Memory) -> str:
-    """A memory on one line; a message says when and by whom, as far as that is known, a fact since when it holds, and
-    until when, where it ended; a standing instruction neither."""
+    """Return a memory on one line: a message with its time and speaker if known, a fact with the time since when, and
+    until when, it is valid; a standing instruction without."""
     if memory.kind == "message":
         return spoken(memory_speaker(memory), memory.content, memory.occurred_at)
     if memory.kind != "fact" or is_standing(memory):
@@ -77,16 +77,16 @@ def since(memory: Memory) -> datetime:
 
 
 def spoken(who: str | None, text: str, at: datetime) -> str:
-    """A message on one line: day, speaker, words."""
+    """Return a message on one line: day, speaker, text."""
     day = f"[{at.astimezone(UTC):%d %B %Y}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
 
 
 def listed(lines: Sequence[str], mark: str | None) -> str:
-    """An entry of a list: its first line with the mark, more below it."""
+    """Return an entry of a list: its first line with the mark, more below it."""
     first, *more = lines
     entry = f"- {mark} {first}" if mark else f"- {first}"
-    return "\n".join([entry, *(f"  {one}" for one in more)])
+    return "\n".join([entry, *(f"  {text}" for text in more)])
 
 
 def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Citation:
@@ -124,14 +124,14 @@ def _moment(value: Any) -> datetime | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return moment(value)
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 def session_text(memory: Memory, characters: int) -> str:
-    """A summary of a session on one line: its window, its first topics, and the beginning of what it says."""
+    """Return a summary of a session on one line: its period, its first topics, and the beginning of its text."""
     topics = ", ".join(line(tag) for tag in memory.tags[:TOPICS])
     about = f"{_span(*window(memory))}{f'; topics: {topics}' if topics else ''}"
     return f"[{about}] {shortened(line(memory.content), characters)}"
@@ -153,5 +153,5 @@ def _span(began: datetime, ended: datetime) -> str:
 
 
 def line(text: str) -> str:
-    """The text on one line."""
+    """Return the text on one line."""
     return " ".join(text.split())
