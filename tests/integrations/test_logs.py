@@ -63,9 +63,9 @@ def test_a_conversation_is_told_of_others_but_not_of_itself(folder: Any) -> None
     said = [{"role": "user", "content": "My bike is blue."}, {"role": "assistant", "content": " "}]
     conversing.observe(said, user_id="ana", session_id="s1")
     conversing.observe([], user_id="ana", session_id="s1")
-    assert "My bike is blue." in conversing.told("blue bike", user_id="ana", session_id="s2")
-    assert "My bike is blue." not in conversing.told("blue bike", user_id="ana", session_id="s1")
-    assert "My bike is blue." not in conversing.told("blue bike", user_id="ben", session_id="s2")
-    assert conversing.told(" ", user_id="ana", session_id=None) == ""
+    assert "My bike is blue." in conversing.recall("blue bike", user_id="ana", session_id="s2")
+    assert "My bike is blue." not in conversing.recall("blue bike", user_id="ana", session_id="s1")
+    assert "My bike is blue." not in conversing.recall("blue bike", user_id="ben", session_id="s2")
+    assert conversing.recall(" ", user_id="ana", session_id=None) == ""
     with pytest.raises(InvalidInput, match="product: is BlockingMemories, which has no sessions"):
         whole_of(folder.memories)

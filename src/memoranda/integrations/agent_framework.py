@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from agent_framework import AgentSession, SessionContext, SupportsAgentRun
 
 SAID = ("user", "assistant")
-"""The roles whose messages are kept."""
+"""The roles whose messages are observed."""
 
 
 class MemorandaContextProvider(ContextProvider):
     """Gives an agent memory in a folder or on a server of Memoranda.
 
-    Before a run, a message tells what is remembered for the input, in at most `budget` tokens. After it, what the user
-    and the agent said is kept in the session of the run; with `observe` false it is not. `user_id` is whose memories
-    they are. Both run in worker threads.
+    Before a run, a message with the memories for the input is added, of at most `budget` tokens. After it, the messages
+    of the user and the agent are stored in the session of the run, unless `observe` is false. `user_id` owns the
+    memories. Both run in worker threads.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class MemorandaContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Adds what is remembered for the input."""
+        """Adds the memories for the input."""
         query = "\n\n".join(message.text for message in context.input_messages if message.text)
-        told = await asyncio.to_thread(self._told, query, context.session_id)
-        if told:
-            context.extend_messages(self, [Message("user", [f"{HEADING}\n\n{told}"])])
+        memories = await asyncio.to_thread(self._recall, query, context.session_id)
+        if memories:
+            context.extend_messages(self, [Message("user", [f"{HEADING}\n\n{memories}"])])
 
     async def after_run(
         self,
@@ -70,7 +70,7 @@ class MemorandaContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Keeps what was said."""
+        """Stores the messages of the run."""
         answers = context.response.messages if context.response is not None else []
         said = [
             {"role": message.role, "content": message.text}
@@ -80,8 +80,8 @@ class MemorandaContextProvider(ContextProvider):
         if self._observe:
             await asyncio.to_thread(self._keep, said, context.session_id)
 
-    def _told(self, query: str, session_id: str | None) -> str:
-        return self._conversing.told(query, user_id=self._user_id, session_id=session_id)
+    def _recall(self, query: str, session_id: str | None) -> str:
+        return self._conversing.recall(query, user_id=self._user_id, session_id=session_id)
 
     def _keep(self, said: list[dict[str, Any]], session_id: str | None) -> None:
         self._conversing.observe(said, user_id=self._user_id, session_id=session_id)

@@ -18,7 +18,7 @@ from memoranda.types import Memory
 PAGE = 1_000
 """Rows of one request."""
 ATTEMPTS = 5
-"""Times that one entry is written anew because another process wrote or deleted it at that moment."""
+"""Attempts to write one entry while other processes write or delete it."""
 RESERVED = "extracted_by"
 """A metadata key that has a meaning of its own in facts."""
 REST = "rest"
@@ -32,8 +32,8 @@ def id_of(*parts: Any) -> str:
 
 
 def metadata_of(value: Mapping[str, Any], own: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The metadata of an entry: the keys of its value, and those of `own` behind `prefix`. What cannot be a key of
-    metadata lies in one of them."""
+    """The metadata of an entry: the keys of its value, and those of `own` behind `prefix`. Keys that metadata
+    cannot have are stored together under one of them."""
     metadata = {name: part for name, part in value.items() if is_attribute(name, prefix)}
     rest = {name: part for name, part in value.items() if not is_attribute(name, prefix)}
     own = {**own, REST: rest} if rest else own
@@ -48,7 +48,7 @@ def value_of(memory: Memory, prefix: str) -> dict[str, Any]:
 
 
 def is_attribute(name: str, prefix: str) -> bool:
-    """Whether a key of a value can be a key of metadata as it is."""
+    """Return True if a key of a value can be a key of metadata unchanged."""
     return bool(name) and name != RESERVED and not name.startswith(("$", prefix))
 
 
@@ -89,7 +89,7 @@ class Entries:
             after = page.last_id
 
     def add(self, drafts: Sequence[dict[str, Any]], value: str) -> list[bool]:
-        """Writes those entries that are not there yet; returns which were written. See `put`.
+        """Writes the entries that do not exist yet; returns which were written. See `put`.
 
         Raises:
             InvalidInput: one is wrong; others may be written.
@@ -103,8 +103,8 @@ class Entries:
         return written
 
     def put(self, drafts: Sequence[dict[str, Any]], value: str) -> None:
-        """Writes entries, each given as the fields of its memory with its id; one that is there is replaced. `value` is
-        what the caller calls the part that becomes metadata.
+        """Writes entries, each given as the fields of its memory with its id; an existing one is replaced. `value` is
+        the caller's name for the part that becomes metadata.
 
         Raises:
             InvalidInput: one is wrong; others may be written.
@@ -118,10 +118,10 @@ class Entries:
 
         Raises:
             InvalidInput: one is wrong; none is written.
-            Conflict: one is there already; it stays as it is.
+            Conflict: one exists already; it is not changed.
         """
         added = self.memories.add_many([self._new(draft) for draft in drafts])
-        present = next((one.memory.id for one in added if not one.created), None)
+        present = next((outcome.memory.id for outcome in added if not outcome.created), None)
         if present is not None:
             raise Conflict(f"{present}: this entry is there already")
 
@@ -131,7 +131,8 @@ class Entries:
         for start in range(0, len(missing), PAGE):
             part = [self._new(draft) for draft in missing[start : start + PAGE]]
             try:
-                created |= {one.memory.id for one in self.memories.add_many(part) if one.created}
+                outcomes = self.memories.add_many(part)
+                created |= {outcome.memory.id for outcome in outcomes if outcome.created}
             except Conflict:  # another process has put one of them meanwhile
                 continue
         for draft in drafts:
@@ -151,7 +152,7 @@ class Entries:
         raise Conflict(f"{draft['id']}: other processes keep writing this entry; put it again")
 
     def _create(self, draft: dict[str, Any]) -> bool:
-        """Writes an entry; returns False if it is there."""
+        """Writes an entry; returns False if it exists."""
         try:
             return self.memories.add_many([self._new(draft)])[0].created
         except Conflict:  # with another text
@@ -171,7 +172,7 @@ class Entries:
 
 @contextmanager
 def _naming(value: str) -> Iterator[None]:
-    """Errors about metadata name what the caller calls it."""
+    """Errors about metadata use the caller's name for it."""
     try:
         yield
     except InvalidInput as exc:

@@ -1,4 +1,4 @@
-"""What a search found, for retrievers: memories, or passages of the files in vector stores."""
+"""Search results for retrievers: memories, or passages of the files in vector stores."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
 USER = "user"
-"""The author of a user's events, and the role of what users say."""
+"""The author of a user's events, and the role of a user's messages."""
 OWN = "google_adk."
 """Begins the metadata keys that are not the caller's."""
 
@@ -38,9 +38,9 @@ OWN = "google_adk."
 class MemorandaMemoryService(BaseMemoryService):
     """ADK's memory of sessions in a folder or on a server of Memoranda.
 
-    What users and agents say in events is kept in the product's log of messages, with its summaries and facts, for the
-    user `user_id` and the agent `app_name`. An event is kept once, however often its session is added; one whose memory
-    was deleted is not kept again. A search returns the `limit` best memories. Methods run in worker threads.
+    The messages of events are stored in the product's message log, with its summaries and facts, for the user `user_id`
+    and the agent `app_name`. An event is stored once, however often its session is added; one whose memory was deleted
+    is not stored again. A search returns the `limit` best memories. Methods run in worker threads.
     """
 
     def __init__(self, product: Product, *, limit: int = 10) -> None:
@@ -49,7 +49,7 @@ class MemorandaMemoryService(BaseMemoryService):
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Keeps what was said in a session."""
+        """Stores the messages of a session."""
         await self.add_events_to_memory(
             app_name=session.app_name,
             user_id=session.user_id,
@@ -66,7 +66,7 @@ class MemorandaMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keeps what was said in events; `custom_metadata` becomes metadata of the messages."""
+        """Stores the messages of events; `custom_metadata` becomes metadata of the messages."""
         session = ":".join([app_name, user_id, session_id or "events"])
         said = [_message(event, session, dict(custom_metadata or {})) for event in events]
         await asyncio.to_thread(self._observe, app_name, user_id, session, said)
@@ -79,7 +79,7 @@ class MemorandaMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remembers entries as they are: memories of kind `note`.
+        """Stores entries verbatim: memories of kind `note`.
 
         Raises:
             InvalidInput: one has no text, or its metadata cannot be stored.
@@ -105,7 +105,7 @@ class MemorandaMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Deletes a memory; what is not there, or another's, is left as it is."""
+        """Deletes a memory; does nothing if it does not exist, or belongs to another user or app."""
         if memory_id is not None:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
@@ -118,10 +118,10 @@ class MemorandaMemoryService(BaseMemoryService):
             self._whole.sessions.observe(new, session_id=session, user_id=user, agent_id=app)
 
     def _search(self, app: str, user: str, query: str) -> list[Hit]:
-        found = self._memories.search(
+        result = self._memories.search(
             query, limit=self._limit, scopes=[f"user:{user}"], filters=_of(app, user)
         )
-        return found.results
+        return result.results
 
     def _delete(self, app: str, user: str, memory_id: str) -> None:
         try:

@@ -16,12 +16,12 @@ from memoranda.integrations.entries import Entries
 from memoranda.types import Memory
 
 LINE, HEAD = "line", "head"
-"""What a row holds: a part of a line, or what the adapter knows of a log."""
+"""The kinds of rows: a part of a line, or the adapter's state of a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A value of a log. `id` names it in its log; `content` is what it is found by."""
+    """A value of a log. `id` names it in its log; `content` is the text that searches match."""
 
     id: str
     value: Any

@@ -10,13 +10,13 @@ from typing import Any
 PART = 14_000
 """Characters of a part: at four bytes each they fit `limits.max_metadata_bytes` beside other keys."""
 SHOWN = 2_000
-"""Characters of a text that an entry is found by."""
+"""Characters of an entry's text that searches match."""
 _LONE = re.compile("[\ud800-\udfff]")
 
 
 def text_of(value: Any) -> str:
-    """The value as JSON that can be stored: what is no Unicode text is escaped."""
-    return _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    """The value as JSON that can be stored: lone surrogates are escaped."""
+    return _LONE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def parts_of(text: str) -> list[str]:
@@ -25,6 +25,6 @@ def parts_of(text: str) -> list[str]:
 
 
 def searchable(texts: Sequence[str], otherwise: str) -> str:
-    """What an entry with these texts is found by: their beginning; `otherwise` if there is none."""
+    """The searchable text of an entry with these texts: their beginning; `otherwise` if it is empty."""
     text = "\n\n".join(texts).replace("\x00", "").encode("utf-8", "replace").decode()[:SHOWN]
     return text if text.strip() else otherwise

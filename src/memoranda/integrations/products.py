@@ -1,4 +1,4 @@
-"""The product as adapters call it: blocking verbs, whether it is a folder, a folder in an event loop, or a server."""
+"""The blocking interface of a product for adapters: a folder, a folder in an event loop, or a server."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 
 Product: TypeAlias = BlockingMemoranda | BlockingMemories | Memoranda | Memories | Client
-"""What an adapter is given: `memoranda.open(...)`, `await Memoranda.open(...)`, `Client(url)`, or the memories of one
-subject (`acting_as`)."""
+"""The argument of every adapter: `memoranda.open(...)`, `await Memoranda.open(...)`, `Client(url)`, or the memories of
+one subject (`acting_as`)."""
 
 
 def memories_of(product: Product) -> BlockingMemories | Client:
-    """The memory verbs of a product, blocking. Of a `Memoranda` in an event loop they are called from other threads.
+    """The blocking memory operations of a product. For a `Memoranda` in an event loop, call them from other threads.
 
     Raises:
         InvalidInput: it is none of these, or a `Memoranda` outside its event loop.

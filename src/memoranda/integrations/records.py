@@ -1,7 +1,7 @@
-"""Opaque values in a product, kept exactly and in order: memories of kind `item` that no search is for.
+"""Opaque values in a product, stored exactly and in order: memories of kind `item` that are not searched.
 
-A record belongs to a thread, which is the session of its memory. Its bytes lie in the metadata of that memory, or,
-where they are long or seldom read, in memories of their own that are written before it in the same batch.
+A record belongs to a thread, which is the session of its memory. Its bytes are in the metadata of that memory, or,
+if they are long or rarely read, in separate memories that are written before it in the same batch.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class Record:
     thread: str
     kind: str
     value: bytes | None
-    """None in a record that was read and whose value is to be read with `Records.value_of`."""
+    """None in a record that was read without its value; `Records.value_of` reads it."""
     place: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Small values to filter by."""
     apart: bool = False
-    """Whether the value has memories of its own although it is short."""
+    """True if the value has separate memories although it is short."""
     parts: str | None = None
-    """The source of the memories with the value, in a record that was read."""
+    """The `source` of the memories with the value, in a record that was read."""
     count: int = 0
-    """How many these are."""
+    """The number of these memories."""
 
 
 class Records:
@@ -63,8 +63,8 @@ class Records:
     # --- writing -----------------------------------------------------------------------------------
 
     def add(self, records: Sequence[Record]) -> None:
-        """Writes records at the end, in their order; one whose id is there already is left as it is. As many as fit a
-        thousand memories are written together or not at all.
+        """Writes records at the end, in their order; one whose id exists already is not changed. Records that fit a
+        thousand memories are written all or none.
 
         Raises:
             InvalidInput: names the field and the fix; nothing was written.
@@ -110,7 +110,7 @@ class Records:
         for id_ in [] if record.parts is None else [row.id for row in self._parts(record)]:
             try:
                 self.memories.delete(id_)
-            except NotFound:  # who deletes the same record was faster
+            except NotFound:  # another caller has deleted the same record
                 continue
 
     # --- reading -----------------------------------------------------------------------------------

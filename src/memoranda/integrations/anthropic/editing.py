@@ -84,9 +84,9 @@ def size(count: int) -> str:
 
 
 def _places(text: str, part: str) -> list[int]:
-    """Where `part` begins in the text, overlapping ones too."""
-    found, at = [], text.find(part)
+    """The positions of `part` in the text, overlapping ones too."""
+    positions, at = [], text.find(part)
     while at != -1:
-        found.append(at)
+        positions.append(at)
         at = text.find(part, at + 1)
-    return found
+    return positions

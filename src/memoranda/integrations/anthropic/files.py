@@ -32,7 +32,7 @@ class Node:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """True if it is a folder."""
         return self.text is None
 
     @property
@@ -51,21 +51,21 @@ class Files:
         self._user_id = user_id
 
     def get(self, path: str) -> Node | None:
-        """What is at a path; None if nothing is."""
+        """The file or folder at a path; None if there is none."""
         if path == ROOT:
             return Node(ROOT, None)
         memory = self._entries.get(self._id(path))
         return None if memory is None else _node(memory)
 
     def below(self, folder: str) -> list[Node]:
-        """What lies in a folder and in the folders of it, level by level."""
-        found: list[Node] = []
+        """The contents of a folder and of its folders, level by level."""
+        nodes_below: list[Node] = []
         level = [folder]
         while level:
             nodes = list(self._in(level))
-            found += nodes
+            nodes_below += nodes
             level = [node.path for node in nodes if node.is_folder]
-        return found
+        return nodes_below
 
     def write(self, path: str, text: str) -> None:
         """Replaces the text of a file.
@@ -90,10 +90,10 @@ class Files:
         self._entries.create([self._draft(node) for node in [*missing, *wanted]])
 
     def delete(self, node: Node) -> None:
-        """Deletes a file, or a folder with what lies in it, the deepest first."""
+        """Deletes a file, or a folder with its contents, the deepest first."""
         nodes = [node, *(self.below(node.path) if node.is_folder else ())]
-        for one in reversed(nodes):
-            self._entries.delete(self._id(one.path))
+        for inner in reversed(nodes):
+            self._entries.delete(self._id(inner.path))
 
     def _in(self, folders: list[str]) -> Iterator[Node]:
         chosen = {"folder": folders, "$user_id": self._user_id}

@@ -52,8 +52,8 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         self._files = Files(memories_of(product), name, user_id)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """What lies in a folder, two levels deep, or the numbered lines of a file."""
-        with _told():
+        """The contents of a folder, two levels deep, or the numbered lines of a file."""
+        with _tool_errors():
             node = self._files.get(resolved(command.path))
             if node is None:
                 raise _missing(command.path)
@@ -64,7 +64,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Writes a new file."""
-        with _told():
+        with _tool_errors():
             path = resolved(command.path)
             if self._files.get(path) is not None:
                 raise ToolError(f"File {command.path} already exists")
@@ -74,7 +74,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replaces a text that is once in a file."""
-        with _told():
+        with _tool_errors():
             path, text = self._file(command.path)
             changed, lines = editing.replaced(text, command.old_str, command.new_str, command.path)
             self._files.write(path, changed)
@@ -85,14 +85,14 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """Inserts lines into a file."""
-        with _told():
+        with _tool_errors():
             path, text = self._file(command.path)
             self._files.write(path, editing.inserted(text, command.insert_line, command.insert_text))
             return f"The file {command.path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Deletes a file, or a folder with what lies in it."""
-        with _told():
+        """Deletes a file, or a folder with its contents."""
+        with _tool_errors():
             path = resolved(command.path)
             if path == ROOT:
                 raise ToolError(f"Cannot delete the {ROOT} directory itself")
@@ -104,7 +104,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Moves a file or a folder. The new files are written before the old ones are deleted."""
-        with _told():
+        with _tool_errors():
             old, new = resolved(command.old_path), resolved(command.new_path)
             if old == ROOT:
                 raise ToolError(f"Cannot rename the {ROOT} directory itself")
@@ -117,7 +117,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
                 raise ToolError(f"Cannot move {command.old_path} into itself: {command.new_path}")
             self._check_folders(new, command.new_path)
             moved = [node, *(self._files.below(old) if node.is_folder else ())]
-            self._files.create([Node(resolved(new + one.path[len(old) :]), one.text) for one in moved])
+            self._files.create([Node(resolved(new + each.path[len(old) :]), each.text) for each in moved])
             self._files.delete(node)
             return f"Successfully renamed {command.old_path} to {command.new_path}"
 
@@ -147,7 +147,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         nodes = self._files.below(folder)
         lines = [f"{editing.size(sum(node.size for node in nodes))}\t{given}"]
         for node in _shown(nodes, folder):
-            inside = sum(one.size for one in nodes if one.path.startswith(f"{node.path}/"))
+            inside = sum(inner.size for inner in nodes if inner.path.startswith(f"{node.path}/"))
             name = f"{given}{node.path[len(folder) :]}"
             lines.append(f"{editing.size(node.size + inside)}\t{name}{'/' if node.is_folder else ''}")
         header = f"Here're the files and directories up to {LEVELS} levels deep in {given}, excluding hidden items:"
@@ -191,8 +191,8 @@ class AsyncMemorandaMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tells the model what is wrong with a command."""
+def _tool_errors() -> Iterator[None]:
+    """Turns errors of a command into a `ToolError` that the model reads."""
     try:
         yield
     except (PathError, EditError, InvalidInput, Conflict) as exc:
@@ -204,7 +204,7 @@ def _missing(path: str) -> ToolError:
 
 
 def _shown(nodes: list[Node], folder: str) -> list[Node]:
-    """What a view of a folder shows: two levels without hidden names, each folder before what lies in it."""
+    """The nodes in a view of a folder: two levels without hidden names, each folder before its contents."""
     by_parts = {tuple(node.path[len(folder) + 1 :].split("/")): node for node in nodes}
     shown = [
         parts for parts in by_parts if len(parts) <= LEVELS and not any(p.startswith(".") for p in parts)

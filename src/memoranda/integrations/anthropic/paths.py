@@ -29,12 +29,12 @@ def resolved(path: str) -> str:
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
-    found = "/".join((ROOT, *parts))
-    if len(found) > MAX_CHARS:
+    clean = "/".join((ROOT, *parts))
+    if len(clean) > MAX_CHARS:
         raise PathError(f"Path is longer than {MAX_CHARS} characters: {path[:80]}...")
-    if "\x00" in found:
+    if "\x00" in clean:
         raise PathError("Path holds a NUL character; remove it")
-    return found
+    return clean
 
 
 def folder_of(path: str) -> str:

@@ -29,8 +29,8 @@ class MemorandaDocumentStore:
 
     `product` is a product, or the path of a folder or the URL of a server, which the store opens and can be saved with
     a pipeline. `name` keeps several stores in one tenant apart. A document is a memory of kind `item`, which other
-    searches of the product see only if they name that kind; embeddings of documents are kept, and not searched. Filters
-    are Haystack's, decided by its own rules. The async methods run in worker threads.
+    searches of the product see only if they name that kind; embeddings of documents are stored, and not searched.
+    Filters are Haystack's, evaluated by its own rules. The async methods run in worker threads.
     """
 
     def __init__(self, product: Product | str, *, name: str = "haystack") -> None:
@@ -61,7 +61,7 @@ class MemorandaDocumentStore:
         return store
 
     def close(self) -> None:
-        """Closes what the store opened; a product that it was given stays open."""
+        """Closes the product that the store opened; a product that it was given stays open."""
         if self._opened is not None:
             self._opened.close()
 
@@ -70,17 +70,17 @@ class MemorandaDocumentStore:
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """Writes documents; returns how many. `policy` says what happens to one whose id is there: `OVERWRITE`
+        """Writes documents; returns how many. `policy` applies to a document whose id exists: `OVERWRITE`
         replaces it, `SKIP` leaves it, `FAIL` and `NONE` refuse, and documents before it are written.
 
         Raises:
             ValueError: `documents` holds something else.
-            DuplicateDocumentError: names the id that is there.
+            DuplicateDocumentError: names the id that exists.
         """
         if not isinstance(documents, Iterable) or isinstance(documents, str):
             raise ValueError("documents must be a list of Documents")
         given = list(documents)
-        if not all(isinstance(one, Document) for one in given):
+        if not all(isinstance(document, Document) for document in given):
             raise ValueError("documents must be a list of Documents")
         drafts = [memory_of(document, self._id(document.id)) for document in given]
         if policy == DuplicatePolicy.OVERWRITE:
@@ -109,14 +109,15 @@ class MemorandaDocumentStore:
 
     def delete_by_filter(self, filters: Filters) -> int:
         """Deletes the documents that pass; returns how many."""
-        return sum(self._entries.delete(self._id(one.id)) for one in self.filter_documents(filters))
+        documents = self.filter_documents(filters)
+        return sum(self._entries.delete(self._id(document.id)) for document in documents)
 
     def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
         """Merges `meta` into the meta of the documents that pass; returns how many."""
-        found = self.filter_documents(filters)
-        for document in found:
+        documents = self.filter_documents(filters)
+        for document in documents:
             document.meta.update(meta)
-        drafts = [memory_of(document, self._id(document.id)) for document in found]
+        drafts = [memory_of(document, self._id(document.id)) for document in documents]
         if drafts:
             self._entries.put(drafts, "meta")
         return len(drafts)
@@ -137,8 +138,10 @@ class MemorandaDocumentStore:
             document_matches_filter(
                 filters, Document(content="")
             )  # also refuses a wrong filter of an empty store
-        found = map(document_of, self._entries.listed(order="asc"))
-        return [one for one in found if not filters or document_matches_filter(filters, one)]
+        documents = map(document_of, self._entries.listed(order="asc"))
+        return [
+            document for document in documents if not filters or document_matches_filter(filters, document)
+        ]
 
     def search(self, query: str, filters: Filters | None = None, top_k: int = 10) -> list[Document]:
         """The `top_k` best documents for a text, with the score that orders them, 0..1. With filters, those among the
@@ -151,8 +154,10 @@ class MemorandaDocumentStore:
         limit = PAGE if filters else top_k
         chosen = {**self._entries.selection, "filters": SEARCHABLE, "threshold": 0.0}
         result = self._entries.memories.search(query, limit=limit, **chosen)
-        found = [document_of(hit.memory, hit.score) for hit in result.results]
-        return [one for one in found if not filters or document_matches_filter(filters, one)][:top_k]
+        documents = [document_of(hit.memory, hit.score) for hit in result.results]
+        return [
+            document for document in documents if not filters or document_matches_filter(filters, document)
+        ][:top_k]
 
     def count_documents_by_filter(self, filters: Filters) -> int:
         """How many documents pass."""
@@ -160,8 +165,8 @@ class MemorandaDocumentStore:
 
     def count_unique_metadata_by_filter(self, filters: Filters, metadata_fields: list[str]) -> dict[str, int]:
         """How many different values each field has in the documents that pass."""
-        found = self.filter_documents(filters)
-        return {fields.key_of(name): len(fields.values(found, name)) for name in metadata_fields}
+        documents = self.filter_documents(filters)
+        return {fields.key_of(name): len(fields.values(documents, name)) for name in metadata_fields}
 
     def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
         """The type of each field of the meta: `boolean`, `int`, `float` or `keyword`."""
@@ -181,8 +186,8 @@ class MemorandaDocumentStore:
     ) -> tuple[list[Any], int]:
         """`size` different values of a field, in the order of their text from `from_` on, and how many there are;
         those that contain `search_term`, where it is given, in any case of letters."""
-        found = fields.values(self.filter_documents(filters), metadata_field)
-        chosen = [one for one in found if not search_term or search_term.lower() in str(one).lower()]
+        values = fields.values(self.filter_documents(filters), metadata_field)
+        chosen = [value for value in values if not search_term or search_term.lower() in str(value).lower()]
         return chosen[from_ : from_ + size], len(chosen)
 
     def _id(self, id_: str) -> str:

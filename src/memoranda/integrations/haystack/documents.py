@@ -20,8 +20,8 @@ UNSEARCHABLE = "A document without text to search."
 
 
 def memory_of(document: Document, id_: str) -> dict[str, Any]:
-    """The fields of the memory for a document: its content is searched, its meta can be filtered by, and its embedding
-    is kept as it is."""
+    """The fields of the memory for a document: its content is searched, filters apply to its meta, and its embedding is
+    stored unchanged."""
     own: dict[str, Any] = {"id": document.id}
     searchable = bool(document.content and document.content.strip())
     if not searchable:
@@ -44,7 +44,7 @@ def memory_of(document: Document, id_: str) -> dict[str, Any]:
 
 
 def document_of(memory: Memory, score: float | None = None) -> Document:
-    """The document that a memory stores; with `score`, as a search found it."""
+    """The document that a memory stores; with `score`, as a search result."""
     own = {name.removeprefix(OWN): part for name, part in memory.metadata.items() if name.startswith(OWN)}
     blob, sparse, embedding = own.get("blob"), own.get("sparse"), own.get("embedding")
     return Document(

@@ -13,8 +13,8 @@ from memoranda.integrations.haystack.document_store import MemorandaDocumentStor
 
 @component
 class MemorandaRetriever:
-    """Retrieves the documents that fit a text, by vectors and keywords. `filters` and `top_k` hold where a run names
-    none; each document has the score that orders it, 0..1."""
+    """Retrieves the documents that fit a text, by vectors and keywords. `filters` and `top_k` are the defaults of a
+    run; each document has the score that orders it, 0..1."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class MemorandaRetriever:
         given = data["init_parameters"]
         if isinstance(given["document_store"], dict):
             given["document_store"] = MemorandaDocumentStore.from_dict(given["document_store"])
-        made: MemorandaRetriever = default_from_dict(cls, data)
-        return made
+        retriever: MemorandaRetriever = default_from_dict(cls, data)
+        return retriever
 
     @component.output_types(documents=list[Document])
     def run(

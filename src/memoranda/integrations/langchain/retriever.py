@@ -1,4 +1,4 @@
-"""A LangChain retriever over what a product knows: memories, or files in vector stores."""
+"""A LangChain retriever over a product: memories, or files in vector stores."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ class MemorandaRetriever(BaseRetriever):
     _source: Search = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Refuses what is no product."""
+        """Refuses anything that is not a product."""
         super().model_post_init(context)
         self._source = Search(self.product, self.stores, self.search)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        found = self._source.run(query, self.k if k is None else k)
-        return [Document(id=one.id, page_content=one.text, metadata=one.metadata) for one in found]
+        results = self._source.run(query, self.k if k is None else k)
+        return [
+            Document(id=result.id, page_content=result.text, metadata=result.metadata) for result in results
+        ]

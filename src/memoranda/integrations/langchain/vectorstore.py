@@ -82,8 +82,8 @@ class MemorandaVectorStore(VectorStore):
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
         """Deletes documents, all of them without `ids`; those that are not there are ignored."""
         _refuse(kwargs)
-        held = [memory.id for memory in self._entries.listed()] if ids is None else map(self._id, ids)
-        for id_ in held:
+        memory_ids = [memory.id for memory in self._entries.listed()] if ids is None else map(self._id, ids)
+        for id_ in memory_ids:
             self._entries.delete(id_)
         return True
 
@@ -113,9 +113,9 @@ class MemorandaVectorStore(VectorStore):
     # --- reading -----------------------------------------------------------------------------------
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents of these ids that are there, in the order of the ids."""
-        found = [self._entries.get(self._id(id_)) for id_ in ids]
-        return [_document(memory) for memory in found if memory is not None]
+        """The documents of these ids that exist, in the order of the ids."""
+        memories = [self._entries.get(self._id(id_)) for id_ in ids]
+        return [_document(memory) for memory in memories if memory is not None]
 
     def similarity_search(
         self, query: str, k: int = 4, filter: Filter | None = None, **kwargs: Any
@@ -159,7 +159,9 @@ class MemorandaVectorStore(VectorStore):
         chosen before; `lambda_mult` 1 is likeness alone, 0 difference alone."""
         _refuse(kwargs)
         documents = [_document(hit.memory) for hit in self._hits(query, fetch_k, filter)]
-        vectors = self._embeddings.embed_documents([one.page_content[:COMPARED] for one in documents])
+        vectors = self._embeddings.embed_documents(
+            [document.page_content[:COMPARED] for document in documents]
+        )
         asked = np.array(self._embeddings.embed_query(query), np.float32)
         return [documents[i] for i in maximal_marginal_relevance(asked, vectors, lambda_mult, k)]
 

@@ -30,7 +30,7 @@ CHECKPOINT, WRITE = "checkpoint", "write"
 ID, PARENT, RUN = "checkpoint_id", "parent_id", "run_id"
 TASK, IDX = "task_id", "idx"
 Typed = tuple[str, bytes]
-"""What the serializer makes of a value."""
+"""A serialized value: its type and its bytes."""
 
 
 class SavedWrite(msgspec.Struct, array_like=True, frozen=True):
@@ -68,8 +68,8 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
         """The checkpoint that `config` names, or the last one of its thread and namespace; None if there is none."""
         thread, space = _place(config)
         id_ = get_checkpoint_id(config)
-        found = self._records.get(self._id(thread, space, id_)) if id_ else self._latest(thread, space)
-        return None if found is None else self._tuple(found)
+        record = self._records.get(self._id(thread, space, id_)) if id_ else self._latest(thread, space)
+        return None if record is None else self._tuple(record)
 
     def list(
         self,
@@ -85,13 +85,13 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
         thread = str(named["thread_id"]) if named else None
         wanted = get_checkpoint_id(config) if config else None
         end = get_checkpoint_id(before) if before else None
-        found = [
+        records = [
             record
             for record in self._records.listed(CHECKPOINT, thread, named.get("checkpoint_ns"))
             if (not wanted or record.fields[ID] == wanted) and (not end or record.fields[ID] < end)
         ]
-        left = len(found) if limit is None else limit
-        for record in sorted(found, key=lambda one: str(one.fields[ID]), reverse=True):
+        left = len(records) if limit is None else limit
+        for record in sorted(records, key=lambda record: str(record.fields[ID]), reverse=True):
             if left <= 0:
                 return
             saved = self._tuple(record)
@@ -104,10 +104,10 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
         last = next(self._records.listed(CHECKPOINT, thread, space, limit=1), None)
         while last is not None:
             later = {"type": "gt", "key": ID, "value": last.fields[ID]}
-            found = next(self._records.listed(CHECKPOINT, thread, space, filters=later, limit=1), None)
-            if found is None:
+            newer = next(self._records.listed(CHECKPOINT, thread, space, filters=later, limit=1), None)
+            if newer is None:
                 return last
-            last = found
+            last = newer
         return None
 
     def _tuple(self, record: Record) -> CheckpointTuple | None:
@@ -128,9 +128,9 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
     def _writes(self, record: Record) -> Iterator[PendingWrite]:
         values = map(self._records.value_of, self._written(record))
         saved = [msgspec.msgpack.decode(value, type=SavedWrite) for value in values if value is not None]
-        saved.sort(key=lambda one: writes_sort_key(one.task_path, one.task_id, one.idx))
-        for one in saved:
-            yield one.task_id, one.channel, self.serde.loads_typed(one.value)
+        saved.sort(key=lambda write: writes_sort_key(write.task_path, write.task_id, write.idx))
+        for write in saved:
+            yield write.task_id, write.channel, self.serde.loads_typed(write.value)
 
     def _written(self, record: Record) -> Iterator[Record]:
         """The records of the writes of a checkpoint."""
@@ -151,9 +151,11 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
             InvalidInput: the thread's id is empty or longer than 256 characters.
         """
         thread, space = _place(config)
-        kept = get_checkpoint_metadata(config, metadata)
-        value = msgspec.msgpack.encode((self.serde.dumps_typed(checkpoint), self.serde.dumps_typed(kept)))
-        fields = {ID: checkpoint["id"], PARENT: get_checkpoint_id(config), RUN: kept.get("run_id")}
+        full_metadata = get_checkpoint_metadata(config, metadata)
+        value = msgspec.msgpack.encode(
+            (self.serde.dumps_typed(checkpoint), self.serde.dumps_typed(full_metadata))
+        )
+        fields = {ID: checkpoint["id"], PARENT: get_checkpoint_id(config), RUN: full_metadata.get("run_id")}
         known = {name: part for name, part in fields.items() if part is not None}
         id_ = self._id(thread, space, checkpoint["id"])
         self._records.put(Record(id_, thread, CHECKPOINT, value, space, known, apart=True))
@@ -216,8 +218,14 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
                 continue
             records = list(self._records.listed(CHECKPOINT, thread))
             for space in dict.fromkeys(record.place for record in records):
-                kept = self._needed(thread, space)
-                self._delete([one for one in records if one.place == space and one.fields[ID] not in kept])
+                needed = self._needed(thread, space)
+                self._delete(
+                    [
+                        record
+                        for record in records
+                        if record.place == space and record.fields[ID] not in needed
+                    ]
+                )
 
     def _needed(self, thread: str, space: str) -> set[str]:
         """The ids of the last checkpoint of a namespace and of those in which its delta channels, which its metadata
@@ -261,8 +269,8 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """`list`, awaited."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while (saved := await asyncio.to_thread(next, found, None)) is not None:
+        checkpoints = self.list(config, filter=filter, before=before, limit=limit)
+        while (saved := await asyncio.to_thread(next, checkpoints, None)) is not None:
             yield saved
 
     async def aput(

@@ -27,8 +27,8 @@ def check(conditions: Mapping[str, Any]) -> None:
 
 
 def passes(value: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
-    """Whether a value passes every condition. A key that the value lacks may be a path (`user.name`); what is missing
-    is None. Order comparisons take two numbers or two strings, and are false for anything else."""
+    """Return True if a value passes every condition. A key that the value lacks may be a path (`user.name`); a missing
+    value is None. Order comparisons take two numbers or two strings, and are false for anything else."""
     return all(_meets(_at(value, key), wanted) for key, wanted in conditions.items())
 
 
@@ -48,42 +48,44 @@ def narrowing(conditions: Mapping[str, Any], prefix: str) -> list[dict[str, Any]
 def _at(value: Mapping[str, Any], key: str) -> Any:
     if key in value:
         return value[key]
-    found: Any = value
+    part_value: Any = value
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        part_value = part_value.get(part) if isinstance(part_value, Mapping) else None
+    return part_value
 
 
-def _meets(held: Any, wanted: Any) -> bool:
+def _meets(value: Any, wanted: Any) -> bool:
     if _has_operators(wanted):
-        return all(_compare(held, operator, operand) for operator, operand in wanted.items())
-    return _equal(held, wanted)
+        return all(_compare(value, operator, operand) for operator, operand in wanted.items())
+    return _equal(value, wanted)
 
 
 def _has_operators(wanted: Any) -> bool:
     return isinstance(wanted, Mapping) and any(str(key).startswith("$") for key in wanted)
 
 
-def _compare(held: Any, operator: str, operand: Any) -> bool:
+def _compare(value: Any, operator: str, operand: Any) -> bool:
     if operator == "$eq":
-        return _equal(held, operand)
+        return _equal(value, operand)
     if operator == "$ne":
-        return not _equal(held, operand)
-    return matches(Compare("value", operator[1:], operand), {"value": held})  # type: ignore[arg-type]
+        return not _equal(value, operand)
+    return matches(Compare("value", operator[1:], operand), {"value": value})  # type: ignore[arg-type]
 
 
-def _equal(held: Any, wanted: Any) -> bool:
+def _equal(value: Any, wanted: Any) -> bool:
     """Equal, list by list; of an object the keys that are wanted. True is not 1."""
     if isinstance(wanted, Mapping):
-        return isinstance(held, Mapping) and all(_meets(held.get(key), part) for key, part in wanted.items())
+        return isinstance(value, Mapping) and all(
+            _meets(value.get(key), part) for key, part in wanted.items()
+        )
     if isinstance(wanted, list | tuple):
-        same = isinstance(held, list | tuple) and len(held) == len(wanted)
-        return same and all(_equal(*pair) for pair in zip(held, wanted, strict=True))
-    return isinstance(held, bool) == isinstance(wanted, bool) and bool(held == wanted)
+        same = isinstance(value, list | tuple) and len(value) == len(wanted)
+        return same and all(_equal(*pair) for pair in zip(value, wanted, strict=True))
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 
 
 def _comparable(operand: Any) -> bool:
-    """Whether the product's filters take it: a string, a number that JSON has in 64 bits, true, false or null."""
+    """Return True if the product's filters accept it: a string, a number of JSON in 64 bits, true, false or null."""
     if isinstance(operand, bool) or operand is None:
         return True
     if isinstance(operand, int):

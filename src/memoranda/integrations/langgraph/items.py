@@ -85,7 +85,7 @@ def ttl_of(memory: Memory) -> float | None:
 
 
 def expired(memory: Memory, now: datetime) -> bool:
-    """Whether the item's time is over."""
+    """Return True if the item has expired."""
     return memory.invalid_at is not None and memory.invalid_at <= now
 
 
@@ -110,5 +110,5 @@ def _parts(memory: Memory) -> dict[str, Any]:
 
 
 def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
-    found = [text for field in fields for text in get_text_at_path(value, field)]
-    return [text for text in dict.fromkeys(found) if text.strip()]
+    texts = [text for field in fields for text in get_text_at_path(value, field)]
+    return [text for text in dict.fromkeys(texts) if text.strip()]

@@ -50,7 +50,7 @@ class MemorandaStore(BaseStore):
     query is to find anything. `ttl` is LangGraph's; expired items are never returned, and deleted by `sweep_ttl` or by
     the sweeper.
 
-    Operations of one batch that read see what was there before the batch. Thread-safe.
+    Reads of one batch see the state before the batch. Thread-safe.
     """
 
     supports_ttl = True
@@ -169,16 +169,18 @@ class MemorandaStore(BaseStore):
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         matched = op.match_conditions or ()
-        prefix = next((one.path for one in matched if one.match_type == "prefix" and "*" not in one.path), ())
-        found = {items.namespace_of(memory) for memory in self._listed(prefix, {})}
-        kept = {space for space in found if all(_matches(one, space) for one in matched)}
-        cut = sorted({space if op.max_depth is None else space[: op.max_depth] for space in kept})
+        prefix = next(
+            (each.path for each in matched if each.match_type == "prefix" and "*" not in each.path), ()
+        )
+        spaces = {items.namespace_of(memory) for memory in self._listed(prefix, {})}
+        matching = {space for space in spaces if all(_matches(each, space) for each in matched)}
+        cut = sorted({space if op.max_depth is None else space[: op.max_depth] for space in matching})
         return cut[op.offset : op.offset + op.limit]
 
     # --- time to live ------------------------------------------------------------------------------
 
     def _refresh(self, memories: Iterable[Memory], now: datetime) -> None:
-        """Lets the time of items that were read begin anew."""
+        """Restarts the time to live of items that were read."""
         for memory in memories:
             if (ttl := items.ttl_of(memory)) is not None:
                 try:
@@ -201,7 +203,7 @@ class MemorandaStore(BaseStore):
         return swept
 
     def start_ttl_sweeper(self, interval_minutes: float | None = None) -> None:
-        """Sweeps in a thread of its own, every `interval_minutes`, or as `ttl["sweep_interval_minutes"]` says, or every
+        """Sweeps in its own thread, every `interval_minutes`, else every `ttl["sweep_interval_minutes"]`, else every
         five minutes. Does nothing if it runs already."""
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         self._sweeper.start(interval_minutes or configured)

@@ -13,7 +13,7 @@ DEFAULT_MINUTES = 5.0
 
 
 class Sweeper:
-    """Calls `sweep` at intervals, from a thread of its own, between `start` and `stop`."""
+    """Calls `sweep` at intervals, from its own thread, between `start` and `stop`."""
 
     def __init__(self, sweep: Callable[[], int]) -> None:
         self._sweep = sweep

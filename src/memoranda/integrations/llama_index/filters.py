@@ -24,7 +24,7 @@ COMPARISONS = {
 
 
 def filter_of(filters: MetadataFilters) -> dict[str, Any]:
-    """The filter of the product that says the same.
+    """The equivalent filter of the product.
 
     Raises:
         InvalidInput: it has an operator or a condition that the product lacks.
@@ -33,18 +33,21 @@ def filter_of(filters: MetadataFilters) -> dict[str, Any]:
     if condition not in (FilterCondition.AND, FilterCondition.OR):
         raise InvalidInput("filters.condition", f"{condition.value!r} is unknown here; use and, or")
     parts = [
-        filter_of(one) if isinstance(one, MetadataFilters) else _comparison(one.key, one.operator, one.value)
-        for one in filters.filters
+        filter_of(part)
+        if isinstance(part, MetadataFilters)
+        else _comparison(part.key, part.operator, part.value)
+        for part in filters.filters
     ]
     return {"type": condition.value, "filters": parts}
 
 
 def _comparison(key: str, operator: FilterOperator, value: Any) -> dict[str, Any]:
     if operator == FilterOperator.ALL:
-        return {"type": "and", "filters": [{"type": "eq", "key": key, "value": one} for one in value]}
+        return {"type": "and", "filters": [{"type": "eq", "key": key, "value": element} for element in value]}
     if operator == FilterOperator.IS_EMPTY:
         return {"type": "eq", "key": key, "value": None}
     if operator not in COMPARISONS:
-        known = ", ".join(one.value for one in [*COMPARISONS, FilterOperator.ALL, FilterOperator.IS_EMPTY])
+        operators = [*COMPARISONS, FilterOperator.ALL, FilterOperator.IS_EMPTY]
+        known = ", ".join(each.value for each in operators)
         raise InvalidInput(f"filters.{key}", f"{operator.value!r} is unknown here; use one of {known}")
     return {"type": COMPARISONS[operator], "key": key, "value": value}

@@ -14,7 +14,7 @@ from memoranda.integrations.found import Search
 from memoranda.integrations.products import Product, whole_of
 
 ROLES = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
-"""Whose words are kept: what tools and the system say is not part of a conversation."""
+"""The roles whose messages are stored; messages of tools and the system are not."""
 
 
 class MemorandaMemoryBlock(BaseMemoryBlock[str]):
@@ -39,22 +39,26 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
         self._search = Search(product, None, {**scopes, **self.search})
 
     async def _aget(self, messages: Sequence[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        said = [text for one in messages or [] if one.role == MessageRole.USER and (text := _text(one))]
-        if not said:
+        questions = [
+            text
+            for message in messages or []
+            if message.role == MessageRole.USER and (text := _text(message))
+        ]
+        if not questions:
             return ""
-        found = await asyncio.to_thread(self._search.run, said[-1], self.limit)
-        return "\n".join(f"- {one.text}" for one in found)
+        results = await asyncio.to_thread(self._search.run, questions[-1], self.limit)
+        return "\n".join(f"- {result.text}" for result in results)
 
     async def _aput(self, messages: Sequence[ChatMessage]) -> None:
-        kept = [
-            {"role": ROLES[MessageRole(one.role)], "content": text}
-            for one in messages
-            if one.role in ROLES and (text := _text(one))
+        observed = [
+            {"role": ROLES[MessageRole(message.role)], "content": text}
+            for message in messages
+            if message.role in ROLES and (text := _text(message))
         ]
         place: dict[str, Any] = {"session_id": self.session_id, "user_id": self.user_id}
         named = {name: value for name, value in place.items() if value is not None}
-        if kept:
-            await asyncio.to_thread(self._sessions.observe, kept, **named)
+        if observed:
+            await asyncio.to_thread(self._sessions.observe, observed, **named)
 
 
 def _text(message: ChatMessage) -> str:

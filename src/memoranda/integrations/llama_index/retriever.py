@@ -1,4 +1,4 @@
-"""A LlamaIndex retriever over what a product knows: memories, or files in vector stores."""
+"""A LlamaIndex retriever over a product: memories, or files in vector stores."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ class MemorandaRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [
-            NodeWithScore(node=TextNode(id_=one.id, text=one.text, metadata=one.metadata), score=one.score)
-            for one in self._search.run(query_bundle.query_str, self._top_k)
+            NodeWithScore(
+                node=TextNode(id_=result.id, text=result.text, metadata=result.metadata), score=result.score
+            )
+            for result in self._search.run(query_bundle.query_str, self._top_k)
         ]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

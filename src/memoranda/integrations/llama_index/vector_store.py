@@ -130,11 +130,11 @@ class MemorandaVectorStore(BasePydanticVectorStore):
             self._entries.delete(memory.id)
 
     def _draft(self, node: BaseNode) -> dict[str, Any]:
-        kept = node.model_dump(mode="json", exclude={"embedding", "metadata"})
+        fields = node.model_dump(mode="json", exclude={"embedding", "metadata"})
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         if isinstance(node, TextNode):
-            kept.pop("text", None)
-        own = {"id": node.node_id, "ref": node.ref_doc_id, "class": node.class_name(), "node": kept}
+            fields.pop("text", None)
+        own = {"id": node.node_id, "ref": node.ref_doc_id, "class": node.class_name(), "node": fields}
         return {
             "id": entries.id_of(self._name, node.node_id),
             "content": text,
@@ -171,7 +171,7 @@ class MemorandaVectorStore(BasePydanticVectorStore):
             if query.query_embedding is None:
                 raise InvalidInput("query_str", "is missing; give a text, or query_embedding")
             how = {"mode": "dense", "embedding": np.array(query.query_embedding, np.float32)}
-        # An index that keeps no list of its nodes asks with an empty one.
+        # An index without a list of its nodes passes an empty list.
         parts = [_both(query.node_ids or None, ID, query.filters), _both(query.doc_ids or None, REF, None)]
         selection = {**self._entries.selection, **_filtered(_all(parts)), **how, "threshold": 0.0}
         limit = query.hybrid_top_k or query.similarity_top_k
@@ -190,8 +190,8 @@ class MemorandaVectorStore(BasePydanticVectorStore):
 
 def _node(memory: Memory) -> BaseNode:
     """The node that a memory stores."""
-    held = {**memory.metadata[NODE], "metadata": entries.value_of(memory, OWN)}
-    content = {"_node_content": compact_json(held), "_node_type": memory.metadata[CLASS]}
+    fields = {**memory.metadata[NODE], "metadata": entries.value_of(memory, OWN)}
+    content = {"_node_content": compact_json(fields), "_node_type": memory.metadata[CLASS]}
     return metadata_dict_to_node(content, text=memory.content)
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 class MemorandaSession(SessionABC):
     """The items of one conversation in a folder or on a server of Memoranda: messages, tool calls, their results and
-    reasoning, each kept as the JSON that the SDK hands over.
+    reasoning, each stored as the JSON that the SDK passes.
 
     Items are in the scope `session:SESSION_ID`, whose forgetting erases them, and no search finds them. They belong to
     the tenant of the product's subject; `name` keeps the sessions of several applications in one tenant apart. The
@@ -43,7 +43,7 @@ class MemorandaSession(SessionABC):
         self._records = Records(memories_of(product), name)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The last `limit` items, oldest first; all of them where neither it nor the session's settings name a limit.
+        """The last `limit` items, oldest first; all of them if neither it nor the session's settings name a limit.
         A limit below 0 is none."""
         return await asyncio.to_thread(self._read, resolve_session_limit(limit, self.session_settings))
 
@@ -56,7 +56,7 @@ class MemorandaSession(SessionABC):
         await _finished(self._records.add, [self._record(item, i) for i, item in enumerate(items)])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Removes the last item and returns it; None if there is none. Of several callers each gets another one."""
+        """Removes the last item and returns it; None if there is none. Concurrent callers get different items."""
         return await _finished(self._pop)
 
     async def clear_session(self) -> None:
@@ -83,7 +83,7 @@ class MemorandaSession(SessionABC):
             if last is None:
                 return None
             value = self._records.value_of(last)
-            if value is not None and self._records.delete(last):  # no other caller was faster
+            if value is not None and self._records.delete(last):  # no other caller has popped it
                 return _item(value)
 
     def _last(self, limit: int | None) -> Iterator[Record]:
@@ -95,7 +95,7 @@ def _item(value: bytes) -> TResponseInputItem:
 
 
 async def _finished(write: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of a write in a worker thread; where the caller is cancelled, it is finished before that is told."""
+    """The result of a write in a worker thread. If the caller is cancelled, the write finishes first."""
     task = asyncio.ensure_future(asyncio.to_thread(write, *args, **kwargs))
     try:
         return await asyncio.shield(task)

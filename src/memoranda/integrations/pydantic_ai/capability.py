@@ -25,11 +25,11 @@ User: TypeAlias = str | Callable[[Any], str | None] | None
 class MemorandaMemory(AbstractCapability[Any]):
     """Gives an agent memory in a folder or on a server of Memoranda.
 
-    Before a model answers, it is told what is remembered for the prompt, in the request but not in the history, in at
-    most `budget` tokens (0: nothing). With `observe`, what the user and the agent said is kept after each run, once, in
-    the session of the conversation. With `tools`, the agent has the tools `recall` and `remember`.
+    Memories for the prompt are added to the model request but not to the history, in at most `budget` tokens (0: none).
+    With `observe`, the messages of the user and the agent are stored after each run, once, in the session of the
+    conversation. With `tools`, the agent has the tools `recall` and `remember`.
 
-    `user_id` is whose memories they are, or a function of the run's `deps` that returns it.
+    `user_id` is the owner of the memories, or a function of the run's `deps` that returns it.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MemorandaMemory(AbstractCapability[Any]):
         self._budget = budget
         self._observe = observe
         self._tools = tools
-        self._told: str | None = None
+        self._recalled: str | None = None
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
@@ -57,7 +57,7 @@ class MemorandaMemory(AbstractCapability[Any]):
     async def for_run(self, ctx: RunContext[Any]) -> MemorandaMemory:
         """A copy for one run, which searches memory once."""
         copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__, _told=None)
+        copied.__dict__.update(self.__dict__, _recalled=None)
         return copied
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
@@ -87,11 +87,11 @@ class MemorandaMemory(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Adds what is remembered for the prompt to the run's first request."""
-        if self._told is None:
-            self._told = await self._found(ctx)
-        if self._told:
-            part = UserPromptPart(f"{HEADING}\n\n{self._told}")
+        """Adds the memories for the prompt to the run's first request."""
+        if self._recalled is None:
+            self._recalled = await self._recall_context(ctx)
+        if self._recalled:
+            part = UserPromptPart(f"{HEADING}\n\n{self._recalled}")
             messages = list(request_context.messages)
             place = _first_of_run(messages, ctx.run_id)
             messages[place] = replace(messages[place], parts=[part, *messages[place].parts])
@@ -99,19 +99,19 @@ class MemorandaMemory(AbstractCapability[Any]):
         return request_context
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Keeps what was said in the run."""
+        """Stores the messages of the run."""
         if self._observe:
             said = list(_said(result.new_messages(), ctx.run_id))
             place = {"user_id": self._user_of(ctx), "session_id": ctx.conversation_id}
             await asyncio.to_thread(lambda: self._conversing.observe(said, **place))
         return result
 
-    async def _found(self, ctx: RunContext[Any]) -> str:
+    async def _recall_context(self, ctx: RunContext[Any]) -> str:
         query = _text(ctx.prompt)
         if not self._budget:
             return ""
         place = {"user_id": self._user_of(ctx), "session_id": ctx.conversation_id}
-        return await asyncio.to_thread(lambda: self._conversing.told(query, **place))
+        return await asyncio.to_thread(lambda: self._conversing.recall(query, **place))
 
     def _user_of(self, ctx: RunContext[Any]) -> str | None:
         return self._user(ctx.deps) if callable(self._user) else self._user
@@ -126,14 +126,14 @@ class MemorandaMemory(AbstractCapability[Any]):
 
 
 def _first_of_run(messages: Sequence[ModelMessage], run_id: str | None) -> int:
-    """Where the run's first request is: later requests of the run repeat what was told there."""
+    """The position of the run's first request: later requests of the run repeat the memories added there."""
     requests = [place for place, message in enumerate(messages) if isinstance(message, ModelRequest)]
     own = (place for place in requests if run_id is not None and messages[place].run_id == run_id)
     return next(own, requests[-1])
 
 
 def _said(messages: Sequence[ModelMessage], run_id: str | None) -> Iterator[dict[str, Any]]:
-    """What the user and the agent said, as messages to observe."""
+    """The messages of the user and the agent, to be observed."""
     for number, message in enumerate(messages):
         if isinstance(message, ModelRequest):
             role = "user"

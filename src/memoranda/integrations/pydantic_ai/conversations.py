@@ -24,7 +24,7 @@ from memoranda.integrations.products import Product, memories_of
 from memoranda.types import Memory
 
 RECORD, ENTRY, REPLACED = "record", "entry", "replaced"
-"""What a row holds: the state of a conversation, a part of a message, or nothing any more."""
+"""The kinds of rows: the state of a conversation, a part of a message, or a replaced state."""
 _BYTES = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 _RECORDS: TypeAdapter[list[ConversationRecord]] = TypeAdapter(list[ConversationRecord], config=_BYTES)
 
@@ -57,8 +57,8 @@ class MemorandaConversationStore(ConversationStore):
     ) -> Sequence[ConversationRecord]:
         """The records, of one scope if it is named, the last saved first."""
         records = await asyncio.to_thread(self._records)
-        found = [record for record in records if scope is None or record.scope == scope]
-        return sorted(found, key=lambda record: record.updated_at, reverse=True)[:limit]
+        matching = [record for record in records if scope is None or record.scope == scope]
+        return sorted(matching, key=lambda record: record.updated_at, reverse=True)[:limit]
 
     async def write_record(
         self,
@@ -131,8 +131,8 @@ class MemorandaConversationStore(ConversationStore):
         value: str | None,
         drafts: list[dict[str, Any]],
     ) -> None:
-        """Replaces a record with `value`, None where it is deleted. The id of the new row follows from the revision
-        that it replaces, so that of two writers one finds it taken.
+        """Replaces a record with `value`, None where it is deleted. The id of the new row is a digest of the revision
+        that it replaces, so that one of two concurrent writers gets a conflict.
 
         Raises:
             ConversationConflict: the record has another revision.
@@ -171,15 +171,15 @@ class MemorandaConversationStore(ConversationStore):
 
     def _reach(self, record: ConversationRecord, seen: set[str]) -> list[str]:
         """The entries of a record and its branches that are not in `seen`, which they are added to."""
-        found = []
+        reached = []
         for tip in [record.head_id, *record.branches]:
             at = tip
             while at is not None and at not in seen:
                 seen.add(at)
-                found.append(at)
+                reached.append(at)
                 row = self._part(at, 0)
                 at = None if row is None else row.metadata["parent"]
-        return found
+        return reached
 
     # --- entries -----------------------------------------------------------------------------------
 
@@ -214,12 +214,12 @@ class MemorandaConversationStore(ConversationStore):
         return ConversationEntry(id=entry_id, parent_id=rows[0].metadata["parent"], message=message)
 
     def _history(self, head_id: str | None, limit: int | None) -> list[ConversationEntry]:
-        found: list[ConversationEntry] = []
+        history: list[ConversationEntry] = []
         at = head_id
-        while at is not None and (limit is None or len(found) < limit):
-            found.append(self._entry(at))
-            at = found[-1].parent_id
-        return found[::-1]
+        while at is not None and (limit is None or len(history) < limit):
+            history.append(self._entry(at))
+            at = history[-1].parent_id
+        return history[::-1]
 
     def _rows(self, first: int = entries.PAGE, **keys: str) -> Any:
         """Rows, newest first."""
@@ -237,7 +237,7 @@ def _record(row: Memory | None) -> ConversationRecord | None:
 
 
 def _texts(message: Any) -> list[str]:
-    """What the user or the model said in a message."""
+    """The texts of the user or the model in a message."""
     kinds = UserPromptPart if isinstance(message, ModelRequest) else TextPart
     texts = [part.content for part in message.parts if isinstance(part, kinds)]
     return [text for text in texts if isinstance(text, str)]
