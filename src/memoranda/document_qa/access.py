@@ -17,12 +17,12 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def acting(subject: Subject, user_id: str | None) -> Subject:
-    """The subject that acts for `user_id`; the caller itself when none is named. What is done for a user is bound to
-    that user, whoever asks for it.
+    """Return the subject that acts for `user_id`; the caller itself if none is named. What is done for a user is bound
+    to that user, whichever key asks for it.
 
     Raises:
         Forbidden: the key is bound to another user.
-        InvalidInput: the name cannot be one.
+        InvalidInput: the name is invalid.
     """
     check_name(user_id, "userId")
     if user_id is None or user_id == subject.user_id:
@@ -33,18 +33,18 @@ def acting(subject: Subject, user_id: str | None) -> Subject:
 
 
 def owner_of(subject: Subject) -> str:
-    """Whose documents and memories these are, as a key: the user's id, or '' for nobody's."""
+    """Return the owner of documents and memories as a key: the id of the user, or '' without one."""
     return subject.user_id or ""
 
 
 def is_own(subject: Subject, user_id: str | None) -> bool:
-    """Whether what belongs to `user_id` (None: nobody) is the subject's."""
+    """Return True if the subject owns what belongs to `user_id` (None: no user)."""
     return user_id == subject.user_id
 
 
 def whose(subject: Subject, alias: str) -> tuple[str, list[Any]]:
-    """The rows of a subject's user, as SQL over a table with `user_id`; all of the tenant's for an admin that is nobody
-    in particular."""
+    """Return a condition for the rows of a subject's user, as SQL over a table with `user_id`; all of the tenant's for
+    an admin without a user."""
     if subject.user_id is not None:
         return f"{alias}.user_id = ?", [subject.user_id]
     return ("TRUE", []) if subject.role == "admin" else (f"{alias}.user_id IS NULL", [])
@@ -54,13 +54,13 @@ def whose(subject: Subject, alias: str) -> tuple[str, list[Any]]:
 
 
 def is_uuid(session_id: str) -> bool:
-    """Whether an id is a UUID, with which a caller may begin a session."""
+    """Return True if an id is a UUID: a caller may begin a session with one."""
     return _UUID.fullmatch(session_id) is not None
 
 
-def kept_as(c: Connection, subject: Subject, session_id: str) -> str:
-    """The id under which the session is kept that the subject's user calls `session_id`: a UUID that another user's
-    session has already is kept under another one, so that nobody learns of it."""
+def stored_id_of(c: Connection, subject: Subject, session_id: str) -> str:
+    """Return the id under which the session is stored that the subject's user calls `session_id`. If another user's
+    session has that UUID already, it is another one, which does not reveal that session."""
     if not is_uuid(session_id):
         return session_id
     apart = session_id + _mark(subject)
@@ -71,7 +71,8 @@ def kept_as(c: Connection, subject: Subject, session_id: str) -> str:
 
 
 def seen_as(c: Connection, subject: Subject, session_id: str) -> str:
-    """The id under which a session is kept that the subject looks at: an admin's own view has those of all users."""
+    """Return the id under which a session is stored that the subject reads: an admin without a user sees those of
+    all."""
     where, params = whose(subject, "a")
     if is_uuid(session_id) and nameable(session_id):
         sql = f"SELECT 1 FROM ask_sessions a WHERE a.tenant_id = ? AND a.id = ? AND {where}"
@@ -81,12 +82,12 @@ def seen_as(c: Connection, subject: Subject, session_id: str) -> str:
 
 
 def ids_of(subject: Subject, session_id: str) -> list[str]:
-    """The ids under which a session may be kept that the subject's user calls `session_id`."""
+    """Return the ids under which a session may be stored that the subject's user calls `session_id`."""
     return [session_id, session_id + _mark(subject)] if is_uuid(session_id) else [session_id]
 
 
 def called(subject: Subject, session_id: str) -> str:
-    """What the subject's user calls a session that is kept under this id."""
+    """Return what the subject's user calls a session that is stored under this id."""
     own = session_id.removesuffix(_mark(subject))
     return own if is_uuid(own) else session_id
 

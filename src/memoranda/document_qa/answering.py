@@ -19,8 +19,7 @@ HEURISTIC = "extractive"
 
 @dataclass(slots=True)
 class Answer:
-    """An answer, who gave it, how the question ended, and what it was made from. `remembers` says whether memories go
-    with it."""
+    """An answer, its author, the status of the question, and the sources. `remembers` is True if memories were used."""
 
     text: str
     by: By
@@ -33,26 +32,26 @@ class Answer:
 
 
 async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answer:
-    """The model's answer to the prompt. Where the model fails, the best sentences of the prompt's passages answer, and
-    no memories.
+    """Return the model's answer to the prompt. If the model fails, the answer is the best sentences of the prompt's
+    passages, without memories.
 
     Raises:
         ModelError: the model failed, and `model.fallback` is off.
-        SpendingLimit: the tenant has spent its day, and `model.fallback` is off.
+        SpendingLimit: the tenant has reached its daily limit, and `model.fallback` is off.
     """
     if core.model.quotes_only:
         return await _quoted(core, question, prompt, "quoted", set())
     try:
-        told = await said(core.ledger.paid(core.model, tenant, ASK), _ask(core, question, prompt))
+        reply = await said(core.ledger.paid(core.model, tenant, ASK), _ask(core, question, prompt))
     except (ModelError, SpendingLimit) as exc:
         if core.fallback is None:
             raise
         why = "spending" if isinstance(exc, SpendingLimit) else "model"
         return await _quoted(core, question, prompt, "fallback", {why})
     return Answer(
-        text=told.text,
+        text=reply.text,
         by="model",
-        model=told.name or core.model.name,
+        model=reply.name or core.model.name,
         status="answered",
         passages=prompt.passages,
         remembers=True,
@@ -62,8 +61,8 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
 
 def _ask(core: Core, question: str, prompt: Prompt) -> Ask:
     sources = [
-        Source(number=at, text=one.text, title=one.filename, id=one.chunk_id, score=one.score)
-        for at, one in enumerate(prompt.passages, 1)
+        Source(number=at, text=passage.text, title=passage.filename, id=passage.chunk_id, score=passage.score)
+        for at, passage in enumerate(prompt.passages, 1)
     ]
     return Ask(
         messages=prompt.messages,

@@ -13,7 +13,7 @@ from memoranda.clock import micros, moment, now_micros
 from memoranda.config.sections import UploadAsk as Settings
 from memoranda.contexts.assembly import semantic_query
 from memoranda.document_qa import log, prompting, turns
-from memoranda.document_qa.access import acting, called, kept_as, seen_as
+from memoranda.document_qa.access import acting, called, seen_as, stored_id_of
 from memoranda.document_qa.answering import Answer, answer
 from memoranda.document_qa.backfill import DERIVE_JOB
 from memoranda.document_qa.documents import Documents
@@ -76,21 +76,21 @@ class UploadAsk:
     # --- asking ------------------------------------------------------------------------------------
 
     async def ask(self, question: str | AskRequest, **fields: Unpack[AskFields]) -> Asked:
-        """The answer to a question, from the user's documents, memories and what was said last in the session.
+        """Answer a question from the user's documents, memories and the recent messages of the session.
 
-        It is stored with the question before it comes back; what is remembered of it follows by a job.
+        The answer is stored with the question before it is returned; memories of it follow by a job.
 
         Raises:
             InvalidInput: names the field and the fix.
-            NotFound: the session or a document is none of this user's.
-            ModelError: the model failed, and nothing may answer in its place (`model.fallback`).
+            NotFound: the user has no such session or document.
+            ModelError: the model failed, and `model.fallback` is off.
         """
         began, asked_at = time.perf_counter(), now_micros()
         must_write(self.subject)
         asked = self._checked(question, fields)
         session_id, said, store_id, unread = await self._begun(asked)
         settings = self._settings
-        query = semantic_query(asked.question, [one.content for one in said])
+        query = semantic_query(asked.question, [message.content for message in said])
         wanted = Wanted(
             store_id=store_id,
             documents=_number(asked.top_k_docs, settings.document_results),
@@ -100,13 +100,13 @@ class UploadAsk:
             min_score=settings.memory_min_score,
             diversity=asked.diversity,
         )
-        found = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
+        evidence = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
 
         def prompted() -> Prompt:
             return prompting.prompt(
                 asked.question,
-                found.passages,
-                found.memories,
+                evidence.passages,
+                evidence.memories,
                 said,
                 settings=settings,
                 model=self._core.config.model,
@@ -114,29 +114,31 @@ class UploadAsk:
             )
 
         prompt = await self._core.threads.run(prompted)
-        given = await answer(self._core, self._tenant, asked.question, prompt)
+        reply = await answer(self._core, self._tenant, asked.question, prompt)
         latency = int((time.perf_counter() - began) * 1_000)
         result = Asked(
             id=new_id("qry_"),
             session_id=called(self.subject, session_id),
-            answer=given.text,
-            answered_by=given.by,
-            model=given.model,
-            status=given.status,
-            degraded=sorted(found.degraded | given.degraded | ({"documents"} if unread else set())),
-            sources=prompting.chunks_shown(given.passages, given.text),
-            memories=prompting.memories_shown(prompt, found.memories, given.text) if given.remembers else [],
-            used=given.used,
+            answer=reply.text,
+            answered_by=reply.by,
+            model=reply.model,
+            status=reply.status,
+            degraded=sorted(evidence.degraded | reply.degraded | ({"documents"} if unread else set())),
+            sources=prompting.chunks_shown(reply.passages, reply.text),
+            memories=prompting.memories_shown(prompt, evidence.memories, reply.text)
+            if reply.remembers
+            else [],
+            used=reply.used,
             used_document_tokens=prompt.tokens.get("documents", 0),
-            used_memory_tokens=prompt.tokens.get("memories", 0) if "memories" in given.used else 0,
+            used_memory_tokens=prompt.tokens.get("memories", 0) if "memories" in reply.used else 0,
             used_history_tokens=prompt.tokens.get("recent", 0),
             latency_ms=latency,
-            memory_search_ms=found.memory_ms,
+            memory_search_ms=evidence.memory_ms,
             created_at=moment(max(now_micros(), asked_at + 1)),
         )
-        used = list(prompt.numbers) if "memories" in given.used else []
+        used = list(prompt.numbers) if "memories" in reply.used else []
         await self._keep(asked, session_id, asked_at, result, used)
-        self._count(result, given)
+        self._count(result, reply)
         return result
 
     def _checked(self, question: str | AskRequest, fields: AskFields) -> AskRequest:
@@ -163,16 +165,16 @@ class UploadAsk:
         return asked
 
     async def _begun(self, asked: AskRequest) -> tuple[str, list[Said], str | None, int]:
-        """The id under which the session is kept; what was said last in it, within the budget; the store of the
-        documents, and how many of them are still being read."""
+        """Return the id under which the session is stored; its recent messages, within the budget; the store of the
+        documents, and how many of them are still being indexed."""
 
         def read(c: Connection) -> tuple[str, list[Said]]:
             if asked.session_id is None:
                 return new_id("ask_"), []
-            kept = kept_as(c, self.subject, asked.session_id)
-            there = turns.check_session(c, self.subject, kept)
-            told = there and asked.include_history
-            return kept, turns.history(c, self._tenant, kept) if told else []
+            stored_id = stored_id_of(c, self.subject, asked.session_id)
+            there = turns.check_session(c, self.subject, stored_id)
+            with_history = there and asked.include_history
+            return stored_id, turns.history(c, self._tenant, stored_id) if with_history else []
 
         session_id, said = await self._read(read)
         store_id, unread = await self.documents.standing()
@@ -248,30 +250,30 @@ class UploadAsk:
         before: str | None = None,
         order: str = "asc",
     ) -> MessagePage:
-        """One page of what was asked and answered in a session, in order.
+        """Return one page of the questions and answers of a session, in order.
 
         Raises:
             NotFound: no such session for this subject.
             InvalidInput: a field is wrong, or the cursor names no message of it.
         """
-        kept = await self._seen(id)
+        stored_id = await self._seen(id)
         return await Sessions(self._core, self.subject).messages(
-            kept, limit=limit, after=after, before=before, order=order
+            stored_id, limit=limit, after=after, before=before, order=order
         )
 
     async def delete_session(self, id: str) -> None:
-        """Deletes a session: its messages and what was remembered of them. The log of questions stays.
+        """Delete a session: its messages and the memories of them. The log of questions stays.
 
         Raises:
             NotFound: no such session for this subject.
         """
         must_write(self.subject)
-        kept = await self._seen(id)
-        await Sessions(self._core, self.subject).delete(kept)
-        await remove_session(self._core, self._tenant, kept)
+        stored_id = await self._seen(id)
+        await Sessions(self._core, self.subject).delete(stored_id)
+        await remove_session(self._core, self._tenant, stored_id)
 
     async def _seen(self, id: str) -> str:
-        """The id under which a session of this subject is kept."""
+        """Return the id under which a session of this subject is stored."""
         await self.session(id)
         return await self._read(lambda c: seen_as(c, self.subject, id))
 
@@ -312,7 +314,7 @@ class UploadAsk:
     async def remember(
         self, content: str, *, session_id: str | None = None, importance: int = IMPORTANCE["manual"]
     ) -> Memory:
-        """Keeps a note for answers to come.
+        """Store a note for later answers.
 
         Raises:
             InvalidInput: names the field and the fix; or `upload_ask.memory` is off.
@@ -321,22 +323,22 @@ class UploadAsk:
         must_write(self.subject)
         if not self._settings.memory:
             raise InvalidInput("upload_ask.memory", OFF)
-        kept = None if session_id is None else await self._existing(session_id)
+        stored_id = None if session_id is None else await self._existing(session_id)
         added = await Memories(self._core, self.subject).add(
-            content, kind="note", source="manual", session_id=kept, importance=importance
+            content, kind="note", source="manual", session_id=stored_id, importance=importance
         )
         self._core.tally["ask_memories.manual"] += added.created
         await prune(self._core, self._tenant, self.subject.user_id)
         return self._shown(added.memory)
 
     async def _existing(self, session_id: str) -> str:
-        """The id under which a session of this user is kept, in which something was said."""
+        """Return the id under which an existing session of this user is stored."""
 
         def read(c: Connection) -> str:
-            kept = kept_as(c, self.subject, session_id)
-            if not turns.check_session(c, self.subject, kept):
+            stored_id = stored_id_of(c, self.subject, session_id)
+            if not turns.check_session(c, self.subject, stored_id):
                 raise NotFound(f"no session {session_id!r}")
-            return kept
+            return stored_id
 
         return await self._read(read)
 
@@ -347,7 +349,7 @@ class UploadAsk:
     async def memories(
         self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
     ) -> Listed[Memory]:
-        """One page of what is remembered for this user, newest first unless `order` is `asc`.
+        """Return one page of the memories of this user, newest first unless `order` is `asc`.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no memory.
@@ -370,15 +372,15 @@ class UploadAsk:
                 after=at if until is None else until,
                 descending=descending,
             )
-            kept = rows[:limit][::-1] if until is not None else rows[:limit]
+            shown = rows[:limit][::-1] if until is not None else rows[:limit]
             return as_page(
-                [self._shown(to_memory(row)) for row in kept], [row.id for row in kept], len(rows) > limit
+                [self._shown(to_memory(row)) for row in shown], [row.id for row in shown], len(rows) > limit
             )
 
         return await self._read(read)
 
     async def delete_memory(self, id: str) -> None:
-        """Deletes one memory of this user.
+        """Delete one memory of this user.
 
         Raises:
             NotFound: no such memory for this subject.

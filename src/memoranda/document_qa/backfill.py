@@ -21,27 +21,27 @@ class Backfill:
         self.core = core
 
     async def derive(self, run: Run) -> dict[str, Any]:
-        """Remembers every answer of the log that became no memory yet, oldest first. A step is 64 rows, at a pace as
-        many as a second has; stopped or killed, it goes on behind the last one. What is there is left alone."""
+        """Remember every answer of the log without a memory, oldest first. A step is 64 rows, with a pace at most a
+        second's worth; after a stop or a kill it resumes behind the last one. Existing memories are left alone."""
         core, tenant = self.core, run.tenant
         rate = run.payload.get("rows_per_second")
         step = max(1, min(STEP, int(rate))) if rate else STEP
         loop = asyncio.get_running_loop()
         done = run.done
         total = run.total if run.total is not None else await core.threads.run(self._left, tenant)
-        made = 0
+        count = 0
         after = int(run.cursor or 0)
         while rows := await core.threads.run(self._rows, tenant, after, step):
             began = loop.time()
             for row in rows:
-                made += await remember_turn(core, row) is not None
+                count += await remember_turn(core, row) is not None
             for user_id in dict.fromkeys(row.user_id for row in rows):
                 await prune(core, tenant, user_id)
             done, after = done + len(rows), rows[-1].seq
             await run.report(done, total, str(after))
             if rate:
                 await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
-        return {"read": done, "memories": made}
+        return {"read": done, "memories": count}
 
     def _left(self, tenant: str) -> int:
         row = self.core.store.db.read(lambda c: c.one("count_underived", [tenant]), tenant)

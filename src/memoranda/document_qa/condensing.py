@@ -1,4 +1,4 @@
-"""A summary of what was asked and answered: the model's, or, without one, the sentences that tell most."""
+"""Summaries of questions and answers: by the model, or, without one, the most informative sentences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ to you. Answer with the notes alone."""
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """A summary, and who made it: a model's name, or `extractive`."""
+    """A summary, and its author: a model's name, or `extractive`."""
 
     text: str
     by: str
@@ -47,23 +47,24 @@ async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -
 
 
 async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], most: int) -> Condensed:
-    room = max(LEAST, core.config.model.context_tokens - most - THINKING - MARGIN)
-    told = "\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in turns)
-    told = await core.threads.run(cut, told, room, count)
+    budget = max(LEAST, core.config.model.context_tokens - most - THINKING - MARGIN)
+    conversation = "\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in turns)
+    conversation = await core.threads.run(cut, conversation, budget, count)
     ask = Ask(
         messages=[
             {"role": "system", "content": PROMPT.format(words=max(20, most * 2 // 3))},
-            {"role": "user", "content": f"{told}\n\nThe notes:"},
+            {"role": "user", "content": f"{conversation}\n\nThe notes:"},
         ],
         max_tokens=most + THINKING,
         stream=False,
     )
-    made = await said(core.ledger.paid(core.model, tenant, SUMMARY), ask)
-    return Condensed(await core.threads.run(_within, made.text, most), made.name or core.model.name)
+    reply = await said(core.ledger.paid(core.model, tenant, SUMMARY), ask)
+    return Condensed(await core.threads.run(_within, reply.text, most), reply.name or core.model.name)
 
 
 def _extract(turns: Sequence[tuple[str, str]], most: int) -> str:
-    """A line for each turn: its question, and the sentence of the answer that answers it best; the room is shared."""
+    """Return a line for each turn: its question, and the sentence of the answer that answers it best; the tokens are
+    shared."""
     share = max(1, most // len(turns) - 1)
     lines = [_within(_line(question, answer), share) for question, answer in turns]
     return _within("\n".join(line for line in lines if line), most)
@@ -71,12 +72,12 @@ def _extract(turns: Sequence[tuple[str, str]], most: int) -> str:
 
 def _line(question: str, answer: str) -> str:
     quotes = best(question, [Source(number=0, text=_CITATION.sub("", answer), title="")])
-    return " ".join([*question.split(), *(one.text for one in quotes[:1])])
+    return " ".join([*question.split(), *(quote.text for quote in quotes[:1])])
 
 
 def _within(text: str, most: int) -> str:
-    """The text, or the beginning of it that has at most so many tokens, an ellipsis in place of the rest."""
+    """Return the text, or its beginning with at most so many tokens and an ellipsis for the rest."""
     if count(text) <= most:
         return text
-    kept = cut(text, most, lambda some: count(f"{some}{ELLIPSIS}")).rstrip()
-    return f"{kept}{ELLIPSIS}" if kept else ""
+    beginning = cut(text, most, lambda some: count(f"{some}{ELLIPSIS}")).rstrip()
+    return f"{beginning}{ELLIPSIS}" if beginning else ""

@@ -1,4 +1,4 @@
-"""A user's documents: the files of one vector store, made when the first one comes."""
+"""A user's documents: the files of one vector store, created with the first one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoranda.types import Subject
 
 STORE = "Uploaded documents"
 MARK, TITLE = "document_id", "title"
-"""The attributes by which the chunks of a document are found, and that tell what a text is called."""
+"""The attributes that identify the chunks of a document, and that name a text."""
 MAX_NAMED = 100
 _TEXT = ".txt"
 
@@ -35,35 +35,35 @@ class Documents:
         self._knowledge = Knowledge(core, subject)
 
     async def store(self) -> str | None:
-        """The id of the store that holds them; None before the first one came."""
+        """Return the id of the store of the documents; None before the first one."""
         return (await self.standing())[0]
 
     async def standing(self) -> tuple[str | None, int]:
-        """The store, as `store` has it, and how many documents no question finds yet."""
+        """Return the store, as `store` does, and how many documents are not indexed yet."""
         tenant, owner = self.subject.tenant_id, owner_of(self.subject)
 
         def read(c: Connection) -> tuple[str | None, int]:
-            held = _store(c, tenant, owner)
-            counts = c.all("counts_of_stores", [tenant, listed([held])]) if held is not None else []
-            return held, sum(number for _, status, number, _ in counts if status == "in_progress")
+            store_id = _store(c, tenant, owner)
+            counts = c.all("counts_of_stores", [tenant, listed([store_id])]) if store_id is not None else []
+            return store_id, sum(number for _, status, number, _ in counts if status == "in_progress")
 
         return await self._core.threads.run(self._core.store.db.read, read, tenant)
 
-    async def _made(self) -> str:
-        """The store, made when it is not there. Two that make it at once end up with one."""
-        held = await self.store()
-        if held is not None:
-            return held
+    async def _ensure_store(self) -> str:
+        """Return the store, created if missing. Two concurrent calls end up with one."""
+        existing = await self.store()
+        if existing is not None:
+            return existing
         tenant, owner = self.subject.tenant_id, owner_of(self.subject)
-        made = await self._knowledge.stores.create(name=STORE, metadata={"made_by": "upload-ask"})
+        created = await self._knowledge.stores.create(name=STORE, metadata={"made_by": "upload-ask"})
 
         def claim(c: Connection) -> str:
             there = _store(c, tenant, owner)
             if there is not None:
-                c.run("drop_store", [tenant, made.id])
+                c.run("drop_store", [tenant, created.id])
                 return there
-            c.run("set_ask_store", [tenant, owner, made.id])
-            return made.id
+            c.run("set_ask_store", [tenant, owner, created.id])
+            return created.id
 
         return await self._core.threads.result(self._core.store.db.write(claim, tenant=tenant))
 
@@ -95,7 +95,7 @@ class Documents:
     ) -> Document:
         """Makes staged bytes a document; they are dropped when that fails. Errors as `add`."""
         try:
-            store_id = await self._made()
+            store_id = await self._ensure_store()
         except BaseException:
             await self._knowledge.files.drop(staged)
             raise
@@ -108,7 +108,7 @@ class Documents:
     async def list(
         self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
     ) -> Listed[Document]:
-        """One page of the documents, newest first unless `order` is `asc`.
+        """Return one page of the documents, newest first unless `order` is `asc`.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no document.
@@ -119,7 +119,7 @@ class Documents:
         page = await self._knowledge.stores.files(
             store_id, limit=limit, after=after, before=before, order=order
         )
-        data = [_document(one) for one in page.data]
+        data = [_document(file) for file in page.data]
         return Listed(data=data, first_id=page.first_id, last_id=page.last_id, has_more=page.has_more)
 
     async def get(self, id: str) -> Document:
@@ -178,9 +178,9 @@ class Documents:
 
 
 def _store(c: Connection, tenant: str, owner: str) -> str | None:
-    """The owner's store, unless there is none yet, or it was deleted as a store."""
-    held = c.one("ask_store", [tenant, owner])
-    return str(held[0]) if held and c.all("stores_by_id", [tenant, listed([held[0]])]) else None
+    """Return the owner's store; None if there is none yet, or it was deleted as a store."""
+    row = c.one("ask_store", [tenant, owner])
+    return str(row[0]) if row and c.all("stores_by_id", [tenant, listed([row[0]])]) else None
 
 
 def _document(file: StoreFile) -> Document:

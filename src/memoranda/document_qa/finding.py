@@ -1,4 +1,4 @@
-"""What a question is answered from: chunks of the user's documents and memories, found with one embedding."""
+"""Retrieval for a question: chunks of the user's documents and memories, searched with one embedding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DAY = 86_400_000_000
 
 @dataclass(slots=True)
 class Evidence:
-    """What was found for a question. `memory_ms` is how long memories took, None where none were looked for."""
+    """The results for a question. `memory_ms` is the duration of the search for memories, None without one."""
 
     passages: list[Passage] = field(default_factory=list)
     memories: list[Remembered] = field(default_factory=list)
@@ -58,19 +58,23 @@ class Wanted:
 
 
 async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
-    """The chunks and memories that are nearest to a query, which is embedded once for both. Memories that repeat a
-    chunk are left out."""
+    """Return the chunks and memories nearest to a query, which is embedded once for both. Memories that repeat a chunk
+    are left out."""
     try:
-        evidence = await _found(core, subject, query, wanted)
+        evidence = await _search(core, subject, query, wanted)
     except ModelChanged:
-        evidence = await _found(core, subject, query, wanted)
-    texts = [one.text for one in evidence.passages]
-    kept = [one for one in evidence.memories if all(jaccard(one.content, text) <= OVERLAP for text in texts)]
-    evidence.memories = kept[: wanted.memories]
+        evidence = await _search(core, subject, query, wanted)
+    texts = [passage.text for passage in evidence.passages]
+    distinct = [
+        memory
+        for memory in evidence.memories
+        if all(jaccard(memory.content, text) <= OVERLAP for text in texts)
+    ]
+    evidence.memories = distinct[: wanted.memories]
     return evidence
 
 
-async def _found(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
+async def _search(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
     once = Once(core.embedder)
     shared = replace(core, embedder=once)
     evidence = Evidence()
@@ -91,7 +95,7 @@ async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, i
     filters = None
     if wanted.document_ids is not None:
         filters = {"type": "in", "key": MARK, "value": list(wanted.document_ids)}
-    found = await Knowledge(core, subject).stores.search(
+    passages = await Knowledge(core, subject).stores.search(
         wanted.store_id,
         query,
         limit=wanted.documents,
@@ -99,8 +103,8 @@ async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, i
         threshold=0.0,
         diversity=wanted.diversity,
     )
-    into.passages = found.data
-    into.degraded.update(found.degraded)
+    into.passages = passages.data
+    into.degraded.update(passages.degraded)
 
 
 async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, into: Evidence) -> None:
@@ -111,18 +115,18 @@ async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, in
     asked = Query(query=query, limit=POOL * wanted.memories)
     targets = [Target(None, 1.0, memories_of(subject, wanted.session_id))]
     vector = None if vectors is None else vectors[0]
-    found = await core.threads.run(
+    results = await core.threads.run(
         core.recall.find, subject.tenant_id, asked, vector, targets, wanted.min_score, core.embedder.model
     )
-    into.memories = _ranked(core, found)
-    into.degraded.update(degraded, found.degraded)
+    into.memories = _ranked(core, results)
+    into.degraded.update(degraded, results.degraded)
     into.memory_ms = (time.perf_counter() - began) * 1_000
     core.tally["ask_memory_searches"] += 1
-    core.tally["ask_memory_hits"] += min(wanted.memories, len(found.rows))
+    core.tally["ask_memory_hits"] += min(wanted.memories, len(results.rows))
 
 
 def memories_of(subject: Subject, session_id: str | None) -> Filter:
-    """The memories of asking that are valid now: the user's own, of one session or of all."""
+    """Return a filter for the memories of questions that are valid now: the user's own, of one session or of all."""
     return all_of(
         selection_filter(Selection(), subject, now_micros()),
         Compare("$user_id", "eq", subject.user_id),
@@ -132,21 +136,26 @@ def memories_of(subject: Subject, session_id: str | None) -> Filter:
     )
 
 
-def _ranked(core: Core, found: Found) -> list[Remembered]:
-    """Memories by their similarity with the boosts of importance and recency. One whose similarity is not known counts
-    as the least similar; where that is so of all, words decide."""
-    if not found.rows:
+def _ranked(core: Core, results: Found) -> list[Remembered]:
+    """Rank memories by similarity, boosted by importance and recency. A memory of unknown similarity counts as the
+    least similar; if all are unknown, the fused score decides."""
+    if not results.rows:
         return []
     now = now_micros()
-    similar = [core.recall.similarity(found, at) for at in range(len(found.rows))]
-    known = [one for one in similar if one is not None]
-    fused = [min(known, default=float(found.ranked.scores[place])) for place in found.places]
-    base = np.array([one if one is not None else other for one, other in zip(similar, fused, strict=True)])
-    importance = np.array([row.importance for row in found.rows], np.float64)
-    ages = np.array([(now - row.occurred_at) / DAY for row in found.rows])
+    similar = [core.recall.similarity(results, at) for at in range(len(results.rows))]
+    known = [similarity for similarity in similar if similarity is not None]
+    fused = [min(known, default=float(results.ranked.scores[place])) for place in results.places]
+    base = np.array(
+        [
+            similarity if similarity is not None else other
+            for similarity, other in zip(similar, fused, strict=True)
+        ]
+    )
+    importance = np.array([row.importance for row in results.rows], np.float64)
+    ages = np.array([(now - row.occurred_at) / DAY for row in results.rows])
     scores = base * boosted(importance, ages)
     return [
-        _remembered(found.rows[at], float(scores[at]), similar[at])
+        _remembered(results.rows[at], float(scores[at]), similar[at])
         for at in np.argsort(-scores, kind="stable")
     ]
 

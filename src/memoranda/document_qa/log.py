@@ -92,7 +92,7 @@ def entry(subject: Subject, row: QueryRow) -> LogEntry:
 
 
 def by_id(c: Connection, tenant: str, id_: str) -> QueryRow | None:
-    """The row of this id, whosever it is."""
+    """Return the row of this id, without a check of access; None if there is none."""
     row = c.one("query_by_id", [tenant, id_]) if nameable(id_) else None
     return None if row is None else QueryRow._make(row)
 
@@ -123,16 +123,16 @@ def logged(
     before: str | None,
     order: str,
 ) -> Listed[LogEntry]:
-    """One page of the rows that a subject may see, or of those of one session.
+    """Return one page of the rows that a subject may see, or of those of one session.
 
     Raises:
         InvalidInput: a cursor names none of them.
     """
     where, params = whose(subject, "q")
     if session_id is not None:
-        kept = ids_of(subject, session_id)  # the session may be deleted: its questions are still here
-        where = f"{where} AND q.session_id IN ({', '.join('?' * len(kept))})"
-        params = [*params, *kept]
+        stored_ids = ids_of(subject, session_id)  # the session may be deleted: its questions stay
+        where = f"{where} AND q.session_id IN ({', '.join('?' * len(stored_ids))})"
+        params = [*params, *stored_ids]
 
     def seq_of(id_: str) -> int | None:
         try:
@@ -141,7 +141,7 @@ def logged(
             return None
 
     at, until = cursors(after, before, seq_of)
-    found, more = page(
+    page_rows, more = page(
         c,
         f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND {where}",
         [subject.tenant_id, *params],
@@ -151,14 +151,14 @@ def logged(
         before=until,
         descending=order == "desc",
     )
-    rows = [QueryRow._make(row) for row in found]
+    rows = [QueryRow._make(row) for row in page_rows]
     return as_page([entry(subject, row) for row in rows], [row.id for row in rows], more)
 
 
 def sessions(
     c: Connection, subject: Subject, *, limit: int, after: str | None, before: str | None, order: str
 ) -> Listed[AskSession]:
-    """One page of the sessions that a subject may see, in the order in which they began.
+    """Return one page of the sessions that a subject may see, in the order in which they began.
 
     Raises:
         InvalidInput: a cursor names none of them.
@@ -177,33 +177,33 @@ def sessions(
         return int(rows[0][5]) if rows else None
 
     at, until = cursors(after, before, seq_of)
-    found, more = page(
+    page_rows, more = page(
         c, select, [tenant, *params], "a.seq", limit=limit, after=at, before=until, descending=order == "desc"
     )
-    titles = {id_: _title(c, tenant, id_) for id_, *_ in found}
-    values = [_session(subject, row, titles[row[0]]) for row in found]
+    titles = {id_: _title(c, tenant, id_) for id_, *_ in page_rows}
+    values = [_session(subject, row, titles[row[0]]) for row in page_rows]
     return as_page(values, [value.id for value in values], more)
 
 
 def session(c: Connection, subject: Subject, id_: str) -> AskSession:
-    """A session that the subject may see.
+    """Return a session that the subject may see.
 
     Raises:
         NotFound: there is none for this subject.
     """
     where, params = whose(subject, "a")
     rows = []
-    kept = seen_as(c, subject, id_)
+    stored_id = seen_as(c, subject, id_)
     if nameable(id_):
         rows = c.select(
             "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at FROM ask_sessions a"
             " JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id"
             f" WHERE a.tenant_id = ? AND a.id = ? AND {where}",
-            [subject.tenant_id, kept, *params],
+            [subject.tenant_id, stored_id, *params],
         )
     if not rows:
         raise NotFound(f"no session {id_!r}")
-    return _session(subject, rows[0], _title(c, subject.tenant_id, kept))
+    return _session(subject, rows[0], _title(c, subject.tenant_id, stored_id))
 
 
 def _title(c: Connection, tenant: str, id_: str) -> str:

@@ -1,4 +1,4 @@
-"""From what was found to what a model is asked, and to an answer without one. Values to values, no I/O."""
+"""Builds the prompt for a model from search results, and the answer without a model. Values to values, no I/O."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ class Said(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A memory that was found: its hit, its whole text, and the messages that it was made of."""
+    """A memory in the results: its hit, its whole text, and its source messages."""
 
     hit: MemoryHit
     content: str
     refs: list[str]
 
     def within(self, history: Sequence[Said]) -> bool:
-        """Whether all that it tells is in a history."""
-        return bool(self.refs) and {one.id for one in history}.issuperset(self.refs)
+        """Return True if all its source messages are in a history."""
+        return bool(self.refs) and {message.id for message in history}.issuperset(self.refs)
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is asked, and what of all that was found is in it. `again` are memories that its history tells,
-    `numbers` those by which it names the others."""
+    """A prompt for a model, and the results in it. `again` are memories that its history repeats, `numbers` those of
+    the other memories."""
 
     messages: list[Message]
     passages: list[Passage]
@@ -79,9 +79,9 @@ class Prompt:
 
     @property
     def used(self) -> list[str]:
-        """The kinds of things that are in it."""
-        held = (("documents", self.passages), ("memories", self.memories), ("history", self.history))
-        return [name for name, things in held if things]
+        """The kinds of sources in the prompt."""
+        parts = (("documents", self.passages), ("memories", self.memories), ("history", self.history))
+        return [name for name, things in parts if things]
 
 
 def citation(document_id: str, chunk_index: int) -> str:
@@ -99,24 +99,24 @@ def prompt(
     model: Model,
     history_tokens: int,
 ) -> Prompt:
-    """Rules, documents and memories, recent messages and the question, each within its budget and all within what the
-    model reads. What the history tells is no memory beside it. Without memories and history it is the prompt of plain
-    questions to documents."""
-    again = [one for one in memories if one.within(history)]
-    memories = [one for one in memories if one not in again]
+    """Return a prompt of rules, documents and memories, recent messages and the question, each within its budget and
+    all within the context of the model. A memory that the history repeats is left out. Without memories and history it
+    is the prompt of plain questions to documents."""
+    again = [memory for memory in memories if memory.within(history)]
+    memories = [memory for memory in memories if memory not in again]
     rules = [RULES, *([RULES_MEMORIES] if memories else []), *([RULES_HISTORY] if history else [])]
     pieces = [
         Piece(part="system", text="\n".join(rules)),
-        *(_passage(at, one) for at, one in enumerate(passages)),
-        *(_memory(at, one) for at, one in enumerate(memories)),
+        *(_passage(at, passage) for at, passage in enumerate(passages)),
+        *(_memory(at, memory) for at, memory in enumerate(memories)),
         *(
-            Piece(part="recent", text=one.content, id=str(at), score=float(at))
-            for at, one in enumerate(history)
+            Piece(part="recent", text=message.content, id=str(at), score=float(at))
+            for at, message in enumerate(history)
         ),
         Piece(part="question", text=question),
     ]
     total = model.context_tokens - (model.max_output_tokens or ANSWER_TOKENS) - MARGIN
-    made = assemble(
+    assembled = assemble(
         pieces,
         total=max(LEAST, total),
         budgets={
@@ -128,107 +128,111 @@ def prompt(
         headings=HEADINGS,
         ellipsis=ELLIPSIS,
     )
-    kept: dict[Part, list[tuple[int, str]]] = {}
-    for placed in made.placed:
+    placed_texts: dict[Part, list[tuple[int, str]]] = {}
+    for placed in assembled.placed:
         if placed.piece.id:
-            kept.setdefault(placed.piece.part, []).append((int(placed.piece.id), placed.text))
-    told = [(history[at], text) for at, text in kept.get("recent", [])]
+            placed_texts.setdefault(placed.piece.part, []).append((int(placed.piece.id), placed.text))
+    messages = [(history[at], text) for at, text in placed_texts.get("recent", [])]
     return Prompt(
-        messages=_messages(made, [{"role": one.role, "content": text} for one, text in told]),
-        passages=[passages[at] for at, _ in kept.get("documents", [])],
-        memories=[memories[at] for at, _ in kept.get("memories", [])],
+        messages=_messages(
+            assembled, [{"role": message.role, "content": text} for message, text in messages]
+        ),
+        passages=[passages[at] for at, _ in placed_texts.get("documents", [])],
+        memories=[memories[at] for at, _ in placed_texts.get("memories", [])],
         again=again,
-        numbers={memories[at].hit.id: at + 1 for at, _ in kept.get("memories", [])},
-        history=[one for one, _ in told],
-        tokens=made.tokens,
+        numbers={memories[at].hit.id: at + 1 for at, _ in placed_texts.get("memories", [])},
+        history=[message for message, _ in messages],
+        tokens=assembled.tokens,
     )
 
 
-def _passage(at: int, one: Passage) -> Piece:
-    where = [f"page {one.page}"] if one.page is not None else []
-    where += [" ".join(one.heading.split())] if one.heading else []
+def _passage(at: int, passage: Passage) -> Piece:
+    where = [f"page {passage.page}"] if passage.page is not None else []
+    where += [" ".join(passage.heading.split())] if passage.heading else []
     place = f" ({', '.join(where)})" if where else ""
-    name = f"[{citation(one.file_id, one.chunk_index)}] {one.filename}{place}"
-    return Piece(part="documents", text=f"{name}\n{one.text.strip()}", id=str(at), score=-float(at))
+    name = f"[{citation(passage.file_id, passage.chunk_index)}] {passage.filename}{place}"
+    return Piece(part="documents", text=f"{name}\n{passage.text.strip()}", id=str(at), score=-float(at))
 
 
-def _memory(at: int, one: Remembered) -> Piece:
-    text = " ".join(one.content.split())
-    name = f"[Memory {at + 1}] ({one.hit.source}, score {one.hit.score:.2f})"
+def _memory(at: int, memory: Remembered) -> Piece:
+    text = " ".join(memory.content.split())
+    name = f"[Memory {at + 1}] ({memory.hit.source}, score {memory.hit.score:.2f})"
     return Piece(part="memories", text=f"{name} {text}", id=str(at), score=-float(at))
 
 
-def _messages(made: Assembled, history: list[Message]) -> list[Message]:
-    context = [made.texts.get("documents") or NO_PASSAGE]
-    context += [made.texts["memories"]] if "memories" in made.texts else []
+def _messages(assembled: Assembled, history: list[Message]) -> list[Message]:
+    context = [assembled.texts.get("documents") or NO_PASSAGE]
+    context += [assembled.texts["memories"]] if "memories" in assembled.texts else []
     return [
-        {"role": "system", "content": made.texts.get("system", "")},
+        {"role": "system", "content": assembled.texts.get("system", "")},
         {"role": "system", "content": "\n\n".join(context)},
         *history,
-        {"role": "user", "content": made.texts.get("question", "")},
+        {"role": "user", "content": assembled.texts.get("question", "")},
     ]
 
 
 def trimmed(history: Sequence[Said], tokens: int) -> list[Said]:
-    """The latest messages of a history (oldest first) of at most so many tokens together; when not even the last one
-    fits, that one alone, to be cut."""
-    kept: list[Said] = []
+    """Return the latest messages of a history (oldest first) of at most so many tokens together; if not even the last
+    one fits, that one alone, to be cut."""
+    latest: list[Said] = []
     spent = 0
-    for one in reversed(history if tokens > 0 else ()):
-        spent += one.tokens + 1
-        if kept and spent > tokens:
+    for message in reversed(history if tokens > 0 else ()):
+        spent += message.tokens + 1
+        if latest and spent > tokens:
             break
-        kept.append(one)
-    return kept[::-1]
+        latest.append(message)
+    return latest[::-1]
 
 
 def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Passage]]:
-    """The sentences of the passages that answer best, each with its citation, and the passages they are from. No model,
-    no memories."""
+    """Return the sentences of the passages that answer best, each with its citation, and their passages. No model, no
+    memories."""
     sources = [
-        Source(number=at, text=one.text, title=one.filename, id=one.chunk_id, score=one.score)
-        for at, one in enumerate(passages)
+        Source(number=at, text=passage.text, title=passage.filename, id=passage.chunk_id, score=passage.score)
+        for at, passage in enumerate(passages)
     ]
     quotes = best(question, sources)
     if not quotes:
         return NOTHING_TO_QUOTE, []
-    quoted = [(one.text, passages[one.source.number]) for one in quotes]
-    text = " ".join(f"{said} ({citation(one.file_id, one.chunk_index)})" for said, one in quoted)
-    return text, list({one.chunk_id: one for _, one in quoted}.values())
+    quoted = [(quote.text, passages[quote.source.number]) for quote in quotes]
+    text = " ".join(f"{said} ({citation(passage.file_id, passage.chunk_index)})" for said, passage in quoted)
+    return text, list({passage.chunk_id: passage for _, passage in quoted}.values())
 
 
 def chunks_shown(passages: Sequence[Passage], answer: str) -> list[SourceChunk]:
-    """Passages as callers see them, and whether the answer cites them."""
+    """Return passages as callers see them, with whether the answer cites them."""
     cited = {(id_, int(n)) for id_, n in _CITED_CHUNK.findall(answer)}
     return [
         SourceChunk(
-            document_id=one.file_id,
-            filename=one.filename,
-            chunk_index=one.chunk_index,
-            citation=citation(one.file_id, one.chunk_index),
-            preview=preview(one.text),
-            score=one.score,
-            page=one.page,
-            heading=one.heading,
-            cited=(one.file_id, one.chunk_index) in cited,
+            document_id=passage.file_id,
+            filename=passage.filename,
+            chunk_index=passage.chunk_index,
+            citation=citation(passage.file_id, passage.chunk_index),
+            preview=preview(passage.text),
+            score=passage.score,
+            page=passage.page,
+            heading=passage.heading,
+            cited=(passage.file_id, passage.chunk_index) in cited,
         )
-        for one in passages
+        for passage in passages
     ]
 
 
-def memories_shown(prompt: Prompt, found: Sequence[Remembered], answer: str) -> list[MemoryHit]:
-    """The memories that go with an answer, best first, and whether it cites them."""
+def memories_shown(prompt: Prompt, memories: Sequence[Remembered], answer: str) -> list[MemoryHit]:
+    """Return the memories of an answer, best first, with whether it cites them."""
     cited = {int(n) for n in _CITED_MEMORY.findall(answer)}
-    told, again = prompt.numbers, {one.hit.id for one in prompt.again}
+    numbers, again = prompt.numbers, {memory.hit.id for memory in prompt.again}
     return [
-        msgspec.structs.replace(one.hit, cited=told.get(one.hit.id) in cited, in_history=one.hit.id in again)
-        for one in found
-        if one.hit.id in told or one.hit.id in again
+        msgspec.structs.replace(
+            memory.hit, cited=numbers.get(memory.hit.id) in cited, in_history=memory.hit.id in again
+        )
+        for memory in memories
+        if memory.hit.id in numbers or memory.hit.id in again
     ]
 
 
 def preview(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     return shortened(" ".join(text.split()), PREVIEW)
 
 

@@ -1,5 +1,4 @@
-"""What is remembered of a question once it was answered, off its way: the turn, a summary from time to time, and no
-more than there is room for."""
+"""Memories of answered questions, made in the background: each turn, a summary from time to time, pruned to a limit."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ class Remembering:
         self.core = core
 
     async def remember(self, run: Run) -> dict[str, Any] | None:
-        """Makes what is to be remembered of one row of the log. Done again, it changes nothing."""
+        """Make the memories of one row of the log. A second call changes nothing."""
         try:
             return await self._remember(run.tenant, str(run.payload["query"]))
         except MemorandaError:
@@ -54,18 +53,18 @@ class Remembering:
 
 
 async def remember_turn(core: Core, row: QueryRow) -> str | None:
-    """The id of the memory that a question with its answer became. None where the answer is none to remember, where it
-    was remembered before, or where its messages are gone."""
+    """Store a question with its answer as a memory and return its id. None if the answer is not to be remembered, was
+    remembered before, or its messages are gone."""
     if row.status not in ANSWERED:
         return None
-    made = _draft(core, row, "qa_turn", f"{row.question}\n{row.answer}", [row.id], {"query_id": row.id})
-    await core.ingest.prepare(row.tenant_id, [made])
+    memory = _draft(core, row, "qa_turn", f"{row.question}\n{row.answer}", [row.id], {"query_id": row.id})
+    await core.ingest.prepare(row.tenant_id, [memory])
 
     def work(w: Writing) -> str | None:
-        w.draw(1)  # whoever else writes waits from here on
+        w.draw(1)  # other writers wait from here on
         if w.c.one("is_derived", [row.tenant_id, row.seq]) is not None:
             return None
-        id_ = w.insert([made])[0].row.id if _standing(w.c, row.tenant_id, [row.id]) else None
+        id_ = w.insert([memory])[0].row.id if _standing(w.c, row.tenant_id, [row.id]) else None
         w.c.run("note_derived", [row.tenant_id, row.seq, id_])
         return id_
 
@@ -98,7 +97,7 @@ def _draft(
 
 
 def _standing(c: Connection, tenant: str, queries: Sequence[str]) -> bool:
-    """Whether all messages of these questions are still in the message log: nothing is remembered of deleted ones."""
+    """Return True if all messages of these questions are still in the message log: deleted ones are not remembered."""
     ids = [id_ for query in queries for id_ in (log.question_id(query), log.answer_id(query))]
     return len(messages_by_id(c, tenant, ids)) == len(ids)
 
@@ -107,24 +106,24 @@ def _standing(c: Connection, tenant: str, queries: Sequence[str]) -> bool:
 
 
 async def summarize_when_due(core: Core, row: QueryRow) -> str | None:
-    """The id of the summary of what was asked since the one before, when that is enough turns, or more tokens than the
-    threshold. What is counted are the rows of the log up to this one, whatever of them a prompt still shows."""
+    """Summarize the questions since the last summary, if they are enough turns, or more tokens than the threshold;
+    return the id of the summary. All rows of the log up to this one count, also those that a prompt still shows."""
     settings = core.config.upload_ask
     tenant = row.tenant_id
     last, asked = await core.threads.run(core.store.db.read, lambda c: _since(c, row), tenant)
     spent = sum(tokens for *_, tokens in asked)
     if len(asked) < settings.summary_every_turns and spent <= settings.summary_above_tokens:
         return None
-    told = [(question, answer) for _, _, question, answer, _ in asked]
-    made = await condensed(core, tenant, told)
+    conversation = [(question, answer) for _, _, question, answer, _ in asked]
+    summarized = await condensed(core, tenant, conversation)
     queries = [query for _, query, *_ in asked]
-    summary = _draft(core, row, "summary", made.text, queries, _about(made, len(asked)))
+    summary = _draft(core, row, "summary", summarized.text, queries, _about(summarized, len(asked)))
     await core.ingest.prepare(tenant, [summary])
 
     def work(w: Writing) -> str | None:
-        w.draw(1)  # whoever else writes waits from here on
+        w.draw(1)  # other writers wait from here on
         if _since(w.c, row) != (last, asked) or not _standing(w.c, tenant, queries):
-            return None  # another has told it, or some of it was taken back: the next turn looks again
+            return None  # summarized meanwhile, or part of it was deleted: the next turn checks again
         id_ = w.insert([summary])[0].row.id
         w.c.run("add_ask_summary", [tenant, row.session_id, row.seq, id_])
         return id_
@@ -135,17 +134,17 @@ async def summarize_when_due(core: Core, row: QueryRow) -> str | None:
 
 
 def _since(c: Connection, row: QueryRow) -> tuple[int, list[tuple[Any, ...]]]:
-    """The row of the log up to which the session was summarized, and what was asked since, up to this row."""
-    found = c.one("last_ask_summary", [row.tenant_id, row.session_id])
-    last = int(found[0]) if found else 0
+    """Return the row of the log up to which the session was summarized, and the questions since, up to this row."""
+    last_summary = c.one("last_ask_summary", [row.tenant_id, row.session_id])
+    last = int(last_summary[0]) if last_summary else 0
     return last, c.all("queries_between", [row.tenant_id, row.session_id, last, row.seq])
 
 
-def _about(made: Condensed, turns: int) -> dict[str, Any]:
-    return {"turns": turns, "made_by": made.by}
+def _about(summarized: Condensed, turns: int) -> dict[str, Any]:
+    return {"turns": turns, "made_by": summarized.by}
 
 
-# --- room ----------------------------------------------------------------------------------------------
+# --- pruning -------------------------------------------------------------------------------------------
 
 
 async def prune(core: Core, tenant: str, user_id: str | None) -> int:
@@ -178,16 +177,16 @@ async def remove_session(core: Core, tenant: str, session_id: str) -> None:
         pass
 
 
-# --- what goes with messages -----------------------------------------------------------------------------
+# --- deletion with messages ------------------------------------------------------------------------------
 
 
-def gone(w: Writing, told: Sequence[Gone]) -> tuple[int, int]:
-    """Messages went: the turns and summaries that were made of them go, too."""
-    return _remove_made_of(w, [one.id for one in told if one.kind == "message"])
+def gone(w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
+    """Delete the turns and summaries of removed messages."""
+    return _remove_made_of(w, [item.id for item in removed if item.kind == "message"])
 
 
 def edited(w: Writing, before: Record, after: Record) -> None:
-    """A message became another: what was made of the one before goes."""
+    """Delete the turns and summaries of an edited message."""
     if before.kind == "message" and before.content != after.content:
         _remove_made_of(w, [before.id])
 

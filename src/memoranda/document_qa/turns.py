@@ -1,4 +1,4 @@
-"""A question with its answer as it is stored: both messages, the row of the log and the job that remembers them, in one
+"""Stores a question with its answer: both messages, the row of the log and the job that remembers them, in one
 transaction."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ HISTORY = 64
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is stored of a question. `asked_at` is when it came, the row's `created_at` when it was answered; `begins`
-    says that it is the first of a session that no caller named; `used` are the memories that the model was told."""
+    """What is stored of a question. `asked_at` is its time, the row's `created_at` that of the answer; `begins` is True
+    for the first of a session without an id of the caller; `used` are the memories in the prompt."""
 
     row: QueryRow
     asked_at: int
@@ -39,8 +39,8 @@ class Turn:
 
 
 def check_session(c: Connection, subject: Subject, session_id: str) -> bool:
-    """Refuses a session that is not one of the subject's user's own. Return False if there is none yet, and its id is a
-    UUID, which may begin one.
+    """Refuse a session that the subject's user does not own. Return False if there is none yet and its id is a UUID,
+    which may begin one.
 
     Raises:
         NotFound: there is none of this id, or it is another's.
@@ -64,7 +64,7 @@ def history(c: Connection, tenant: str, session_id: str) -> list[Said]:
 
 
 async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> None:
-    """Stores a turn; with `remember` its memories follow by a job.
+    """Store a turn; with `remember` its memories follow by a job.
 
     Raises:
         NotFound: the session was deleted meanwhile.
@@ -82,7 +82,7 @@ async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> 
     ready = await Sessions(core, subject).prepare(said, session_id=row.session_id, user_id=subject.user_id)
 
     def work(w: Writing) -> Written:
-        seq = w.draw(1)  # whoever else writes waits from here on
+        seq = w.draw(1)  # other writers wait from here on
         if not turn.begins:
             check_session(w.c, subject, row.session_id)
         w.c.run("add_ask_session", [row.tenant_id, row.session_id, seq, row.user_id, row.created_at])
@@ -98,8 +98,8 @@ async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> 
 
 
 def _count_access(c: Connection, row: QueryRow, used: Sequence[str]) -> None:
-    """Memories that an answer was made with were used."""
+    """Count the access to the memories of an answer."""
     if not used:
         return
-    held = c.all("memories_by_id", [row.tenant_id, json.dumps(list(used))])
-    c.run("count_access", [row.created_at, row.tenant_id, json.dumps([seq for _, seq, _ in held])])
+    rows = c.all("memories_by_id", [row.tenant_id, json.dumps(list(used))])
+    c.run("count_access", [row.created_at, row.tenant_id, json.dumps([seq for _, seq, _ in rows])])

@@ -19,7 +19,7 @@ SOURCES: tuple[str, ...] = get_args(MemorySource)
 KIND_OF: dict[str, str] = {"qa_turn": "qa_turn", "summary": "summary", "manual": "note"}
 """The kind of a memory by its source."""
 IMPORTANCE: dict[str, int] = {"qa_turn": 0, "summary": 1, "manual": 2}
-"""How important a memory is by its source, when nobody says: what prunes turns before it prunes notes."""
+"""The default importance of a memory by its source: turns are pruned before notes."""
 
 
 class Document(msgspec.Struct, kw_only=True, rename="camel"):
