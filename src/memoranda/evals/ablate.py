@@ -12,8 +12,8 @@ OFF = {"rerank": "off", "recency": "off", "times": False, "enrich": False}
 
 
 def switched(asking: Asking) -> Iterator[Asking]:
-    """The ways of asking that an ablation compares, the defaults last: words and vectors alone, the two fused with
-    every switch off, one switch on, one switch off, and each preset whatever the conversation is."""
+    """Yield the configurations that an ablation compares, the defaults last: keyword search and vector search alone,
+    the two fused with every switch off, one switch on, one switch off, and each preset whatever the conversation is."""
     off = replace(asking, mode="hybrid", **OFF)  # type: ignore[arg-type]
     default = replace(asking, mode="hybrid")
     yield replace(off, mode="words", name="words alone")

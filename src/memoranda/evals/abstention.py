@@ -71,12 +71,12 @@ def bundled() -> Dataset:
         }
         questions += [
             replace(
-                one,
-                grades={f"{name}/{key}": grade for key, grade in one.grades.items()},
+                question,
+                grades={f"{name}/{key}": grade for key, grade in question.grades.items()},
                 scopes=[f"session:{name}"],
                 group=name,
             )
-            for one in dataset.questions
+            for question in dataset.questions
         ]
     return Dataset("bundled", memories, questions)
 
@@ -90,28 +90,28 @@ def spread(dataset: Dataset, limit: int | None) -> Dataset:
 async def cases(
     dataset: Dataset, *, embedder: str | None, data: str, progress: Progress
 ) -> tuple[str, list[Case]]:
-    """Ask every question, and what nothing answers: what was never said (LoCoMo has such questions), and each question
+    """Ask every question, and questions without an answer: what was never said (LoCoMo has such), and each question
     in another conversation (every second one where some were never said, so that about half of all are answered); in a
-    set without either, in results from which what answers was removed. Return the name of the embedding model, and the
+    set without either, in results without those that answer. Return the name of the embedding model, and the
     cases."""
     groups = sorted({question.group for question in dataset.questions})
     scopes = {question.group: question.scopes for question in dataset.questions}
-    found: list[Case] = []
+    results: list[Case] = []
     async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
         for number, question in enumerate(dataset.questions):
             answerable = dataset.overall is None or question.category in dataset.overall
             kind = ANSWERED if answerable else NEVER_SAID
-            found.append(await _asked(product, stored, question, kind))
+            results.append(await _asked(product, stored, question, kind))
             every = 1 if dataset.overall is None else 2
             if len(groups) > 1 and number % every == 0:
                 step = 1 + number % (len(groups) - 1)
                 other = groups[(groups.index(question.group) + step) % len(groups)]
                 moved = replace(question, scopes=scopes[other])
-                found.append(await _asked(product, stored, moved, ELSEWHERE))
+                results.append(await _asked(product, stored, moved, ELSEWHERE))
             elif len(groups) == 1 and dataset.overall is None:
-                found.append(await _asked(product, stored, question, REMOVED))
+                results.append(await _asked(product, stored, question, REMOVED))
             progress("asking", number + 1, len(dataset.questions))
-        return stored.model, found
+        return stored.model, results
 
 
 async def _asked(product: Memoranda, stored: Written, question: Question, kind: str) -> Case:
@@ -122,8 +122,8 @@ async def _asked(product: Memoranda, stored: Written, question: Question, kind: 
         )
     ).results
     right = [not question.grades.keys().isdisjoint(stored.keys[hit.memory.id]) for hit in hits]
-    kept = [hit for hit, answers in zip(hits, right, strict=True) if kind != REMOVED or not answers]
-    shown = [Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity) for hit in kept]
+    remaining = [hit for hit, answers in zip(hits, right, strict=True) if kind != REMOVED or not answers]
+    shown = [Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity) for hit in remaining]
     return Case(
         kind=kind,
         features=features(question.text, shown),
@@ -134,21 +134,21 @@ async def _asked(product: Memoranda, stored: Written, question: Question, kind: 
 
 def report(name: str, model: str, asked: Sequence[Case]) -> Abstention:
     """Return how good the probabilities of some cases are."""
-    probabilities = np.array([one.probability for one in asked])
-    found = np.array([one.found for one in asked])
-    answered = probabilities[[one.kind == ANSWERED for one in asked]]
+    probabilities = np.array([case.probability for case in asked])
+    right = np.array([case.found for case in asked])
+    answered = probabilities[[case.kind == ANSWERED for case in asked]]
     kinds = []
     for kind in (NEVER_SAID, ELSEWHERE, REMOVED):
-        others = probabilities[[one.kind == kind for one in asked]]
+        others = probabilities[[case.kind == kind for case in asked]]
         if len(others):
             kinds.append(_unanswered(kind, answered, others))
     return Abstention(
         dataset=name,
         model=model,
         answered=len(answered),
-        found=round(float(found.mean()), 4),
+        found=round(float(right.mean()), 4),
         probability=round(float(probabilities.mean()), 4),
-        error=round(calibration_error(probabilities, found), 4),
+        error=round(calibration_error(probabilities, right), 4),
         kinds=kinds,
     )
 
@@ -161,11 +161,11 @@ def _unanswered(kind: str, answered: Floats, others: Floats) -> Unanswered:
     )
 
 
-def calibration_error(probabilities: Floats, found: NDArray[np.bool_]) -> float:
+def calibration_error(probabilities: Floats, right: NDArray[np.bool_]) -> float:
     """Return the mean over bins of `|mean probability - share found|`, weighted by their size."""
     bins = np.minimum((probabilities * BINS).astype(int), BINS - 1)
     gaps = [
-        abs(probabilities[bins == at].mean() - found[bins == at].mean()) * (bins == at).mean()
+        abs(probabilities[bins == at].mean() - right[bins == at].mean()) * (bins == at).mean()
         for at in np.unique(bins)
     ]
     return float(sum(gaps))
@@ -177,18 +177,20 @@ def fitted(asked: Sequence[Case]) -> tuple[float, Features]:
     Raises:
         ValueError: all or none of the cases are found.
     """
-    found = np.array([float(one.found) for one in asked])
-    if not len(asked) or found.min(initial=1.0) == found.max(initial=0.0):
+    right = np.array([float(case.found) for case in asked])
+    if not len(asked) or right.min(initial=1.0) == right.max(initial=0.0):
         raise ValueError("has no questions that are answered beside others that are not")
-    x = np.array([one.features for one in asked])
+    x = np.array([case.features for case in asked])
     mean, deviation = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
     scaled = np.column_stack([(x - mean) / deviation, np.ones(len(x))])
     ridge = PENALTY * np.diag([*[1.0] * x.shape[1], 0.0])
     weights = np.zeros(scaled.shape[1])
     for _ in range(30):
         chances = 1.0 / (1.0 + np.exp(-scaled @ weights))
-        slope = scaled.T @ (chances - found) + ridge @ weights
+        slope = scaled.T @ (chances - right) + ridge @ weights
         curve = (scaled * (chances * (1.0 - chances))[:, None]).T @ scaled + ridge
         weights -= np.linalg.solve(curve, slope)
     plain = weights[:-1] / deviation
-    return round(float(weights[-1] - plain @ mean), 3), Features(*(round(float(one), 3) for one in plain))
+    return round(float(weights[-1] - plain @ mean), 3), Features(
+        *(round(float(weight), 3) for weight in plain)
+    )

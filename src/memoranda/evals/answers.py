@@ -1,4 +1,4 @@
-"""Whether responses answer questions whose answers are known: by the words, and by a model's judgement if wanted."""
+"""Measures whether responses answer questions with known answers: by terms, and by a model as judge if wanted."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ async def measure(
     Raises:
         InvalidInput: no question has an answer; or a judge is wanted and no model is configured.
     """
-    asked = [one for one in dataset.questions if one.answer or _never_said(dataset, one)]
-    if not any(one.answer for one in asked):
+    asked = [question for question in dataset.questions if question.answer or _never_said(dataset, question)]
+    if not any(question.answer for question in asked):
         raise InvalidInput(dataset.name, "has no question with an answer in words")
     async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
         if judge and product.engine.model.quotes_only:
@@ -84,10 +84,10 @@ async def measure(
             replies.append(await _reply(product, question, judge))
             progress("asking", number, len(asked))
         model = stored.model
-    overall = [one for one in replies if not _never_said(dataset, one.question)]
+    overall = [reply for reply in replies if not _never_said(dataset, reply.question)]
     groups = {"all": overall} | {
-        name: [one for one in replies if one.question.category == name]
-        for name in dict.fromkeys(one.question.category for one in replies)
+        name: [reply for reply in replies if reply.question.category == name]
+        for name in dict.fromkeys(reply.question.category for reply in replies)
     }
     return AnswerReport(
         dataset=dataset.name,
@@ -105,19 +105,19 @@ def _never_said(dataset: Dataset, question: Question) -> bool:
 
 async def _reply(product: Memoranda, question: Question, judge: bool) -> _Reply:
     sessions = [scope.partition(":")[2] for scope in question.scopes or () if scope.startswith("session:")]
-    made = await product.responses.create(
+    response = await product.responses.create(
         question.text, store=False, memory=MemoryUse(session_id=sessions[0]) if sessions else None
     )
-    text = " ".join(text_of(item) for item in made.output if item["type"] == "message")
+    text = " ".join(text_of(item) for item in response.output if item["type"] == "message")
     right = await _judged(product, question, text) if judge and question.answer else None
-    by = str(made.extensions.get("answered_by", ""))
-    return _Reply(question, text, made.extensions.get("evidence", "none") == "none", by, right)
+    by = str(response.extensions.get("answered_by", ""))
+    return _Reply(question, text, response.extensions.get("evidence", "none") == "none", by, right)
 
 
 async def _judged(product: Memoranda, question: Question, reply: str) -> bool:
-    told = f"Question: {question.text}\nAnswer: {question.answer}\nReply: {reply}"
+    exchange = f"Question: {question.text}\nAnswer: {question.answer}\nReply: {reply}"
     ask = Ask(
-        messages=[{"role": "system", "content": JUDGE}, {"role": "user", "content": told}],
+        messages=[{"role": "system", "content": JUDGE}, {"role": "user", "content": exchange}],
         max_tokens=JUDGE_TOKENS,
         temperature=0.0,
         stream=False,
@@ -142,17 +142,17 @@ def share_of_terms(reply: str, answer: str) -> float:
 
 
 def _quality(name: str, title: str, replies: Sequence[_Reply]) -> AnswerQuality:
-    known = [one for one in replies if one.question.answer]
-    judged = [float(one.judged) for one in known if one.judged is not None]
+    known = [reply for reply in replies if reply.question.answer]
+    judged = [float(reply.judged) for reply in known if reply.judged is not None]
     return AnswerQuality(
         category=name,
         title=title,
         questions=len(replies),
-        match=_mean([float(matches(one.text, one.question.answer)) for one in known]),
-        terms=_mean([share_of_terms(one.text, one.question.answer) for one in known]),
+        match=_mean([float(matches(reply.text, reply.question.answer)) for reply in known]),
+        terms=_mean([share_of_terms(reply.text, reply.question.answer) for reply in known]),
         judged=_mean(judged) if judged else None,
-        none=_mean([float(one.none) for one in replies]),
-        words=_mean([float(len(one.text.split())) for one in replies]),
+        none=_mean([float(reply.none) for reply in replies]),
+        words=_mean([float(len(reply.text.split())) for reply in replies]),
     )
 
 

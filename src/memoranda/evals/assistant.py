@@ -32,15 +32,15 @@ class _File(msgspec.Struct):
 
 
 def read(path: Path = BUNDLED) -> Dataset:
-    """The turns as messages with the roles `user` and `assistant`, a minute apart, all in one session scope. A question
-    about what the user said is of the category `user`, one about what it was told of `assistant`.
+    """Return the turns as messages with the roles `user` and `assistant`, a minute apart, all in one session scope. A
+    question about what the user said is of the category `user`, one about what the assistant said of `assistant`.
 
     Raises:
         InvalidInput: the file is missing or has another shape.
     """
-    held = read_yaml(path, BUNDLED.name)
+    content = read_yaml(path, BUNDLED.name)
     try:
-        held = msgspec.convert(held, _File)
+        content = msgspec.convert(content, _File)
         memories = {
             f"{number}.{place}": NewMemory(
                 content=text,
@@ -49,7 +49,7 @@ def read(path: Path = BUNDLED) -> Dataset:
                 role=ROLES[(place - 1) % 2],
                 occurred_at=datetime.fromisoformat(session.date) + timedelta(minutes=place),
             )
-            for number, session in enumerate(held.sessions, start=1)
+            for number, session in enumerate(content.sessions, start=1)
             for place, text in enumerate(session.turns, start=1)
         }
         questions = [
@@ -60,7 +60,7 @@ def read(path: Path = BUNDLED) -> Dataset:
                 grades={str(turn): 1.0 for turn in asked.turns if memories[str(turn)]},
                 scopes=[f"session:{SESSION}"],
             )
-            for number, asked in enumerate(held.questions, start=1)
+            for number, asked in enumerate(content.questions, start=1)
         ]
     except (ValueError, KeyError) as exc:
         raise InvalidInput(str(path), f"has another form than {BUNDLED.name}: {exc}") from exc

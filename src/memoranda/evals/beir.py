@@ -28,16 +28,16 @@ class _Query(msgspec.Struct):
 
 
 def read(folder: Path, split: str = "test") -> Dataset:
-    """The documents and the judged queries of one split; a document's text is its title and its body.
+    """Return the documents and the judged queries of one split; a document's text is its title and its body.
 
     Raises:
         InvalidInput: a file is missing or a line has another shape; names the file and line.
     """
     judged = _judgements(_qrels(folder, split))
     memories = {
-        one.id: NewMemory(content=text, kind="document", metadata={"doc_id": one.id})
-        for one in _lines(folder / "corpus.jsonl", _Document)
-        if (text := "\n".join(part for part in (one.title.strip(), one.text.strip()) if part))
+        document.id: NewMemory(content=text, kind="document", metadata={"doc_id": document.id})
+        for document in _lines(folder / "corpus.jsonl", _Document)
+        if (text := "\n".join(part for part in (document.title.strip(), document.text.strip()) if part))
     }
     questions: list[Question] = []
     unresolved: list[Unresolved] = []
@@ -61,7 +61,7 @@ def _qrels(folder: Path, split: str) -> Path:
 
 
 def _judgements(path: Path) -> dict[str, dict[str, float]]:
-    """Grades above 0 by query and document; the heading, where there is one, is skipped."""
+    """Return grades above 0 by query and document; a heading is skipped."""
     judged: dict[str, dict[str, float]] = defaultdict(dict)
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
         if not line.strip():

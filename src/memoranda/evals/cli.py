@@ -197,39 +197,39 @@ def fit_command(
     not fitted on, one left out after the other; what `--out` gets is fitted on all."""
     dataset = limited(locomo.read(file), limit)
     with shown_progress() as progress:
-        held, runs, weights = asyncio.run(_fit(dataset, style.value, depth, embedder, data, progress))
+        stored, runs, weights = asyncio.run(_fit(dataset, style.value, depth, embedder, data, progress))
     if out is not None:
         _write(out, "--out", [fit.as_file(weights)])
     if dump is not None:
         _write(dump, "--dump", [line for run in runs for line in report.dump(run)])
     if json:
-        told = report.as_json(dataset, held, runs) | {"weights": fit.as_file(weights)}
-        typer.echo(msgspec.json.encode(told).decode())
+        output = report.as_json(dataset, stored, runs) | {"weights": fit.as_file(weights)}
+        typer.echo(msgspec.json.encode(output).decode())
     else:
-        show(dataset, held, runs)
+        show(dataset, stored, runs)
         typer.echo(msgspec.json.encode(fit.as_file(weights)).decode())
 
 
 async def _fit(
     dataset: Dataset, style: str, depth: int, embedder: str | None, data: str, progress: Progress
 ) -> tuple[Written, list[Run], Weights]:
-    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, held):
-        asked = await fit.examples(product, held, dataset, style, progress)
+    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
+        asked = await fit.examples(product, stored, dataset, style, progress)
     try:
         answers = fit.left_out(style, asked, dataset.overall, depth)
         weights = fit.fitted(style, asked, dataset.overall)
     except ValueError as exc:
         raise InvalidInput(dataset.name, str(exc)) from exc
-    fused = [fit.ranked(one, Weights(style, {}), depth) for one in asked]
+    fused = [fit.ranked(example, Weights(style, {}), depth) for example in asked]
     runs = [
         Run(Asking(limit=depth, name="fused alone"), fused, None),
         Run(Asking(limit=depth, name="left out"), answers, None),
     ]
-    return held, runs, weights
+    return stored, runs, weights
 
 
 def _ways(asking: Asking, ablate: bool) -> list[Asking]:
-    """Every way of asking that the options want."""
+    """Return the configurations that the options select."""
     if asking.rerank is not None and asking.rerank not in RERANKS:
         raise InvalidInput("--rerank", f"must be one of {', '.join(RERANKS)}")
     if asking.recency not in (None, "off", "decay", "boost"):
@@ -251,21 +251,21 @@ def _evaluate(
 ) -> None:
     dataset = limited(dataset, limit)
     with shown_progress() as progress:
-        held, runs = asyncio.run(_run(dataset, ways, embedder, data, progress))
+        stored, runs = asyncio.run(_run(dataset, ways, embedder, data, progress))
     if dump is not None:
         _write(dump, "--dump", [line for run in runs for line in report.dump(run)])
     if json:
-        typer.echo(msgspec.json.encode(report.as_json(dataset, held, runs)).decode())
+        typer.echo(msgspec.json.encode(report.as_json(dataset, stored, runs)).decode())
     else:
-        show(dataset, held, runs)
+        show(dataset, stored, runs)
 
 
 async def _run(
     dataset: Dataset, ways: Sequence[Asking], embedder: str | None, data: str, progress: Progress
 ) -> tuple[Written, list[Run]]:
-    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, held):
-        runs = [await ask(product.memories, held, dataset.questions, way, progress) for way in ways]
-    return held, runs
+    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
+        runs = [await ask(product.memories, stored, dataset.questions, way, progress) for way in ways]
+    return stored, runs
 
 
 def _write(path: Path, option: str, lines: Sequence[object]) -> None:

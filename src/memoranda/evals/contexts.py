@@ -1,4 +1,4 @@
-"""Whether a context has what answers a question, by budget, beside the best results of a search in as many tokens."""
+"""Measures whether a context has what answers a question, by budget, beside a search in as many tokens."""
 
 from __future__ import annotations
 
@@ -71,10 +71,12 @@ async def measure(
         for number, question in enumerate(dataset.questions, 1):
             answers.append(await _asked(product, stored, question, moment, budgets))
             progress("asking", number, len(dataset.questions))
-    overall = [one for one in answers if dataset.overall is None or one.question.category in dataset.overall]
-    names = dict.fromkeys(one.question.category for one in answers)
+    overall = [
+        answer for answer in answers if dataset.overall is None or answer.question.category in dataset.overall
+    ]
+    names = dict.fromkeys(answer.question.category for answer in answers)
     groups = {"all": overall} | {
-        name: [one for one in answers if one.question.category == name] for name in names
+        name: [answer for answer in answers if answer.question.category == name] for name in names
     }
     return ContextReport(
         dataset=dataset.name,
@@ -89,7 +91,7 @@ async def measure(
 
 
 def _end(dataset: Dataset) -> datetime | None:
-    dates = [one.occurred_at for one in dataset.memories.values() if one.occurred_at is not None]
+    dates = [memory.occurred_at for memory in dataset.memories.values() if memory.occurred_at is not None]
     return max(dates) + timedelta(seconds=1) if dates else None
 
 
@@ -102,21 +104,23 @@ async def _asked(
     ranked = [key for hit in hits for key in stored.keys[hit.memory.id]]
     asked = tokens.count(question.text) + 1
     lines = [(hit.memory.id, tokens.count(listed([memory_text(hit.memory)], None)) + 1) for hit in hits]
-    found, searched = {}, {}
+    recalls, searched = {}, {}
     for budget in budgets:
-        made = await product.context(question.text, scopes=question.scopes, budget=budget, as_of=as_of)
-        ids = [id_ for piece in made.pieces if piece.citation and not piece.cut for id_ in piece.citation.ids]
-        found[budget] = _recall(ids, stored, question)
+        context = await product.context(question.text, scopes=question.scopes, budget=budget, as_of=as_of)
+        ids = [
+            id_ for piece in context.pieces if piece.citation and not piece.cut for id_ in piece.citation.ids
+        ]
+        recalls[budget] = _recall(ids, stored, question)
         searched[budget] = _recall(_fitting(lines, budget - asked), stored, question)
-    return _Answer(question, found, searched, metrics.recall(ranked, question.grades, K))
+    return _Answer(question, recalls, searched, metrics.recall(ranked, question.grades, K))
 
 
-def _fitting(lines: Iterable[tuple[str, int]], room: int) -> list[str]:
-    """The first ids whose lines fit together."""
+def _fitting(lines: Iterable[tuple[str, int]], remaining: int) -> list[str]:
+    """Return the first ids whose lines fit together."""
     ids = []
     for id_, spent in lines:
-        room -= spent
-        if room < 0:
+        remaining -= spent
+        if remaining < 0:
             break
         ids.append(id_)
     return ids
@@ -132,7 +136,7 @@ def _mean(name: str, title: str, answers: Sequence[_Answer], budgets: Sequence[i
         category=name,
         title=title,
         questions=len(answers),
-        context={at: round(statistics.fmean(one.context[at] for one in answers), 4) for at in budgets},
-        search={at: round(statistics.fmean(one.search[at] for one in answers), 4) for at in budgets},
-        recall_at_10=round(statistics.fmean(one.ten for one in answers), 4),
+        context={at: round(statistics.fmean(answer.context[at] for answer in answers), 4) for at in budgets},
+        search={at: round(statistics.fmean(answer.search[at] for answer in answers), 4) for at in budgets},
+        recall_at_10=round(statistics.fmean(answer.ten for answer in answers), 4),
     )

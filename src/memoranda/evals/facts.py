@@ -1,4 +1,4 @@
-"""Whether the right facts are extracted from conversations, about the right people, and the current ones hold."""
+"""Measures whether the right facts are extracted from conversations, about the right people, and are current."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class Case:
 
     def right(self, fact: Memory) -> bool:
         """Return True if a fact is among the expected ones."""
-        return any(one.who == fact.user_id and one.fits(fact) for one in self.facts)
+        return any(label.who == fact.user_id and label.fits(fact) for label in self.facts)
 
     def stale(self, fact: Memory) -> bool:
         """Return True if a fact was true before."""
-        old = any(one.who == fact.user_id and one.fits(fact) for one in self.past)
+        old = any(label.who == fact.user_id and label.fits(fact) for label in self.past)
         return old and not self.right(fact)
 
 
@@ -97,10 +97,10 @@ def read(path: Path = BUNDLED) -> list[Case]:
     Raises:
         InvalidInput: the file is missing or has another shape; names the case.
     """
-    held = read_yaml(path, BUNDLED.name)
-    if not isinstance(held, dict) or not isinstance(held.get("cases"), list):
+    content = read_yaml(path, BUNDLED.name)
+    if not isinstance(content, dict) or not isinstance(content.get("cases"), list):
         raise InvalidInput(str(path), f"has no list `cases`; give a file like {BUNDLED.name}")
-    return [_case(case, f"{path.name}, case {number}") for number, case in enumerate(held["cases"], 1)]
+    return [_case(case, f"{path.name}, case {number}") for number, case in enumerate(content["cases"], 1)]
 
 
 def _case(case: Any, where: str) -> Case:
@@ -173,7 +173,7 @@ def report(name: str, found_by: str, cases: Sequence[Case]) -> FactReport:
 def _quality(category: str, cases: Sequence[Case]) -> FactQuality:
     facts = [(case, fact) for case in cases for fact in case.found]
     labels = [(case, label) for case in cases for label in case.facts]
-    told = [
+    matched = [
         (label, fact)
         for case, fact in facts
         for label in case.facts
@@ -193,8 +193,8 @@ def _quality(category: str, cases: Sequence[Case]) -> FactQuality:
         ),
         attribution=_share(
             [
-                any(label.who == fact.user_id for label, other in told if other is fact)
-                for fact in {id(fact): fact for _, fact in told}.values()
+                any(label.who == fact.user_id for label, other in matched if other is fact)
+                for fact in {id(fact): fact for _, fact in matched}.values()
             ]
         ),
         current=_share([not any(map(case.stale, case.found)) for case in changed]),

@@ -41,13 +41,13 @@ class Example:
 
 
 async def examples(
-    product: Memoranda, held: Written, dataset: Dataset, style: str, progress: Progress
+    product: Memoranda, stored: Written, dataset: Dataset, style: str, progress: Progress
 ) -> list[Example]:
-    """Every question with the candidates that the product ranks, in the order of the first stage."""
+    """Return every question with the candidates that the product ranks, in the order of the first stage."""
     core, subject = product.core, Subject()
     bare = Weights(style, dict.fromkeys(FEATURES, 1.0))
     how = How(rerank=style, recency="off", styles={style: bare})
-    found: list[Example] = []
+    results: list[Example] = []
     for number, question in enumerate(dataset.questions, start=1):
         query = Query(query=question.text, scopes=question.scopes)
         where = all_of(scopes_filter(query.scopes, subject), selection_filter(query, subject, now_micros()))
@@ -58,39 +58,45 @@ async def examples(
         )
         ranked = come.ranked
         order = np.argsort(ranked.rank_before)
-        keys = await core.threads.run(_keys, core.store, ranked.seqs[order].tolist(), held)
+        keys = await core.threads.run(_keys, core.store, ranked.seqs[order].tolist(), stored)
         added = ranked.added if ranked.added.shape[1] else np.zeros((len(ranked), len(FEATURES)))
         right = np.array([float(any(key in question.grades for key in some)) for some in keys])
-        found.append(Example(question, keys, np.column_stack([ranked.fused, added])[order], right))
+        results.append(Example(question, keys, np.column_stack([ranked.fused, added])[order], right))
         progress("looking", number, len(dataset.questions))
-    return found
+    return results
 
 
-def _keys(store: Store, seqs: list[int], held: Written) -> list[list[str]]:
-    """The dataset's keys of each of these rows."""
+def _keys(store: Store, seqs: list[int], stored: Written) -> list[list[str]]:
+    """Return the dataset's keys of each of these rows."""
     rows = store.db.read(lambda c: fetch(c, Subject().tenant_id, seqs))
-    return [held.keys[rows[seq].id] if seq in rows else [] for seq in seqs]
+    return [stored.keys[rows[seq].id] if seq in rows else [] for seq in seqs]
 
 
 def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None) -> Weights:
-    """Weights under which the right candidates are likely ones, each question being a choice among its candidates
+    """Return weights under which the right candidates are likely, each question being a choice among its candidates
     (conditional logit, McFadden 1974), with a penalty on their squares; scaled so that the fused score weighs 1.
 
     Raises:
         ValueError: no question has both a right and a wrong candidate.
     """
-    used = [one for one in asked if 0 < one.right.sum() < len(one.right)]
+    used = [example for example in asked if 0 < example.right.sum() < len(example.right)]
     if not used:
         raise ValueError("no question has a right and a wrong candidate: there is nothing to learn from")
-    everything = np.concatenate([one.features for one in used])
+    everything = np.concatenate([example.features for example in used])
     means, deviations = everything.mean(axis=0), everything.std(axis=0)
     scale = np.where(deviations > 1e-9, deviations, np.inf)
     shares = [
-        (1.0 if overall is None or one.question.category in overall else ASIDE) / one.right.sum() ** 0.25
-        for one in used
+        (1.0 if overall is None or example.question.category in overall else ASIDE)
+        / example.right.sum() ** 0.25
+        for example in used
     ]
     solved = (
-        _logit([(one.features - means) / scale for one in used], [one.right for one in used], shares) / scale
+        _logit(
+            [(example.features - means) / scale for example in used],
+            [example.right for example in used],
+            shares,
+        )
+        / scale
     )
     if solved[0] <= 0:
         raise ValueError("the fused score tells nothing here: the labels do not go with these texts")
@@ -102,8 +108,8 @@ def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None)
 
 
 def _logit(features: Sequence[Floats], right: Sequence[Floats], shares: Sequence[float]) -> Floats:
-    """The maximum of the penalised likelihood, by Newton's method with halved steps."""
-    sizes = [len(one) for one in right]
+    """Return the maximum of the penalised likelihood, by Newton's method with halved steps."""
+    sizes = [len(labels) for labels in right]
     x, y = np.concatenate(features), np.concatenate(right)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     shared = np.repeat(shares, sizes)
@@ -134,30 +140,30 @@ def _logit(features: Sequence[Floats], right: Sequence[Floats], shares: Sequence
     return weights
 
 
-def ranked(one: Example, weights: Weights, limit: int) -> Answer:
-    """The answer that these weights give to a question, among the candidates that it has."""
-    scores = one.features[:, 0] + weights.parts(one.features[:, 1:]).sum(axis=1)
+def ranked(example: Example, weights: Weights, limit: int) -> Answer:
+    """Return the ranking of a question's candidates under these weights."""
+    scores = example.features[:, 0] + weights.parts(example.features[:, 1:]).sum(axis=1)
     order = np.argsort(-scores, kind="stable")[:limit]
-    keys = [(key, float(scores[i])) for i in order for key in one.keys[i]]
-    return Answer(one.question, [key for key, _ in keys], [score for _, score in keys], [])
+    keys = [(key, float(scores[i])) for i in order for key in example.keys[i]]
+    return Answer(example.question, [key for key, _ in keys], [score for _, score in keys], [])
 
 
 def left_out(
     style: str, asked: Sequence[Example], overall: frozenset[str] | None, limit: int
 ) -> list[Answer]:
-    """Every question answered with weights fitted on the other conversations.
+    """Return every question answered with weights fitted on the other conversations.
 
     Raises:
         ValueError: there is only one conversation, or nothing to learn from in the others.
     """
-    groups = sorted({one.question.group for one in asked})
+    groups = sorted({example.question.group for example in asked})
     if len(groups) < 2:
         raise ValueError("has one conversation; weights are tried on others than they are fitted on")
     weights = {
-        group: fitted(style, [one for one in asked if one.question.group != group], overall)
+        group: fitted(style, [example for example in asked if example.question.group != group], overall)
         for group in groups
     }
-    return [ranked(one, weights[one.question.group], limit) for one in asked]
+    return [ranked(example, weights[example.question.group], limit) for example in asked]
 
 
 def as_file(weights: Weights) -> dict[str, dict[str, Mapping[str, float]]]:

@@ -50,8 +50,8 @@ class _Pending(Ingest):
         pass
 
 
-class _Kept:
-    """A product whose pending embeddings are made only when they are asked for."""
+class _DeferredProduct:
+    """A product that makes pending embeddings only on request."""
 
     def __init__(self, product: Memoranda) -> None:
         self.product = product
@@ -61,11 +61,11 @@ class _Kept:
 
     async def observe(self, messages: Mapping[str, NewMemory]) -> None:
         """Write messages, a stretch of one session at a time."""
-        for session in dict.fromkeys(one.session_id for one in messages.values()):
-            some = [(key, one) for key, one in messages.items() if one.session_id == session]
-            said = [_message(one) for _, one in some]
-            kept = await self.product.sessions.observe(said, session_id=session)
-            self.keys |= {one.message.id: key for one, (key, _) in zip(kept, some, strict=True)}
+        for session in dict.fromkeys(message.session_id for message in messages.values()):
+            some = [(key, message) for key, message in messages.items() if message.session_id == session]
+            said = [_message(message) for _, message in some]
+            observed = await self.product.sessions.observe(said, session_id=session)
+            self.keys |= {outcome.message.id: key for outcome, (key, _) in zip(observed, some, strict=True)}
 
     async def settle(self) -> None:
         """Embed everything that is pending."""
@@ -74,15 +74,15 @@ class _Kept:
             await core.ingest.embed_owed(rows, tenant, reuse=True)
 
     async def ask(self, questions: Sequence[Question]) -> tuple[list[float], list[bool]]:
-        """Recall@10 of each question, and whether its answer was degraded by a missing embedding."""
+        """Return the recall@10 of each question, and whether its answer was degraded by a missing embedding."""
         recalls, degraded = [], []
         for question in questions:
-            found = await self.product.memories.search(
+            results = await self.product.memories.search(
                 question.text, scopes=question.scopes, limit=K, threshold=0.0
             )
-            ranked = [self.keys[hit.memory.id] for hit in found.results]
+            ranked = [self.keys[hit.memory.id] for hit in results.results]
             recalls.append(metrics.recall(ranked, question.grades, K))
-            degraded.append("embedding" in found.degraded)
+            degraded.append("embedding" in results.degraded)
         return recalls, degraded
 
 
@@ -92,15 +92,15 @@ async def measure(dataset: Dataset, *, embedder: str | None, progress: Progress)
     Raises:
         InvalidInput: the memories of the dataset are no messages of sessions.
     """
-    if not all(one.kind == "message" and one.session_id for one in dataset.memories.values()):
+    if not all(memory.kind == "message" and memory.session_id for memory in dataset.memories.values()):
         raise InvalidInput(dataset.name, "must hold messages of sessions, as a LoCoMo file does")
     model_settings = {} if embedder is None else {"url": embedder}
     idle = {"workers": 0}  # nothing is embedded in the background
     async with await Memoranda.open(":memory:", embedder=model_settings, jobs=idle) as product:
         model = product.core.store.model
-        fresh, settled, missed = await _after_each_stretch(_Kept(product), dataset, progress)
+        fresh, settled, missed = await _after_each_stretch(_DeferredProduct(product), dataset, progress)
     async with await Memoranda.open(":memory:", embedder=model_settings, jobs=idle) as product:
-        importing, imported, waited = await _during_an_import(_Kept(product), dataset, progress)
+        importing, imported, waited = await _during_an_import(_DeferredProduct(product), dataset, progress)
     return Freshness(
         dataset=dataset.name,
         model=model,
@@ -116,9 +116,9 @@ async def measure(dataset: Dataset, *, embedder: str | None, progress: Progress)
 
 
 async def _after_each_stretch(
-    kept: _Kept, dataset: Dataset, progress: Progress
+    product: _DeferredProduct, dataset: Dataset, progress: Progress
 ) -> tuple[list[float], list[float], list[bool]]:
-    """Ask, after each stretch of the conversations, what it answers: at once, and again when it is embedded."""
+    """After each stretch of the conversations, ask what it answers: at once, and again once it is embedded."""
     fresh: list[float] = []
     settled: list[float] = []
     missed: list[bool] = []
@@ -126,36 +126,37 @@ async def _after_each_stretch(
     items = list(dataset.memories.items())
     for at in range(0, len(items), STEP):
         stretch = dict(items[at : at + STEP])
-        await kept.observe(stretch)
+        await product.observe(stretch)
         known |= stretch.keys()
         asked = [
-            one
-            for one in dataset.questions
-            if one.grades.keys() <= known and one.grades.keys() & stretch.keys()
+            question
+            for question in dataset.questions
+            if question.grades.keys() <= known and question.grades.keys() & stretch.keys()
         ]
-        recalls, degraded = await kept.ask(asked)
-        await kept.settle()
+        recalls, degraded = await product.ask(asked)
+        await product.settle()
         fresh += recalls
         missed += degraded
-        settled += (await kept.ask(asked))[0]
+        settled += (await product.ask(asked))[0]
         progress("after each stretch", at + len(stretch), len(items))
     return fresh, settled, missed
 
 
 async def _during_an_import(
-    kept: _Kept, dataset: Dataset, progress: Progress
+    product: _DeferredProduct, dataset: Dataset, progress: Progress
 ) -> tuple[list[float], list[float], list[bool]]:
-    """Ask what the second half of the messages answers, while all of that half waits; and again at the end."""
+    """Ask what the second half of the messages answers while all of its embeddings are pending, and again at the
+    end."""
     items = list(dataset.memories.items())
     half = dict(items[1::2])
-    await kept.observe(dict(items[::2]))
-    await kept.settle()
-    await kept.observe(half)
-    asked = [one for one in dataset.questions if one.grades.keys() & half.keys()]
-    importing, waited = await kept.ask(asked)
+    await product.observe(dict(items[::2]))
+    await product.settle()
+    await product.observe(half)
+    asked = [question for question in dataset.questions if question.grades.keys() & half.keys()]
+    importing, waited = await product.ask(asked)
     progress("during an import", 1, 2)
-    await kept.settle()
-    imported, _ = await kept.ask(asked)
+    await product.settle()
+    imported, _ = await product.ask(asked)
     progress("during an import", 2, 2)
     return importing, imported, waited
 

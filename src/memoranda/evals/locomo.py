@@ -22,7 +22,7 @@ _TIMES = ("%I:%M %p on %d %B, %Y", "%I:%M %p on %d %B %Y")
 
 
 def read(path: Path) -> Dataset:
-    """The conversations of one file: a message per turn, a session scope per conversation.
+    """Return the conversations of one file: a message per turn, a session scope per conversation.
 
     Raises:
         InvalidInput: the file is missing, is no JSON, or a part of it has another shape; names the part.
@@ -43,7 +43,7 @@ def read(path: Path) -> Dataset:
 
 
 def turn_ids(evidence: str) -> list[str]:
-    """The turns that a piece of evidence names, as `D3:14`.
+    """Return the turns that a piece of evidence names, as `D3:14`.
 
     Files in circulation put several into one string (`D8:6; D9:17`), add colons (`D:11:26`) or leading
     zeros (`D30:05`); all of these are read. Empty when no turn is named.
@@ -69,20 +69,20 @@ def session_time(text: str) -> datetime:
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    held = read_json(path, "LoCoMo or LongMemEval")
-    samples = held if isinstance(held, list) else [held]
+    content = read_json(path, "LoCoMo or LongMemEval")
+    samples = content if isinstance(content, list) else [content]
     if not all(isinstance(sample, dict) for sample in samples):
         raise InvalidInput(str(path), "must hold conversations: an object, or a list of them")
     return samples
 
 
 def _turns(name: str, talk: dict[str, Any]) -> Iterator[tuple[str, NewMemory]]:
-    """Every turn as a message, oldest session first. Turns of a session are a second apart, so that the same
-    words said twice stay two messages."""
+    """Yield every turn as a message, oldest session first. Turns of a session are a second apart, so that a repeated
+    text stays two messages."""
     sessions = {int(match[1]): talk[key] for key in talk if (match := _SESSION.fullmatch(key))}
     for number, turns in sorted(sessions.items()):
-        told = talk.get(f"session_{number}_date_time")
-        began = session_time(told) if told else None
+        date = talk.get(f"session_{number}_date_time")
+        began = session_time(date) if date else None
         for place, turn in enumerate(turns):
             said = content(turn)
             if not said:
@@ -109,11 +109,11 @@ def content(turn: dict[str, Any]) -> str:
 def _questions(
     name: str, asked: Sequence[dict[str, Any]], known: Any, unresolved: list[Unresolved]
 ) -> Iterator[Question]:
-    for number, one in enumerate(asked):
+    for number, item in enumerate(asked):
         id_ = f"{name}/q{number + 1}"
         grades: dict[str, float] = {}
         lost: list[str] = []
-        for piece in one.get("evidence") or []:
+        for piece in item.get("evidence") or []:
             keys = [f"{name}/{turn}" for turn in turn_ids(str(piece))]
             grades |= {key: 1.0 for key in keys if key in known}
             if not keys or any(key not in known for key in keys):
@@ -121,6 +121,6 @@ def _questions(
         if lost or not grades:
             unresolved.append(Unresolved(id_, lost, left_out=not grades))
         if grades:
-            category, scopes = str(one.get("category", "")), [f"session:{name}"]
-            answer = str(one.get("answer") or "") if category in OVERALL else ""
-            yield Question(id_, one["question"], category, grades, scopes=scopes, group=name, answer=answer)
+            category, scopes = str(item.get("category", "")), [f"session:{name}"]
+            answer = str(item.get("answer") or "") if category in OVERALL else ""
+            yield Question(id_, item["question"], category, grades, scopes=scopes, group=name, answer=answer)

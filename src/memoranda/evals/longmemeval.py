@@ -21,7 +21,8 @@ def is_longmemeval(path: Path) -> bool:
 
 
 def read(path: Path) -> Dataset:
-    """The sessions of one file, a memory per session with what the user said; each question has its own sessions.
+    """Return the sessions of one file, a memory per session with what the user said; each question has its own
+    sessions.
 
     Raises:
         InvalidInput: the file cannot be read, or a part of it has another shape; names the part.
@@ -56,9 +57,9 @@ def read(path: Path) -> Dataset:
 
 
 def _sessions(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The id of each session and what the user said in it."""
+    """Yield the id of each session and what the user said in it."""
     if "sessions" in item:
-        yield from ((str(one["id"]), str(one["text"])) for one in item["sessions"])
+        yield from ((str(session["id"]), str(session["text"])) for session in item["sessions"])
         return
     for id_, turns in zip(item["haystack_session_ids"], item["haystack_sessions"], strict=True):
         yield str(id_), "\n".join(str(turn["content"]) for turn in turns if turn["role"] == "user")

@@ -34,8 +34,8 @@ def freshness_command(
     """Recall right after a write, while its embeddings are pending, against recall once they are stored."""
     dataset = limited(locomo.read(file), limit)
     with shown_progress() as progress:
-        found = asyncio.run(freshness.measure(dataset, embedder=embedder, progress=progress))
-    _print(found, show_freshness, json)
+        result = asyncio.run(freshness.measure(dataset, embedder=embedder, progress=progress))
+    _print(result, show_freshness, json)
 
 
 def abstention_command(
@@ -55,7 +55,7 @@ def abstention_command(
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Whether `evidence` tells questions that are answered from those that are not."""
+    """Return True if `evidence` tells questions that are answered from those that are not."""
     datasets = [any_dataset(path) for path in paths or ()]
     if with_bundled or not datasets:
         datasets.append(abstention.bundled())
@@ -64,11 +64,11 @@ def abstention_command(
         asked = abstention.spread(limited(dataset, None), limit)
         place = data if data == ":memory:" else str(Path(data) / dataset.name)
         with shown_progress() as progress:
-            model, found = asyncio.run(
+            model, answered = asyncio.run(
                 abstention.cases(asked, embedder=embedder, data=place, progress=progress)
             )
-        reports.append(abstention.report(dataset.name, model, found))
-        every += found
+        reports.append(abstention.report(dataset.name, model, answered))
+        every += answered
     weights = _fitted_evidence(every) if fit_weights else None
     if json:
         typer.echo(msgspec.json.encode({"datasets": reports, "weights": weights}).decode())
@@ -98,13 +98,13 @@ def answers_command(
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Whether responses answer: with the configured language model, or with quotes where there is none."""
+    """Return True if responses answer: with the configured language model, or with quotes where there is none."""
     dataset = abstention.spread(limited(any_dataset(path), None), limit)
     with shown_progress() as progress:
-        found = asyncio.run(
+        result = asyncio.run(
             answers.measure(dataset, embedder=embedder, data=data, judge=judge, progress=progress)
         )
-    _print(found, show_answers, json)
+    _print(result, show_answers, json)
 
 
 def contexts_command(
@@ -115,13 +115,13 @@ def contexts_command(
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Whether contexts of 500, 1 000 and 2 000 tokens have what answers, beside a search in as many tokens."""
+    """Return True if contexts of 500, 1 000 and 2 000 tokens have what answers, beside a search in as many tokens."""
     dataset = limited(locomo.read(file), limit)
     with shown_progress() as progress:
-        found = asyncio.run(
+        result = asyncio.run(
             contexts.measure(dataset, embedder=embedder, data=data, as_of=as_of, progress=progress)
         )
-    _print(found, show_contexts, json)
+    _print(result, show_contexts, json)
 
 
 def facts_command(
@@ -130,16 +130,17 @@ def facts_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Whether the right facts are extracted: with the configured language model, or by rules where there is none."""
+    """Return True if the right facts are extracted: with the configured language model, or by rules where there is
+    none."""
     path = facts.BUNDLED if file is None else file
     cases = facts.read(path)
     with shown_progress() as progress:
-        found = asyncio.run(facts.measure(path, cases, progress))
-    _print(found, show_facts, json)
+        result = asyncio.run(facts.measure(path, cases, progress))
+    _print(result, show_facts, json)
 
 
-def _print(found: T, show: Callable[[T], None], json: bool) -> None:
+def _print(result: T, show: Callable[[T], None], json: bool) -> None:
     if json:
-        typer.echo(msgspec.json.encode(found).decode())
+        typer.echo(msgspec.json.encode(result).decode())
     else:
-        show(found)
+        show(result)

@@ -1,7 +1,7 @@
 """Measures of one ranked answer, each in [0, 1]. Pure.
 
-`ranked` holds distinct ids, best first. `recall@k` and `hit@k` differ: of two right ids one found is a
-recall of one half and a hit of 1.
+`ranked` holds distinct ids, best first. `recall@k` and `hit@k` differ: if one of two relevant ids is retrieved, that is
+a recall of one half and a hit of 1.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ def recall(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
     Raises:
         ValueError: nothing is relevant, or `k` is below 1 (so for every measure here that has them).
     """
-    return _found(ranked, relevant, k) / len(relevant)
+    return _relevant_count(ranked, relevant, k) / len(relevant)
 
 
 def hit(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
     """1 when any relevant id is among the first `k`, else 0."""
-    return float(_found(ranked, relevant, k) > 0)
+    return float(_relevant_count(ranked, relevant, k) > 0)
 
 
 def perfect(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
     """1 when every relevant id is among the first `k`, else 0."""
-    return float(_found(ranked, relevant, k) == len(relevant))
+    return float(_relevant_count(ranked, relevant, k) == len(relevant))
 
 
 def precision(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
     """The share of `k` places that hold a relevant id; places left empty count as misses."""
-    return _found(ranked, relevant, k) / k
+    return _relevant_count(ranked, relevant, k) / k
 
 
 def noise(ranked: Sequence[str], wrong: Collection[str], k: int) -> float:
-    """The share of the first `k` answers given that are marked wrong; 0 when none was given.
+    """Return the share of the first `k` answers that are marked wrong; 0 if there are none.
 
     An answer that is neither relevant nor marked wrong is no noise: it does not mislead.
     """
     _check(k)
     given = ranked[:k]
-    return sum(one in wrong for one in given) / len(given) if given else 0.0
+    return sum(id_ in wrong for id_ in given) / len(given) if given else 0.0
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
     """1 over the place of the first relevant id, 0 when there is none. Its mean is the MRR."""
-    return next((1.0 / place for place, one in enumerate(ranked, start=1) if one in relevant), 0.0)
+    return next((1.0 / place for place, id_ in enumerate(ranked, start=1) if id_ in relevant), 0.0)
 
 
 def ndcg(ranked: Sequence[str], grades: Mapping[str, float], k: int) -> float:
@@ -62,18 +62,18 @@ def ndcg(ranked: Sequence[str], grades: Mapping[str, float], k: int) -> float:
     best = _gain(sorted(grades.values(), reverse=True)[:k])
     if best <= 0:
         raise ValueError("no id has a grade above 0: there is nothing to rank")
-    return _gain([grades.get(one, 0.0) for one in ranked[:k]]) / best
+    return _gain([grades.get(id_, 0.0) for id_ in ranked[:k]]) / best
 
 
 def _gain(grades: Sequence[float]) -> float:
     return sum(grade / log2(place + 1) for place, grade in enumerate(grades, start=1))
 
 
-def _found(ranked: Sequence[str], relevant: Collection[str], k: int) -> int:
+def _relevant_count(ranked: Sequence[str], relevant: Collection[str], k: int) -> int:
     _check(k)
     if not relevant:
         raise ValueError("nothing is relevant: there is nothing to find")
-    return sum(one in relevant for one in ranked[:k])
+    return sum(id_ in relevant for id_ in ranked[:k])
 
 
 def _check(k: int) -> None:

@@ -1,4 +1,4 @@
-"""Answers to numbers: per category and over all, as one JSON object or as a table's rows."""
+"""Scores of answers: per category and overall, as one JSON object or as rows of a table."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ CUTS = (1, 3, 5, 10, 20, 50, 100)
 """Where lists are cut; those past the depth that was asked for are left out."""
 
 MEASURES: dict[str, Callable[[Answer, int], float]] = {
-    "recall": lambda one, k: metrics.recall(one.ranked, one.question.grades, k),
-    "hit": lambda one, k: metrics.hit(one.ranked, one.question.grades, k),
-    "perfect": lambda one, k: metrics.perfect(one.ranked, one.question.grades, k),
-    "precision": lambda one, k: metrics.precision(one.ranked, one.question.grades, k),
-    "ndcg": lambda one, k: metrics.ndcg(one.ranked, one.question.grades, k),
-    "noise": lambda one, k: metrics.noise(one.ranked, one.question.wrong, k),
+    "recall": lambda answer, k: metrics.recall(answer.ranked, answer.question.grades, k),
+    "hit": lambda answer, k: metrics.hit(answer.ranked, answer.question.grades, k),
+    "perfect": lambda answer, k: metrics.perfect(answer.ranked, answer.question.grades, k),
+    "precision": lambda answer, k: metrics.precision(answer.ranked, answer.question.grades, k),
+    "ndcg": lambda answer, k: metrics.ndcg(answer.ranked, answer.question.grades, k),
+    "noise": lambda answer, k: metrics.noise(answer.ranked, answer.question.wrong, k),
 }
 
 
 def scores(answers: Sequence[Answer], depth: int) -> dict[str, float]:
-    """The means over these answers, by name (`recall@10`), and `questions`, their number.
+    """Return the means over these answers, by name (`recall@10`), and `questions`, their number.
 
-    `depth` is how many answers each question asked for: `mrr` looks that far. `noise@k` is there when any
-    question has memories that were written to mislead. Empty when there are no answers.
+    `depth` is how many answers each question asked for: `mrr` looks that far. `noise@k` is present if any question has
+    memories that were written to mislead. Empty without answers.
     """
     if not answers:
         return {}
     means: dict[str, float] = {"questions": len(answers)}
-    noisy = any(one.question.wrong for one in answers)
+    noisy = any(answer.question.wrong for answer in answers)
     for k in (cut for cut in CUTS if cut <= depth):
         for name, measure in MEASURES.items():
             if name != "noise" or noisy:
-                means[f"{name}@{k}"] = fmean(measure(one, k) for one in answers)
-    means["mrr"] = fmean(metrics.reciprocal_rank(one.ranked, one.question.grades) for one in answers)
+                means[f"{name}@{k}"] = fmean(measure(answer, k) for answer in answers)
+    means["mrr"] = fmean(metrics.reciprocal_rank(answer.ranked, answer.question.grades) for answer in answers)
     return means
 
 
 def by_category(dataset: Dataset, run: Run) -> dict[str, dict[str, Any]]:
-    """`all` and each category, with the scores of each. `all` are the dataset's overall categories."""
+    """Return the scores of `all` and of each category. `all` are the dataset's overall categories."""
     groups: dict[str, list[Answer]] = {}
     for answer in run.answers:
         groups.setdefault(answer.question.category, []).append(answer)
     counted = [name for name in groups if dataset.overall is None or name in dataset.overall]
     everything = [answer for name in counted for answer in groups[name]]
-    found: dict[str, dict[str, Any]] = {"all": scores(everything, run.asking.limit)}
+    by_name: dict[str, dict[str, Any]] = {"all": scores(everything, run.asking.limit)}
     for name in sorted(groups):
         title = {"title": dataset.titles[name]} if name in dataset.titles else {}
-        found[name] = title | scores(groups[name], run.asking.limit)
-    return found
+        by_name[name] = title | scores(groups[name], run.asking.limit)
+    return by_name
 
 
-def as_json(dataset: Dataset, held: Written, runs: Sequence[Run]) -> dict[str, Any]:
-    """One object: the scores of the last run under `all` and each category, what was run under `run`, and with
-    several runs the scores of each under `modes`, by the name of its way of asking."""
+def as_json(dataset: Dataset, stored: Written, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return one object: the scores of the last run under `all` and each category, its settings under `run`, and with
+    several runs the scores of each under `modes`, by the name of its configuration."""
     last = runs[-1]
     report: dict[str, Any] = _rounded(by_category(dataset, last))
     report["run"] = {
         "dataset": dataset.name,
-        "embedder": held.model,
+        "embedder": stored.model,
         "mode": last.asking.mode,
         "depth": last.asking.limit,
         "memories": len(dataset.memories),
-        "rows": len(held.keys),
-        "written_per_cpu_second": held.per_cpu_second and round(held.per_cpu_second, 1),
+        "rows": len(stored.keys),
+        "written_per_cpu_second": stored.per_cpu_second and round(stored.per_cpu_second, 1),
         "questions": len(last.answers),
         "unresolved": [
-            {"question": one.question, "evidence": one.evidence, "left_out": one.left_out}
-            for one in dataset.unresolved
+            {"question": item.question, "evidence": item.evidence, "left_out": item.left_out}
+            for item in dataset.unresolved
         ],
         **_run_facts(last),
     }
@@ -140,12 +140,12 @@ def cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def remarks(dataset: Dataset, held: Written, runs: Sequence[Run]) -> Iterable[str]:
-    """What is to be known beside the table, a line each."""
+def remarks(dataset: Dataset, stored: Written, runs: Sequence[Run]) -> Iterable[str]:
+    """Yield remarks on the table, a line each."""
     rate = "all of them there before"
-    if held.per_cpu_second is not None:
-        rate = f"{held.per_cpu_second:.0f} a CPU-second, embedding included"
-    yield f"{len(dataset.memories)} memories in {len(held.keys)} rows; {rate}"
+    if stored.per_cpu_second is not None:
+        rate = f"{stored.per_cpu_second:.0f} a CPU-second, embedding included"
+    yield f"{len(dataset.memories)} memories in {len(stored.keys)} rows; {rate}"
     for run in runs:
         if run.cpu_ms is not None:
             yield f"{run.asking.label}: {run.cpu_ms:.2f} ms of CPU per search (median, question embedded before)"
@@ -153,7 +153,7 @@ def remarks(dataset: Dataset, held: Written, runs: Sequence[Run]) -> Iterable[st
         if degraded:
             yield f"{run.asking.label}: {degraded} answers were degraded"
     if dataset.unresolved:
-        left_out = sum(one.left_out for one in dataset.unresolved)
+        left_out = sum(item.left_out for item in dataset.unresolved)
         yield (
             f"{len(dataset.unresolved)} questions name evidence that is not in the set;"
             f" {left_out} of them have no other and are left out"

@@ -42,7 +42,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one question got: keys of the dataset with their scores, best first, at most `limit`."""
+    """The answer to one question: keys of the dataset with their scores, best first, at most `limit`."""
 
     question: Question
     ranked: list[str]
@@ -52,8 +52,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All answers of one way of asking. `cpu_ms` is the median CPU time of a search whose question is already
-    embedded, all threads counted, in milliseconds; None where no search was timed."""
+    """All answers of one configuration. `cpu_ms` is the median CPU time of a search whose question is already
+    embedded, all threads counted, in milliseconds; None if no search was timed."""
 
     asking: Asking
     answers: list[Answer]
@@ -62,9 +62,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The memories as stored: the dataset's keys by memory id (several where equal texts became one row).
+    """The memories as stored: the dataset's keys by memory id (several if equal texts became one row).
 
-    `per_cpu_second` counts memories embedded, stored and indexed; None when all were there before.
+    `per_cpu_second` counts memories embedded, stored and indexed; None if all were stored before.
     """
 
     keys: dict[str, list[str]]
@@ -77,10 +77,10 @@ class Written:
 async def written(
     dataset: Dataset, *, embedder: str | None, data: str, progress: Progress
 ) -> AsyncIterator[tuple[Memoranda, Written]]:
-    """The dataset in a store, open for questions.
+    """Store the dataset; yield the open product and what was stored.
 
     `embedder` is a URL, None the configured one. `data` is a folder, or `:memory:`; memories that the folder
-    already holds are not embedded again.
+    already has are not embedded again.
     """
     settings: dict[str, object] = {"cache_size": max(1_000, len(dataset.questions))}
     if embedder is not None:
@@ -113,9 +113,9 @@ def _batches(
 
 
 async def ask(
-    memories: Memories, held: Written, questions: Sequence[Question], asking: Asking, progress: Progress
+    memories: Memories, stored: Written, questions: Sequence[Question], asking: Asking, progress: Progress
 ) -> Run:
-    """Every question, asked twice: the second time its vector is at hand, and the clock runs.
+    """Ask every question twice: the second time its vector is cached, and the search is timed.
 
     Raises:
         InvalidInput: the store holds memories that are not of the dataset.
@@ -127,7 +127,7 @@ async def ask(
         began = time.process_time()
         hits, degraded = await _search(memories, question, asking)
         spent.append(time.process_time() - began)
-        answers.append(_answer(question, hits, degraded, held))
+        answers.append(_answer(question, hits, degraded, stored))
         progress(f"asking, {asking.label}", number, len(questions))
     return Run(asking, answers, 1_000 * statistics.median(spent) if spent else None)
 
@@ -136,7 +136,7 @@ async def _search(memories: Memories, question: Question, asking: Asking) -> tup
     weights = None
     if asking.dense_weight is not None:
         weights = {"dense": asking.dense_weight, "words": 1.0 - asking.dense_weight}
-    found = await memories.search(
+    result = await memories.search(
         question.text,
         scopes=question.scopes,
         limit=asking.limit,
@@ -148,18 +148,18 @@ async def _search(memories: Memories, question: Question, asking: Asking) -> tup
         times=asking.times,
         enrich=asking.enrich,
     )
-    return found.results, found.degraded
+    return result.results, result.degraded
 
 
-def _answer(question: Question, hits: Sequence[Hit], degraded: list[str], held: Written) -> Answer:
+def _answer(question: Question, hits: Sequence[Hit], degraded: list[str], stored: Written) -> Answer:
     ranked: list[str] = []
     scores: list[float] = []
     for hit in hits:
-        if hit.memory.id not in held.keys:
+        if hit.memory.id not in stored.keys:
             raise InvalidInput(
                 "data", "holds memories that are not of this dataset; use an empty folder, or one per dataset"
             )
-        for key in held.keys[hit.memory.id]:
+        for key in stored.keys[hit.memory.id]:
             ranked.append(key)
             scores.append(hit.score)
     return Answer(question, ranked, scores, degraded)

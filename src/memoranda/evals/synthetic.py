@@ -19,16 +19,16 @@ _LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([^|]+?) \| (.+)", re.DOTALL)
 
 
 def read(path: Path = BUNDLED) -> Dataset:
-    """The set in one YAML file: `cases`, each with a query, its category, the lines that answer it and the lines
+    """Return the set in one YAML file: `cases`, each with a query, its category, the lines that answer it and the lines
     that mislead, and `chatter`, lines that belong to no question. A line is `2024-03-05 Ana | what she said`.
 
     Raises:
         InvalidInput: the file is missing or has another shape; names the case.
     """
-    held = read_yaml(path, BUNDLED.name)
+    content = read_yaml(path, BUNDLED.name)
     memories: dict[str, NewMemory] = {}
     questions: list[Question] = []
-    for number, case in enumerate(held["cases"], start=1):
+    for number, case in enumerate(content["cases"], start=1):
         where = f"{path.name}, case {number}"
         answers = _add(memories, f"{number}.answer", case.get("answers"), where)
         wrong = _add(memories, f"{number}.wrong", case.get("wrong", []), where)
@@ -44,7 +44,7 @@ def read(path: Path = BUNDLED) -> Dataset:
                 scopes=[f"session:{SESSION}"],
             )
         )
-    _add(memories, "chatter", held.get("chatter", []), f"{path.name}, chatter")
+    _add(memories, "chatter", content.get("chatter", []), f"{path.name}, chatter")
     return Dataset("synthetic", _by_time(memories), questions)
 
 
@@ -70,7 +70,7 @@ def _messages(lines: Any, where: str) -> Iterator[NewMemory]:
 
 
 def _by_time(memories: dict[str, NewMemory]) -> dict[str, NewMemory]:
-    """Oldest first, as they would have been said; lines of one day are a minute apart."""
+    """Return the memories oldest first; lines of one day are a minute apart."""
     ordered = sorted(memories.items(), key=lambda item: item[1].occurred_at or datetime.min)
     for number, (_, memory) in enumerate(ordered):
         assert memory.occurred_at is not None
