@@ -269,7 +269,7 @@ def test_cancelled_from_another_process(desk: Any, tmp_path: Path, said: str) ->
     told = desk.followed(made.id)
     assert numbers(told) == list(range(len(told)))
     assert told[-1]["response"]["status"] == "cancelled"
-    assert desk.inner.engine.background._kept == {}
+    assert desk.inner.engine.background._keeping == {}
 
 
 # --- rows that are away ----------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_an_end_that_cannot_be_stored_is_a_failure(desk: Any) -> None:
     desk.script({"text": "one two", "pause_at": 1}, {"text": "never"})
     store, real = desk.inner.core.store, desk.inner.core.store.db
     made = desk.create("go", background=True)
-    kept = desk.inner.engine.background._kept
+    kept = desk.inner.engine.background._keeping
     try:
         until(lambda: desk.rows(TEXT, desk.tenant), "the stored text")
         store.db = Failing(real)

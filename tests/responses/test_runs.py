@@ -228,7 +228,7 @@ def test_a_product_that_is_closed_ends_what_is_under_way(tmp_path: Any, desk: An
             waiting = await responses.create("wait", background=True)
             await until_async(lambda: len(opened.inner.engine.model.asked) == 3, "three questions")
             await until_async(lambda: text(spoken.response) == "half a", "the text")
-            kept = opened.inner.engine.background._kept
+            kept = opened.inner.engine.background._keeping
             await until_async(lambda: text(kept[behind.id].run.response) == "half a", "the text")
             return spoken.response.id, behind.id, waiting.id
 

@@ -74,11 +74,11 @@ def _quoted(
     folded: list[tuple[int, str]] = []
     spans: list[Span] = []
     for quote in _quotes(text):
-        said = _folded(text[quote.start + 1 : quote.end - 1]).rstrip(".,;:!?…。、， ").lstrip("… ")
-        if not _enough(said) or any(_meets(quote, places) for places in (code, markers, spans)):
+        quoted_text = _folded(text[quote.start + 1 : quote.end - 1]).rstrip(".,;:!?…。、， ").lstrip("… ")
+        if not _enough(quoted_text) or any(_meets(quote, places) for places in (code, markers, spans)):
             continue
         folded = folded or [(source.number, _folded(source.text)) for source in documents]
-        holding = [number for number, words in folded if said in words]
+        holding = [number for number, words in folded if quoted_text in words]
         if holding and not _followed(text, quote.end, markers, holding):
             spans.append(Span(quote.start, quote.end, holding[0]))
     return spans
@@ -96,10 +96,12 @@ def _quotes(text: str) -> list[Span]:
     return sorted(places, key=lambda span: span.start)[:MAX_QUOTES]
 
 
-def _enough(said: str) -> bool:
+def _enough(quoted_text: str) -> bool:
     """Return True if a quote is long enough that a match in a document is no coincidence."""
-    unspaced = len(_UNSPACED.findall(said))
-    return unspaced >= UNSPACED_ENOUGH or (len(said) >= LONG_ENOUGH and len(said.split()) >= WORDS_ENOUGH)
+    unspaced = len(_UNSPACED.findall(quoted_text))
+    return unspaced >= UNSPACED_ENOUGH or (
+        len(quoted_text) >= LONG_ENOUGH and len(quoted_text.split()) >= WORDS_ENOUGH
+    )
 
 
 def _followed(text: str, end: int, markers: Sequence[Span], numbers: Sequence[int]) -> bool:

@@ -42,7 +42,7 @@ class Conversation(msgspec.Struct, kw_only=True):
 
 
 class ConversationRow(NamedTuple):
-    """One row of `conversations`. `summary` is JSON: a `Summary`, and `seq`, the place of the last item it tells of."""
+    """One row of `conversations`. `summary` is JSON: a `Summary`, and `seq`, the place of the last item it covers."""
 
     tenant_id: str
     id: str
@@ -54,7 +54,7 @@ class ConversationRow(NamedTuple):
 
 
 class Reach(Summary, kw_only=True):
-    """A summary and the place of the last item it tells of."""
+    """A summary and the place of the last item it covers."""
 
     seq: int
 
@@ -119,8 +119,8 @@ class Conversations:
         return await self._write(work)
 
     async def delete(self, id: str) -> None:
-        """Deletes a conversation and the items in it: of a long one the items first, in steps. When a process dies in
-        between the rest stays; deleting it again goes on.
+        """Deletes a conversation and its items; the items of a long one first, in steps. If the process dies in
+        between, the rest stays; deleting it again continues.
 
         Raises:
             NotFound: no such conversation for this subject.
@@ -175,7 +175,7 @@ class Conversations:
         return await self._read(read)
 
     async def add_items(self, id: str, items: Sequence[Item], *, include: Sequence[str] = ()) -> Listed[Item]:
-        """Adds up to 20 items at the end of a conversation; the items as they are kept, seen as `items` shows them.
+        """Adds up to 20 items at the end of a conversation; returns the stored items, as `items` shows them.
 
         Raises:
             NotFound: no such conversation for this subject.
@@ -244,8 +244,8 @@ class Conversations:
 
 
 def shortened(c: Connection, tenant: str, id_: str) -> int:
-    """Deletes the first items of a conversation that has more than one transaction should delete, with the summary that
-    tells of them; the items deleted, 0 where the conversation can be deleted as a whole."""
+    """Delete the first items of a conversation that is too large for one transaction, with the summary that covers
+    them. Return the number of deleted items; 0 if the conversation can be deleted as a whole."""
     sizes = c.all("item_sizes", [tenant, id_, ROWS + 1])
     first = next(parted(sizes[:ROWS], lambda row: int(row[1]), TEXTS), ())
     if len(first) == len(sizes):
@@ -255,10 +255,10 @@ def shortened(c: Connection, tenant: str, id_: str) -> int:
 
 
 def taken_in(items: Sequence[Item], where: str = "items") -> list[Item]:
-    """Items as a conversation keeps them: an id that begins as its type's do stays, another is replaced.
+    """Items as a conversation stores them: an id with the prefix of its type stays, any other is replaced.
 
     Raises:
-        InvalidInput: an item is wrong, one is there twice, or there are more than 20.
+        InvalidInput: an item is wrong, an id is repeated, or there are more than 20.
     """
     if not isinstance(items, list | tuple):
         raise InvalidInput(where, "must be a list of items")

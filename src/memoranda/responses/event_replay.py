@@ -1,4 +1,4 @@
-"""From events to the output of a response whose process died, and from a stored response to its events. No I/O."""
+"""Events to the output of a response whose process died, and a stored response to its events. No I/O."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CALLS = {
 """The key of an item that a delta adds to."""
 
 ENDS = {"cancelled": "incomplete"}
-"""How the last event of a status is called, where not as the status."""
+"""The names of last events that differ from the status."""
 
 
 def folded(events: Sequence[Event]) -> list[Item]:
-    """The output items that the events tell of, in order; those that are not done are `incomplete`."""
+    """The output items of the events, in order; those that are not done are `incomplete`."""
     items: dict[int, Item] = {}
     done: set[int] = set()
     for event in events:

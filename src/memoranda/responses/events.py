@@ -38,7 +38,7 @@ class Telling:
         self._emit(kind, {"response": self.copy()})
 
     def copy(self) -> dict[str, Any]:
-        """The response as it stands, as a client sees it."""
+        """The current response, as a client sees it."""
         response = self.response
         fields = {
             name: value
@@ -52,7 +52,7 @@ class Telling:
         }
 
     def visible(self, item: Item) -> Item:
-        """An item as the client asked to see it, as it stands now."""
+        """The current item, as the client asked to see it."""
         return visible(item, self._results)
 
     # --- items -------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class Telling:
         return place
 
     def end(self, item: Item) -> None:
-        """Says that an item is done."""
+        """Emits that an item is done."""
         place = self._open.pop(item["id"])
         self._item("done", place, item)
 
@@ -76,7 +76,7 @@ class Telling:
         self._emit(f"response.output_item.{stage}", {**where, "item": self.visible(item)})
 
     def stage(self, item: Item, stage: str) -> None:
-        """How far a call is: `response.file_search_call.searching` and the like."""
+        """Emits the progress of a call: `response.file_search_call.searching` and the like."""
         kind = f"response.{item['type']}.{stage}"
         self._emit(kind, {"output_index": self._open[item["id"]], "item_id": item["id"]})
 
@@ -100,7 +100,7 @@ class Telling:
         self._emit("response.custom_tool_call_input.done", {**place, "input": item["input"]})
 
     def end_open(self, status: str) -> None:
-        """Ends every item that has begun, with this status; texts as far as they came."""
+        """Ends every open item with this status; texts end where they are."""
         for item in list(self.response.output):
             if item["id"] in self._open:
                 if "status" in item:
@@ -171,7 +171,7 @@ class Telling:
             self._emit("response.output_text.annotation.added", {**where, "annotation": annotation})
 
     def end_part(self, item: Item) -> None:
-        """Says that the last part is done."""
+        """Emits that the last part is done."""
         part = item["content"][-1]
         where = self._at(item)
         if part["type"] == "output_text":
@@ -192,8 +192,7 @@ class Telling:
 
 
 def visible(item: Item, results: bool) -> Item:
-    """An item as a client sees it, in a copy that later changes do not reach; the results of a search only where they
-    are asked for."""
+    """A copy of an item as a client sees it; the results of a search only if they are requested."""
     seen = dict(shown(item))
     if item["type"] == "file_search_call":
         seen["results"] = (item.get("_results") or item.get("results") or []) if results else None

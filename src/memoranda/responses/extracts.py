@@ -33,9 +33,9 @@ def extract(items: Sequence[Item], before: str, most: int) -> str:
 def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str, float, int]]:
     """Yield speaker, text, added weight and 0 tokens (not known) for each line of an earlier summary and each item."""
     for line in before.splitlines():
-        speaker, _, said = line.partition(": ")
-        known = said and speaker in (*SPEAKERS.values(), EARLIER)
-        yield (speaker, said, SUMMARY_WEIGHT, 0) if known else (EARLIER, line, SUMMARY_WEIGHT, 0)
+        speaker, _, text = line.partition(": ")
+        known = text and speaker in (*SPEAKERS.values(), EARLIER)
+        yield (speaker, text, SUMMARY_WEIGHT, 0) if known else (EARLIER, line, SUMMARY_WEIGHT, 0)
     for item in items:
         kind = item.get("type", "message")
         if kind == "message":

@@ -275,8 +275,8 @@ class History:
             return True
         channel = settings.channel_id
         switched = self._core.store.db.read(lambda c: switches_of(c, tenant, [channel]), tenant)
-        said = switched[channel].conversation_summaries
-        return self._settings.enabled if said is None else said
+        enabled = switched[channel].conversation_summaries
+        return self._settings.enabled if enabled is None else enabled
 
     async def close(self) -> None:
         """Cancels running summaries. Idempotent."""

@@ -206,8 +206,8 @@ def text_of(item: Item) -> str:
 def last_question(items: Sequence[Item]) -> str:
     """What the user asked last; "" when nothing."""
     for item in reversed(items):
-        if item["type"] == "message" and item["role"] == "user" and (said := text_of(item).strip()):
-            return said
+        if item["type"] == "message" and item["role"] == "user" and (question := text_of(item).strip()):
+            return question
     return ""
 
 

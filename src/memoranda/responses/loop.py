@@ -187,8 +187,8 @@ class Loop:
         )
 
     def _messages(self) -> list[Message]:
-        said = [*self.brief.items, *self.response.output]
-        return to_messages(said, self.brief.offers.names, self.brief.images)
+        items = [*self.brief.items, *self.response.output]
+        return to_messages(items, self.brief.offers.names, self.brief.images)
 
     def _choice(self) -> Any:
         """A demanded call is demanded once: then the model must be free to answer."""
@@ -221,11 +221,11 @@ class Loop:
 
     def _estimated(self, ask: Ask, turn: ModelTurn) -> TokenUsage:
         count = self.brief.turn.count
-        said = "\n".join(
+        prompt = "\n".join(
             message["content"] for message in ask.messages if isinstance(message["content"], str)
         )
         answered = turn.text + "".join(call.name + call.arguments for call in turn.calls)
-        return TokenUsage(input=count(said), output=count(answered))
+        return TokenUsage(input=count(prompt), output=count(answered))
 
     # --- tools -------------------------------------------------------------------------------------
 
@@ -257,13 +257,13 @@ class Loop:
         item["_call_id"] = call.id
         if approval_id is not None:
             item["approval_request_id"] = approval_id
-        said = item.get("arguments")
+        arguments = item.get("arguments")
         if item["type"] == "mcp_call":
             item["arguments"] = ""
         self.telling.begin(item)
         self.telling.stage(item, "in_progress")
         if item["type"] == "mcp_call":
-            self.telling.arguments(item, said or "{}")
+            self.telling.arguments(item, arguments or "{}")
             self.telling.arguments_done(item)
         else:
             item["status"] = "searching"

@@ -84,11 +84,11 @@ class _Writing:
         output = self._pairs.get(place)
         if output is None and broken_off(item):
             return
-        said = item["arguments"] if item["type"] == "function_call" else item["input"]
+        arguments = item["arguments"] if item["type"] == "function_call" else item["input"]
         name, space = item["name"], item.get("namespace")
         if space is not None:
             name = self._names.get((place_of(space), name)) or in_namespace(space, name)
-        self._call(item["call_id"], name, _object(said))
+        self._call(item["call_id"], name, _object(arguments))
         if output is not None:
             self._answers.append(_answer(item["call_id"], output_text(self._items[output])))
 

@@ -105,20 +105,20 @@ async def _store_with_messages(
     cannot be stored: then nothing was written."""
     for named in (True, False):
         try:
-            said = await heard.ready(named)
-            if said is None:
+            ready = await heard.ready(named)
+            if ready is None:
                 return False
-            await _together(core, tenant, work, said)
+            await _together(core, tenant, work, ready)
             return True
         except (Conflict, Forbidden, InvalidInput, NotFound) as exc:
             log.warning("what a response said is not in the message log: %s", exc)
     return None
 
 
-async def _together(core: Core, tenant: str, work: Callable[[Connection], bool], said: Ready) -> None:
-    written = await changed(core, tenant, lambda w: said.write(w) if work(w.c) else [], Ready.woken)
+async def _together(core: Core, tenant: str, work: Callable[[Connection], bool], messages: Ready) -> None:
+    written = await changed(core, tenant, lambda w: messages.write(w) if work(w.c) else [], Ready.woken)
     if written:
-        said.told(written)
+        messages.told(written)
 
 
 def _role(item: Item, tools: bool) -> str:

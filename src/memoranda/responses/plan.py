@@ -173,19 +173,19 @@ class Planning:
     async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:
         """The items with references replaced by the items they name; searches that are sent back are read from the
         store, so that they can be cited again. Items that are in the past already are skipped."""
-        said = {item["id"] for item in past.items}
+        seen = {item["id"] for item in past.items}
         known: dict[str, dict[str, Item]] = {}
         resolved: list[Item] = []
         for i, item in enumerate(items):
             if item["type"] in ("item_reference", "file_search_call"):
-                if item["id"] in said:
+                if item["id"] in seen:
                     continue
                 of = response_of_item(item["id"])
                 if of not in known:
                     known[of] = await self._items_of(subject, of)
                 if item["type"] == "item_reference" and item["id"] not in known[of]:
                     raise InvalidInput(f"input[{i}].id", f"Item with id '{item['id']}' not found.")
-                said.add(item["id"])
+                seen.add(item["id"])
                 item = known[of].get(item["id"], item)
             resolved.append(item)
         cite_again(resolved, past.items)

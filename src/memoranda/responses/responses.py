@@ -65,7 +65,7 @@ class Responses:
         Raises:
             InvalidInput: a field is wrong; nothing was stored.
             NotFound: a store, an agent or a conversation is not there.
-            ModelError: the model failed before it said anything; the response is stored as `failed`.
+            ModelError: the model failed before any output; the response is stored as `failed`.
         """
         run = await self.start(_request(request, fields))
         if run.response.background:
@@ -172,14 +172,14 @@ class Responses:
     def _forget(self, w: Writing, id: str) -> None:
         """Deletes the messages of a response from the log; facts that were learned from it stay."""
         w.draw(1)
-        said, _ = self._cut(w, id)
-        remove_messages(w, said)
+        messages, _ = self._cut(w, id)
+        remove_messages(w, messages)
 
     def _cut(self, w: Writing, id: str) -> tuple[Sequence[MessageRow], bool]:
         """Detach facts from the messages of a response, as many as one transaction changes. Return the messages, and
         whether more facts are left."""
-        said = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
-        return said, cut(w, [row.id for row in said], id)
+        messages = [MessageRow._make(row) for row in w.c.all("messages_of_response", [w.tenant, id])]
+        return messages, cut(w, [row.id for row in messages], id)
 
     async def cancel(self, id: str) -> Response:
         """Ends a background response; one that has ended stays as it is.

@@ -22,7 +22,7 @@ THINKING = 2_000
 MARGIN = 1_000
 """Tokens of a model's context that are left free beside the prompt and the answer: counts are estimates for most."""
 LEAST = 2_000
-"""Tokens of conversation that go into one call at least, however small the context is said to be."""
+"""The least tokens of conversation in one call, however small the configured context is."""
 RESULT_TOKENS = 1_000
 """Tokens of a tool's result that the summarizing model reads."""
 EXTRACTIVE = "extractive"

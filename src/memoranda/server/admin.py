@@ -1,4 +1,4 @@
-"""`/v1/admin`: the tenants, what one may hold, and what it holds."""
+"""`/v1/admin`: tenants, their quotas and their usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/v1/archive`: everything of a tenant as one zip file, and back. The file passes through a temporary folder."""
+"""`/v1/archive`: export of all data of a tenant as one zip file, and restore. Both use a temporary folder."""
 
 from __future__ import annotations
 

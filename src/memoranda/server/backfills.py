@@ -1,4 +1,4 @@
-"""`/v1/backfills`: work over what is there already."""
+"""`/v1/backfills`: background work on existing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: a conversation answered with what this server knows and remembers, streamed or not."""
+"""`/v1/chat/completions`: answers with the knowledge and memories of this server, streamed or not."""
 
 from __future__ import annotations
 

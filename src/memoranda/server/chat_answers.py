@@ -1,4 +1,4 @@
-"""A response as a chat completion: whole, or chunk by chunk as its events come."""
+"""Conversion of a response to a chat completion: whole, or chunk by chunk as its events come."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoranda.server.errors import ErrorEnvelope, Refused, problem
 from memoranda.server.sse import Event, Frames
 
 BETWEEN = "\n\n"
-"""Between what the model says before and after a tool that runs here."""
+"""Separates the texts of the model before and after a tool call that runs here."""
 CUT: dict[str, wire.FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 NUMBERS = ("index", "start_index", "end_index")
 """The places of a citation in its text."""

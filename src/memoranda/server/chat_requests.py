@@ -156,8 +156,8 @@ def _of_message(message: wire.ChatMessage, where: str) -> list[Item]:
     content = _content(message, where)
     if message.refusal:
         content = [*(content or []), {"type": "refusal", "refusal": message.refusal}]
-    said = [{"type": "message", "role": "assistant", "content": content}] if content else []
-    return [*said, *(_of_call(call) for call in message.tool_calls or ())]
+    items = [{"type": "message", "role": "assistant", "content": content}] if content else []
+    return [*items, *(_of_call(call) for call in message.tool_calls or ())]
 
 
 def _of_call(call: wire.ChatToolCall) -> Item:

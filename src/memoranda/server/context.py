@@ -1,4 +1,4 @@
-"""`/v1/context`: a prompt for a question, made of what is remembered and known."""
+"""`/v1/context`: a prompt for a question, with memories and documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/v1/conversations`: what was said, kept beyond a request."""
+"""`/v1/conversations`: stored conversations and their items."""
 
 from __future__ import annotations
 

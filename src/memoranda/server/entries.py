@@ -1,4 +1,4 @@
-"""`/v1/memories/entries`: memories as entries of a vector memory, with what describes them nested in `metadata`."""
+"""`/v1/memories/entries`: memories as entries of a vector memory, with descriptive fields nested in `metadata`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/v1/jobs`: durable work, as it stands."""
+"""`/v1/jobs`: background jobs and their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a request may be and how long it may take."""
+"""Limits on the size and the time of a request body."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DRAIN_SECONDS = 5.0
 async def read_body(
     receive: Receive, headers: Mapping[str, str], most: int, patience: float, *, long: bool = False
 ) -> bytes:
-    """The whole body, of at most `most` bytes, which must arrive within `patience` seconds; a `long` one only
-    has to keep arriving, with no silence of more than that.
+    """The whole body, of at most `most` bytes, which must arrive within `patience` seconds; a `long` one only has to
+    keep arriving, with no pause of more than that.
 
     Raises:
         Refused: 413 too large, 408 too slow, 415 compressed, 400 a Content-Length that is no number.

@@ -1,4 +1,4 @@
-"""The server's log: one JSON object a line on standard error, never with a text, a query or an id of a memory."""
+"""The server's log: one JSON object per line on standard error, without texts, queries or ids of memories."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def serving(config: Config, listener: socket.socket, *, signals: bool = Tr
 async def _load_models(memoranda: Memoranda) -> None:
     """Load the embedding model and the tokenizer of the language model, about a second each, so that the first request
     need not wait; hooks of clients time out after 0.3 seconds."""
-    with suppress(EmbedderUnavailable):  # every search that needs the model says so
+    with suppress(EmbedderUnavailable):  # searches that need the model report it
         await memoranda.core.embedder.load()
     await memoranda.engine.planning.ready()
     log.info("models loaded")

@@ -1,4 +1,4 @@
-"""`/v1/messages` and `/v1/sessions`: what is said, and the sessions it belongs to."""
+"""`/v1/messages` and `/v1/sessions`: messages, and the sessions they belong to."""
 
 from __future__ import annotations
 

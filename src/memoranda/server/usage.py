@@ -1,4 +1,4 @@
-"""`/v1/usage` and `/v1/admin/spending`: what a tenant spent, and what it may spend in a day."""
+"""`/v1/usage` and `/v1/admin/spending`: the spending of a tenant, and its daily limits."""
 
 from __future__ import annotations
 

@@ -88,10 +88,12 @@ class MemoryForget(MemoryTool):
 
 def listed_before(items: Sequence[Item]) -> frozenset[str]:
     """Return the ids that calls have listed before the last message of the user, who has had time to say no."""
-    said = [at for at, item in enumerate(items) if item["type"] == "message" and item.get("role") == "user"]
+    questions = [
+        at for at, item in enumerate(items) if item["type"] == "message" and item.get("role") == "user"
+    ]
     calls = [
         str(item.get("output") or "")
-        for item in items[: said[-1] if said else 0]
+        for item in items[: questions[-1] if questions else 0]
         if item["type"] == "mcp_call"
         and item.get("server_label") == OWN_LABEL
         and str(item.get("name")).endswith("memory_forget")

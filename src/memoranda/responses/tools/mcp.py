@@ -1,4 +1,4 @@
-"""The tools of remote MCP servers: listed, allowed, approved, called."""
+"""Tools of remote MCP servers: listing, filters, approval, calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOT_IN_URLS = re.compile(r"[\x00-\x20\x7f]")
 
 
 class ToolFilter(msgspec.Struct, kw_only=True, frozen=True):
-    """Tools by name, or by what the server says of them."""
+    """Tools by name, or by the server's hints about them."""
 
     tool_names: list[str] | None = None
     read_only: bool | None = None
@@ -277,7 +277,7 @@ class McpTool(Tool):
         return begun_call(self.server_label, self.name, arguments)
 
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
-        """Calls it; of a long output only the beginning is kept."""
+        """Calls the tool; a long output is cut after its beginning."""
         try:
             said, is_error = await self.server.call(self.name, arguments)
         except MemorandaError as exc:

@@ -62,7 +62,7 @@ class Session:
         """Connects.
 
         Raises:
-            McpFailed: there is no MCP server, or it does not let us in.
+            McpFailed: there is no MCP server, or it denies access.
         """
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(self._ready), name="mcp-session")
