@@ -122,7 +122,7 @@ class McpListTools(msgspec.Struct):
 
 
 class Reasoning(msgspec.Struct):
-    """Reasoning that is sent back; no model is told of it."""
+    """Reasoning that is sent back; it is not sent to models."""
 
     summary: list[dict[str, Any]] | None = None
     content: list[dict[str, Any]] | None = None
