@@ -1,4 +1,4 @@
-"""From candidate slots to an answer: exact scores, ties, and each memory once."""
+"""From candidate slots to matches: exact scores, ties, and each memory once."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def top(scores: NDArray[np.float32], k: int) -> Slots:
 
 
 def _kth(scores: NDArray[np.float32], k: int) -> np.float32:
-    found: np.float32 = np.partition(scores, len(scores) - k)[len(scores) - k]
-    return found
+    kth: np.float32 = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return kth
 
 
 def best_parts(

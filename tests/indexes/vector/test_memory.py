@@ -88,7 +88,7 @@ def test_blocks_split_and_cover_every_row(name: str, monkeypatch: pytest.MonkeyP
     for n in (300, 700, 1000, 2600, 3500):
         blocks = blocks.cover(n, engine, rows)
         assert blocks.sealed == n
-        assert [piece.start for piece in blocks.held] == list(range(0, n, 1000))
+        assert [piece.start for piece in blocks.pieces] == list(range(0, n, 1000))
     for wanted in (0, 999, 1000, 2600, 3499):
         slots, _ = blocks.nearest(rows[wanted], 20, None)
         assert wanted in slots

@@ -1,4 +1,4 @@
-"""Word indexes, chosen by URL: one line adds a backend."""
+"""Keyword indexes, chosen by URL: one line adds a backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["NO_WORDS", "WORDS", "WordDoc", "WordMatches", "Words", "open_words"]
 
 
 def open_words(url: str, folder: Path | None, database: Database | None = None) -> Words:
-    """The word index that `url` names, kept in `folder` (None: in memory, gone at close), or beside the rows in
+    """Open the keyword index that `url` names, in `folder` (None: in memory, lost at close), or beside the rows in
     `database`.
 
     Raises:

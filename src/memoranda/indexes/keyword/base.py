@@ -1,4 +1,4 @@
-"""The door to a word index: the lexical half of search, derived from the rows."""
+"""The interface of keyword indexes (BM25), derived from the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoranda.storage.sql.base import Connection
 
 @dataclass(frozen=True, slots=True)
 class WordDoc:
-    """One memory's text as words see it, and what filters see of it."""
+    """One memory's text for keyword search, and its filter attributes."""
 
     seq: int
     text: str
@@ -45,23 +45,23 @@ class Words(ABC):
     """
 
     inside: bool = False
-    """Whether words are written in the rows' own transaction, see `vector.base.Index`."""
+    """True if the index is written in the rows' own transaction, see `vector.base.Index`."""
     shared: bool = False
-    """Whether other processes put into it too."""
+    """True if other processes write to it too."""
 
     @property
     def identity(self) -> str:
-        """By what the rows' database knows the words that were kept in step last."""
+        """The identity by which the rows' database records which keyword index is in step."""
         return type(self).__name__
 
     def within(self, connection: Connection) -> Words:
-        """The index as part of the transaction of `connection`, for one that is `inside`."""
+        """Return the index as part of the transaction of `connection`, if it is `inside`."""
         return self
 
     @property
     @abstractmethod
     def watermark(self) -> int:
-        """The revision up to which this index had taken every change when it was last made durable."""
+        """The revision up to which this index has every change durably."""
 
     @abstractmethod
     def put(self, tenant: str, docs: Sequence[WordDoc]) -> None:
@@ -69,24 +69,24 @@ class Words(ABC):
 
     @abstractmethod
     def remove(self, tenant: str, seqs: Sequence[int]) -> None:
-        """Take these memories out; unknown seqs are ignored."""
+        """Remove these memories; unknown seqs are ignored."""
 
     @abstractmethod
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
-        """The `limit` best memories that hold any term of `query` and pass `where`; the filter applies
+        """Return the `limit` best memories that contain any term of `query` and pass `where`; the filter applies
         before the limit."""
 
     @abstractmethod
     def count(self, tenant: str) -> int:
-        """How many documents of the tenant are held."""
+        """Return the number of documents of the tenant."""
 
     @abstractmethod
     def flush(self, rev: int) -> None:
-        """Everything up to revision `rev` has been put; the index makes itself durable when it sees fit."""
+        """Report that everything up to revision `rev` has been put; the index may make itself durable now or later."""
 
     @abstractmethod
     def compact(self) -> None:
-        """Purge: afterwards no file of the index holds a word of a removed text. Durable on return."""
+        """Remove every word of removed texts from the files of the index. Durable on return."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -98,4 +98,4 @@ class Words(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Make the index durable at its last flushed revision and let go of files. Idempotent."""
+        """Make the index durable at its last flushed revision and close its files. Idempotent."""

@@ -25,7 +25,7 @@ def _length_codes() -> list[int]:
 
 
 LENGTHS = _length_codes()
-"""What each of the 256 bytes means as a document's length."""
+"""The document length of each of the 256 bytes."""
 
 
 def length_code(length: int) -> int:
@@ -34,7 +34,7 @@ def length_code(length: int) -> int:
 
 
 def stored_length(length: int) -> int:
-    """The document length as one byte can hold it."""
+    """Return the document length that one byte stores."""
     return LENGTHS[length_code(length)]
 
 
@@ -49,6 +49,6 @@ def saturation(count: int, length: int, average: float) -> float:
 
 
 def rounded(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The scores, > 0, to 12 bits: what differs only by the order of float32 operations comes out equal."""
+    """Round scores > 0 to 12 bits, so that scores that differ only by the order of float32 operations are equal."""
     bits = scores.view(np.int32)
     return ((bits + 0x400) & ~0x7FF).view(np.float32)

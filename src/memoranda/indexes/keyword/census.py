@@ -1,4 +1,4 @@
-"""How many documents of a snapshot count, by tenant and term."""
+"""The number of live documents of a snapshot, by tenant and term."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from memoranda.text.terms import terms
 class Census:
     """Counts of the documents that are neither deleted in the snapshot nor hidden since.
 
-    From one call to the next, a tenant's hidden seqs may only become more; each hidden document is read
-    once, for its terms. Not thread-safe; its owner holds a lock.
+    Between calls, a tenant's hidden seqs may only grow; each hidden document is read
+    once, for its terms. Not thread-safe; the caller locks.
     """
 
     def __init__(self, schema: Schema, searcher: Searcher) -> None:
         self._schema = schema
         self._searcher = searcher
         self._living: dict[str, int] = {}
-        self._held: dict[tuple[str, str], int] = {}
+        self._frequencies: dict[tuple[str, str], int] = {}
         self._read: dict[str, set[int]] = {}
         self._gone: dict[str, int] = {}
         self._lost: dict[str, Counter[str]] = {}
 
     def count(self, tenant: str, hidden: Collection[int]) -> int:
-        """How many documents of the tenant there are, but for hidden seqs."""
+        """Return the number of documents of the tenant, without hidden seqs."""
         self._read_hidden(tenant, hidden)
         return self._alive(tenant) - self._gone.get(tenant, 0)
 
     def frequencies(self, tenant: str, words: Collection[str]) -> dict[str, int]:
-        """In how many documents of the tenant each word occurs, deleted and hidden ones included, as tantivy's
-        idf has it; words that occur in none are left out."""
+        """Return the document frequency of each word in the tenant, with deleted and hidden documents, as in tantivy's
+        idf; words that occur in none are left out."""
         first = owner(tenant)
         counts = ((word, self._searcher.doc_freq("text", first + word)) for word in words)
         return {word: count for word, count in counts if count}
 
     def holding(self, tenant: str, written: Mapping[str, int], hidden: Collection[int]) -> dict[str, int]:
-        """In how many documents that count each of these words occurs, `written` being their frequencies."""
+        """Return the frequency of each of these words in live documents; `written` are their frequencies in all."""
         self._read_hidden(tenant, hidden)
         if self._searcher.doc_freq("tag", tenant_tag(tenant)) != self._alive(tenant):
             written = {word: self._undeleted(tenant, word) for word in written}
@@ -57,10 +57,10 @@ class Census:
         return known
 
     def _undeleted(self, tenant: str, word: str) -> int:
-        known = self._held.get((tenant, word))
+        known = self._frequencies.get((tenant, word))
         if known is None:
             query = Query.term_query(self._schema, "text", owner(tenant) + word, "basic")
-            known = self._held[tenant, word] = documents(self._searcher, query)
+            known = self._frequencies[tenant, word] = documents(self._searcher, query)
         return known
 
     def _read_hidden(self, tenant: str, hidden: Collection[int]) -> None:

@@ -1,4 +1,4 @@
-"""A small file that says how far an index on disk has come."""
+"""A small file with the revision of an index on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:
-    """The checkpoint, or None when the file is missing, damaged or of another form."""
+    """Return the checkpoint, or None if the file is missing, damaged or of another format."""
     try:
         head, _, body = path.read_bytes().partition(b"\n")
         if int(head, 16) != zlib.crc32(body):
@@ -29,7 +29,7 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Replace the file: after a crash it holds the old checkpoint or the new one, whole."""
+    """Replace the file atomically: after a crash it has the old checkpoint or the new one."""
     body = json.dumps(asdict(checkpoint)).encode()
     beside = path.with_suffix(".new")
     with beside.open("wb") as file:

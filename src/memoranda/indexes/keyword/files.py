@@ -1,4 +1,4 @@
-"""The files of a tantivy index, read without tantivy: which there are, whether they are sound, who writes them."""
+"""The files of a tantivy index, read without tantivy: list them, verify checksums, check the writer's lock."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def listed_segments(path: Path) -> list[dict[str, Any]]:
 
 
 def alive(segment: dict[str, Any]) -> int:
-    """How many documents of the segment are not deleted."""
+    """Return the number of documents of the segment that are not deleted."""
     deletes = segment["deletes"]
     return int(segment["max_doc"]) - (int(deletes["num_deleted_docs"]) if deletes else 0)
 
 
 def check_unlocked(path: Path) -> None:
-    """Raises BlockingIOError when another process writes the index: its files may look damaged to us."""
+    """Raise BlockingIOError if another process writes the index: its files may look damaged."""
     lock = path / ".tantivy-writer.lock"
     if sys.platform != "win32" and lock.exists():
         with lock.open("rb") as file:
@@ -38,7 +38,7 @@ def check_unlocked(path: Path) -> None:
 
 
 def damage(path: Path) -> str | None:
-    """What is wrong with the index files, by the checksums in their footers; None when all is well."""
+    """Return the damage of the index files, by the checksums in their footers; None if there is none."""
     try:
         for segment in listed_segments(path):
             name = segment["segment_id"].replace("-", "")
@@ -54,7 +54,7 @@ def damage(path: Path) -> str | None:
 
 
 def _sound(path: Path) -> bool:
-    """Whether the body of a tantivy file has the CRC its footer names: body, JSON, its length, magic."""
+    """Return True if the body of a tantivy file has the CRC in its footer: body, JSON, its length, magic."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END) - 8
         file.seek(max(0, end))

@@ -1,4 +1,4 @@
-"""Words in SQLite's FTS5: needs no package but SQLite, scores every matching row."""
+"""Keyword search in SQLite's FTS5: needs no package but SQLite, scores every matching row."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ WHERE words MATCH ? AND docs.tenant = ? {conditions} ORDER BY score DESC, docs.s
 class Fts5Words(Words):
     """BM25 over an FTS5 table in `folder`/words.sqlite (None: in memory).
 
-    Changes are seen at once and durable from `flush` on; a crash goes back to the last flushed revision.
-    A term in more than half of the texts weighs next to nothing, as FTS5 has it. One call at a time.
+    Searches see changes at once; they are durable after `flush`, and a crash reverts to the last flushed revision.
+    A term in more than half of the texts weighs next to nothing, as in FTS5. One call at a time.
 
-    FTS5 counts over the whole table: how often a term occurs and how long texts are is taken from all tenants.
-    No text of another tenant is ever found, but they bear on scores and order; where that matters, use tantivy.
+    FTS5 counts over the whole table: document frequencies and lengths are those of all tenants. A search never returns
+    texts of another tenant, but they affect scores and order; if that matters, use tantivy.
 
     Raises:
         IndexUnavailable: the file cannot be read or written, or the index is closed.
@@ -73,7 +73,7 @@ class Fts5Words(Words):
 
     @contextmanager
     def _change(self, doing: str) -> Iterator[None]:
-        """Inside the open transaction, all that is done here or none of it."""
+        """A savepoint in the open transaction: all changes within are applied, or none."""
         with self._available(doing):
             if not self._db.in_transaction:
                 self._db.execute("BEGIN")
@@ -87,7 +87,7 @@ class Fts5Words(Words):
                 self._db.execute("RELEASE change")
 
     def _try_open(self) -> str | None:
-        """Open what is there; the reason when it cannot be used."""
+        """Open the existing file; return the fault if it cannot be used."""
         if self._path is None or not self._path.exists():
             return ""
         try:
@@ -140,9 +140,11 @@ class Fts5Words(Words):
             self._delete(owner, latest)
             for doc in latest.values():
                 row = (owner, doc.seq, json.dumps(plain(doc.attributes)))
-                made = self._db.execute("INSERT INTO docs (tenant, seq, attributes) VALUES (?, ?, ?)", row)
+                inserted = self._db.execute(
+                    "INSERT INTO docs (tenant, seq, attributes) VALUES (?, ?, ?)", row
+                )
                 text = " ".join(_words(doc.text))
-                self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, text))
+                self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> None:
         with self._change("removing documents"):
@@ -162,17 +164,17 @@ class Fts5Words(Words):
             if not asked or limit <= 0:
                 return NO_WORDS
             conditions, values = self._conditions(where)
-            found = self._db.execute(
+            rows = self._db.execute(
                 SEARCH.format(conditions=conditions), (asked, encodable(tenant), *values, limit)
             ).fetchall()
-        if not found:
+        if not rows:
             return NO_WORDS
-        seqs, scores = zip(*found, strict=True)
+        seqs, scores = zip(*rows, strict=True)
         return WordMatches(np.array(seqs, np.int64), np.array(scores, np.float32))
 
     def _conditions(self, where: Filter) -> tuple[str, list[str]]:
-        """The filter as SQL. `matches` decides; a string that must be equal narrows first, as its JSON has
-        to be somewhere in the row's."""
+        """Return the filter as SQL. `matches` decides; a string that must be equal narrows first, since its JSON must
+        occur in the row's JSON."""
         if where == EVERYTHING:
             return "", []
         self._db.create_function("passes", 1, lambda row: matches(where, json.loads(row)))
@@ -228,5 +230,5 @@ class Fts5Words(Words):
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text without stopwords, for FTS5 to fold and stem; quoted, none of them is syntax."""
+    """Return the words of a text without stopwords, for FTS5 to fold and stem; quoted, none of them is syntax."""
     return [word for word in WORD.findall(encodable(text)) if word.lower() not in STOPWORDS]

@@ -1,4 +1,4 @@
-"""Each tenant's terms as its own, so that how often a term occurs is never a count over several tenants."""
+"""Terms prefixed by tenant, so that document frequencies never count several tenants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OWNER_BYTES = 10
 
 @lru_cache(maxsize=4_096)
 def owner(tenant: str) -> str:
-    """The 16 letters and digits that every term of the tenant begins with: 80 bits of a hash of its name.
+    """Return the 16 letters and digits that every term of the tenant begins with: 80 bits of a hash of its name.
 
     Among a million tenants, two share them with a probability of 4e-13.
     """
@@ -22,6 +22,6 @@ def owner(tenant: str) -> str:
 
 
 def owned(tenant: str, text: str) -> str:
-    """The text's terms as the tenant's own, in their order, a space between them."""
-    found = terms(text)
-    return owner(tenant) + f" {owner(tenant)}".join(found) if found else ""
+    """Return the text's terms with the tenant's prefix, in their order, separated by spaces."""
+    words = terms(text)
+    return owner(tenant) + f" {owner(tenant)}".join(words) if words else ""

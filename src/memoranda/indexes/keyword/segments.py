@@ -1,4 +1,4 @@
-"""The committed part of a tantivy word index: documents in segment files, one writer, snapshots to search."""
+"""The committed part of a tantivy keyword index: documents in segment files, one writer, snapshots to search."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def available(doing: str) -> Iterator[None]:
 
 
 def documents(searcher: Searcher, query: Query) -> int:
-    """How many documents match."""
+    """Return the number of documents that match."""
     result: Any = searcher.search(query, 1, count=True)
     return int(result.count)
 
@@ -76,10 +76,9 @@ def _schema() -> Schema:
 
 
 class Segments:
-    """An index in `folder`, opened or made. Whoever calls lets one thread write at a time.
+    """An index in `folder`, opened or created. The caller allows one thread to write at a time.
 
-    The row is stored beside its terms, so that segments holding removed words can be written anew from
-    what is left of them.
+    The row is stored beside its terms, so that segments with removed words can be rewritten from their remaining rows.
 
     Raises:
         IndexUnavailable: another process writes the folder, or it cannot be written.
@@ -101,12 +100,12 @@ class Segments:
                 self._start_empty(fault)
 
     def _try_open(self) -> str | None:
-        """Open what is there; the reason when it cannot be used."""
-        held = read_checkpoint(self._checkpoint)
-        if held is None:
+        """Open the existing index; return the fault if it cannot be used."""
+        checkpoint = read_checkpoint(self._checkpoint)
+        if checkpoint is None:
             return "its checkpoint is missing or damaged" if self._path.exists() else ""
-        if held.stamp != FORMAT:
-            return f"it was built as {held.stamp!r}, not {FORMAT!r}"
+        if checkpoint.stamp != FORMAT:
+            return f"it was built as {checkpoint.stamp!r}, not {FORMAT!r}"
         fault = damage(self._path)
         if fault is not None:
             return fault
@@ -114,7 +113,7 @@ class Segments:
         if documents(self.searcher, Query.all_query()) != self.searcher.num_docs:
             self.writer.wait_merging_threads()
             return "its document counts disagree"
-        self.watermark = held.rev
+        self.watermark = checkpoint.rev
         return None
 
     def _start_empty(self, fault: str) -> None:
@@ -142,7 +141,7 @@ class Segments:
         self.searcher: Searcher = self.index.searcher()
 
     def apply(self, changes: Iterable[tuple[Key, TailDoc | None]], careful: bool) -> None:
-        """Hand changes to the writer; `careful` also deletes before documents said to be fresh."""
+        """Pass changes to the writer; with `careful`, fresh documents are deleted before they are added, too."""
         with available("adding documents"):
             for key, doc in changes:
                 if doc is None or careful or not doc.fresh:
@@ -151,31 +150,31 @@ class Segments:
                     self.writer.add_document(_document(doc))
 
     def commit(self) -> None:
-        """Make what was applied durable, and `searcher` a snapshot that has it."""
+        """Make the applied changes durable, and `searcher` a snapshot that has them."""
         with available("committing"):
             self.writer.commit()
             self._reload()
 
     def checkpoint(self, rev: int) -> None:
-        """Note durably that every change up to `rev` has been committed."""
+        """Record durably that every change up to `rev` is committed."""
         with available("writing its checkpoint"):
             write_checkpoint(self._checkpoint, Checkpoint(rev, FORMAT))
         self.watermark = rev
 
     def revive(self) -> None:
-        """After a failed commit: a new writer on what was last committed."""
+        """After a failed commit, open a new writer on the last committed state."""
         with available("reopening"):
             self.settle()
             self._reload()
 
     def settle(self) -> None:
-        """Wait until no merge runs, and go on with a new writer."""
+        """Wait until no merge runs, then open a new writer."""
         with suppress(ValueError):  # a writer that died cannot be waited for
             self.writer.wait_merging_threads()
         self.writer = self.index.writer(WRITER_BYTES, 1)
 
     def purge(self) -> None:
-        """Write segments that hold deleted documents anew, until no file holds a word of one.
+        """Rewrite segments with deleted documents, until no file has a word of one.
 
         Takes about 45 us of CPU per document left in those segments.
         """
@@ -197,7 +196,7 @@ class Segments:
                 raise ValueError("deleted documents are still held; compact again")
 
     def leftovers(self) -> list[str]:
-        """Files of segments that are gone: a search that still runs keeps them, until it ends."""
+        """Return the files of removed segments; a running search keeps them until it ends."""
         with available("collecting files"):
             self.writer.garbage_collect_files()
             live = {segment["segment_id"].replace("-", "") for segment in listed_segments(self._path)}
@@ -205,7 +204,7 @@ class Segments:
         return [name for name in files if name != "meta.json" and name.split(".")[0] not in live]
 
     def _dirty(self) -> set[int]:
-        """Ordinals of the segments with deleted documents; every ordinal when they cannot be told apart."""
+        """Return the ordinals of segments with deleted documents; all ordinals if they cannot be identified."""
         segments = listed_segments(self._path)
         if not any(segment["deletes"] for segment in segments):
             return set()
@@ -234,24 +233,24 @@ class Segments:
             self._start_empty("")
 
     def close(self) -> None:
-        """Wait for merges and let go of the folder."""
+        """Wait for merges and close the folder."""
         with available("closing"):
             self.writer.wait_merging_threads()
 
 
 def _document(doc: TailDoc) -> Document:
     marks = indexed(doc.attributes)
-    made = Document()
-    made.add_text("text", owned(doc.tenant, doc.text))
-    made.add_text("tag", id_tag((doc.tenant, doc.seq)))
-    made.add_text("tag", tenant_tag(doc.tenant))
+    document = Document()
+    document.add_text("text", owned(doc.tenant, doc.text))
+    document.add_text("tag", id_tag((doc.tenant, doc.seq)))
+    document.add_text("tag", tenant_tag(doc.tenant))
     for tag in marks.tags:
-        made.add_text("tag", tag)
+        document.add_text("tag", tag)
     if marks.numbers:
-        made.add_json("num", marks.numbers)
-    made.add_integer("seq", doc.seq)
-    made.add_bytes("row", _stored(doc))
-    return made
+        document.add_json("num", marks.numbers)
+    document.add_integer("seq", doc.seq)
+    document.add_bytes("row", _stored(doc))
+    return document
 
 
 def _stored(doc: TailDoc) -> bytes:
@@ -259,8 +258,8 @@ def _stored(doc: TailDoc) -> bytes:
     return head.encode() + b"\n" + encodable(doc.text).encode()
 
 
-def stored_row(made: Document) -> TailDoc:
-    """The document as it was put."""
-    head, _, text = bytes(made["row"][0]).partition(b"\n")
+def stored_row(document: Document) -> TailDoc:
+    """Return the stored document."""
+    head, _, text = bytes(document["row"][0]).partition(b"\n")
     tenant, seq, attributes = json.loads(head)
     return TailDoc(tenant, seq, text.decode(), attributes, fresh=False)

@@ -1,4 +1,4 @@
-"""Documents that are not committed yet, searched where they are."""
+"""Documents that are not committed yet, searched in memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memoranda.indexes.keyword.bm25 import saturation, stored_length
 from memoranda.text.terms import terms
 
 Key = tuple[str, int]
-"""Tenant and seq: what names a document."""
+"""Tenant and seq, which identify a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class TailDoc:
-    """One document as it waits to be committed. `fresh`: no earlier one of the key can be committed."""
+    """One document that waits to be committed. `fresh`: no earlier document of the key can be committed."""
 
     tenant: str
     seq: int
@@ -27,7 +27,7 @@ class TailDoc:
 
 
 class Tail:
-    """The changes since a commit: documents put and keys removed. Not thread-safe; its owner holds a lock.
+    """The changes since a commit: documents put and keys removed. Not thread-safe; the caller locks.
 
     Texts are analysed once each, when a search asks if not before. A slot is a document's place in the order of
     putting; a slot that its key no longer points to is dead.
@@ -46,8 +46,8 @@ class Tail:
         return len(self._slots)
 
     def put(self, doc: TailDoc, words: Sequence[str] | None = None) -> None:
-        """Take the document; an earlier one of its key is replaced. With `words`, the terms of its text, it is analysed
-        now."""
+        """Add the document; an earlier document of its key is replaced. With `words`, the terms of its text, it is
+        analysed now."""
         key = (doc.tenant, doc.seq)
         slot = self._slots.get(key)
         if slot is None:
@@ -60,14 +60,14 @@ class Tail:
             self._analyse(words)
 
     def remove(self, key: Key) -> None:
-        """Note that the key is gone, here and in what is committed."""
+        """Remove the key, here and from the committed documents."""
         if self._slots.get(key) is not None:
             self._live[key[0]] -= 1
         self._slots[key] = None
         self._hidden.setdefault(key[0], set()).add(key[1])
 
     def is_fresh(self, key: Key) -> bool:
-        """Whether the key's live document here has no committed forerunner."""
+        """Return True if the key's live document here has no committed predecessor."""
         slot = self._slots.get(key)
         return slot is not None and self._docs[slot].fresh
 
@@ -85,7 +85,7 @@ class Tail:
         return [seq for (owner, seq), slot in self._slots.items() if owner == tenant and slot is not None]
 
     def live(self, tenant: str) -> int:
-        """How many documents of the tenant are live here."""
+        """Return the number of live documents of the tenant here."""
         return self._live[tenant]
 
     def lengths(self) -> tuple[int, int]:
@@ -94,7 +94,7 @@ class Tail:
         return len(self._docs), self._tokens
 
     def holding(self, tenant: str, term: str, hidden: Collection[int]) -> int:
-        """How many live documents of the tenant hold the term, `hidden` seqs left out."""
+        """Return the number of live documents of the tenant with the term, without `hidden` seqs."""
         self._analyse()
         return sum(self._counts(slot, hidden) for slot, _ in self._postings.get((tenant, term), ()))
 
@@ -106,7 +106,7 @@ class Tail:
         where: Filter,
         hidden: Collection[int],
     ) -> list[tuple[float, int]]:
-        """(score, seq) of each live document that holds a weighted term and passes, in no order.
+        """Return (score, seq) of each live document that has a weighted term and passes, in no order.
 
         `weights` are the terms' idf, `average` the mean document length; `hidden` seqs are left out.
         """
@@ -116,19 +116,19 @@ class Tail:
             for slot, count in self._postings.get((tenant, term), ()):
                 part = weight * saturation(count, self._lengths[slot], average)
                 scores[slot] = scores.get(slot, 0.0) + part
-        found = []
+        hits = []
         for slot, score in scores.items():
             doc = self._docs[slot]
             if self._counts(slot, hidden) and (where is EVERYTHING or matches(where, doc.attributes)):
-                found.append((score, doc.seq))
-        return found
+                hits.append((score, doc.seq))
+        return hits
 
     def _counts(self, slot: int, hidden: Collection[int]) -> bool:
         doc = self._docs[slot]
         return doc.seq not in hidden and self._slots[doc.tenant, doc.seq] == slot
 
     def _analyse(self, last: Sequence[str] | None = None) -> None:
-        """Reads what was not read yet; `last` are the terms of the latest document."""
+        """Analyse the documents not analysed yet; `last` are the terms of the latest document."""
         for slot in range(len(self._lengths), len(self._docs)):
             doc = self._docs[slot]
             words = last if last is not None and slot == len(self._docs) - 1 else terms(doc.text)

@@ -1,4 +1,4 @@
-"""Words in tantivy: committed segments, and beside them the tail of what is not committed yet."""
+"""Keyword search in tantivy: committed segments, and a tail of documents that are not committed yet."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PUT_CHUNK = 64
 class TantivyWords(Words):
     """BM25 over tantivy segments in `folder` (None: a temporary folder, removed at close).
 
-    `put` and `remove` only take note; a thread commits when `commit_docs` changes wait or the first has
+    `put` and `remove` only add to the tail; a thread commits when `commit_docs` changes wait or the first has
     waited `commit_seconds`. Until then, and while that commit runs, searches score the waiting documents
     directly. `put` blocks while `max_tail` changes wait.
 
-    Scores rest on the tenant's own live documents: how many there are and in how many a term occurs, whether
-    committed or not. One statistic is of all tenants: the mean length of a document.
+    Scores depend on the tenant's own live documents: their number and document frequencies, committed or not. Only
+    the mean length of a document is a statistic of all tenants.
 
     Raises:
         IndexUnavailable: another process writes the folder, it cannot be written, or the index is closed.
@@ -46,7 +46,7 @@ class TantivyWords(Words):
     commit_seconds = 1.0
     max_tail = 8_192
     searched_seconds = 5.0
-    """For so long after a search, documents are analysed as they come: the next one need not wait for it."""
+    """Seconds after a search during which `put` analyses documents, so that the next search need not."""
     segments_type = Segments
 
     def __init__(self, url: str, folder: Path | None) -> None:
@@ -56,10 +56,10 @@ class TantivyWords(Words):
             folder = Path(self._temporary.name)
         self._segments = self.segments_type(folder)
         self._lock = threading.Lock()
-        """Guards the view, the two tails and the counters; held for microseconds, and while a tail is scored."""
+        """Guards the view, the two tails and the counters; locked for microseconds, and while a tail is scored."""
         self._changed = threading.Condition(self._lock)
         self._writing = threading.Lock()
-        """Held by whoever uses the writer; always taken before `_lock`."""
+        """Guards the writer; always taken before `_lock`."""
         self._view = View(self._segments.index, self._segments.searcher)
         self._active = Tail()
         self._frozen = Tail()
@@ -85,14 +85,14 @@ class TantivyWords(Words):
                 for doc in docs[start : start + PUT_CHUNK]
             ]
             with self._lock:
-                self._await_room()
+                self._await_space()
                 for doc, attributes, words in chunk:
                     fresh = self._is_fresh(tenant, doc.seq)
                     self._active.put(TailDoc(tenant, doc.seq, doc.text, attributes, fresh), words)
                 self._note_change()
 
     def _read_now(self, text: str) -> list[str] | None:
-        """The terms of a text, while there are searches that would ask for them."""
+        """Return the terms of a text while searches are frequent, else None."""
         return terms(text) if time.monotonic() < self._searched + self.searched_seconds else None
 
     def _is_fresh(self, tenant: str, seq: int) -> bool:
@@ -109,7 +109,7 @@ class TantivyWords(Words):
                 self._active.remove((tenant, seq))
             self._note_change()
 
-    def _await_room(self) -> None:
+    def _await_space(self) -> None:
         self._check_open()
         while len(self._active) >= self.max_tail:
             if self._failure is not None:
@@ -137,24 +137,24 @@ class TantivyWords(Words):
                 return NO_WORDS
             view, hidden = self._view, self._hidden(tenant)
             with available("looking terms up"):
-                boosts, found = self._search_tails(view, tenant, words, where, hidden)
+                boosts, hits = self._search_tails(view, tenant, words, where, hidden)
         if boosts:
             with available("searching"):
-                found += view.search(tenant, boosts, limit, where, hidden)
-        return _ranked(found, limit)
+                hits += view.search(tenant, boosts, limit, where, hidden)
+        return _ranked(hits, limit)
 
     def _search_tails(
         self, view: View, tenant: str, words: Sequence[str], where: Filter, hidden: Collection[int]
     ) -> tuple[dict[str, float], list[tuple[float, int]]]:
         """Boosts for the committed search, and (score, seq) from both tails.
 
-        Every term weighs by the tenant's own live documents, committed or not; the boosts turn the idf that
-        tantivy takes from all documents, deleted ones too, into that one.
+        The weight of every term is its idf in the tenant's own live documents, committed or not; the boosts convert
+        tantivy's idf, which counts deleted documents too, into it.
         """
         waiting = self._waiting(tenant)
         own = view.census.count(tenant, hidden) + waiting
         documents, average = self._collection(view)
-        if own == documents and not waiting:  # all there is: tantivy's idf is the tenant's
+        if own == documents and not waiting:  # one tenant only: tantivy's idf is the tenant's
             return dict.fromkeys(words, 1.0), []
         written = view.census.frequencies(tenant, words)
         counts = view.census.holding(tenant, written, hidden)
@@ -167,15 +167,15 @@ class TantivyWords(Words):
         boosts = {word: weights[word] / idf(documents, count) for word, count in written.items()}
         if not waiting:
             return boosts, []
-        found = self._active.search(tenant, weights, average, where, ())
-        return boosts, found + self._frozen.search(tenant, weights, average, where, gone)
+        hits = self._active.search(tenant, weights, average, where, ())
+        return boosts, hits + self._frozen.search(tenant, weights, average, where, gone)
 
     def _hidden(self, tenant: str) -> set[int]:
-        """Seqs of the tenant whose committed document, if there is one, no longer counts."""
+        """Return the seqs of the tenant whose committed document, if any, is replaced or removed."""
         return {*self._frozen.hidden(tenant), *self._active.hidden(tenant)}
 
     def _waiting(self, tenant: str) -> int:
-        """How many live documents of the tenant are not committed."""
+        """Return the number of live documents of the tenant that are not committed."""
         live = self._frozen.live(tenant)
         if live:
             live -= len(set(self._frozen.seqs(tenant)) & self._overridden(tenant))
@@ -229,7 +229,7 @@ class TantivyWords(Words):
         return max(0, self._since + self.commit_seconds - time.monotonic())
 
     def _commit(self) -> None:
-        """Make everything waiting durable. The caller holds `_writing`.
+        """Make everything waiting durable. The caller has locked `_writing`.
 
         Between taking the tail and showing the new snapshot, the tail is `_frozen` and still searched; both
         switches happen under `_lock`, so every document is in one place at any moment.
@@ -265,7 +265,7 @@ class TantivyWords(Words):
             self._changed.notify_all()
 
     def _commit_all(self) -> None:
-        """Commit until nothing waits: a retried batch and what came after it. The caller holds `_writing`."""
+        """Commit until nothing waits: a retried batch and the changes after it. The caller has locked `_writing`."""
         retried = len(self._frozen) > 0
         self._commit()
         if retried:
@@ -327,10 +327,10 @@ class TantivyWords(Words):
                     self._temporary.cleanup()
 
 
-def _ranked(found: list[tuple[float, int]], limit: int) -> WordMatches:
-    if not found:
+def _ranked(hits: list[tuple[float, int]], limit: int) -> WordMatches:
+    if not hits:
         return NO_WORDS
-    scores, seqs = zip(*found, strict=True)
+    scores, seqs = zip(*hits, strict=True)
     by_score, by_seq = rounded(np.array(scores, np.float32)), np.array(seqs, np.int64)
     order = np.lexsort((by_seq, -by_score))[:limit]
     return WordMatches(by_seq[order], by_score[order])

@@ -1,9 +1,9 @@
-"""Words in the rows' own PostgreSQL: an inverted index in plain tables, so that row security holds for it too.
+"""Keyword search in the rows' own PostgreSQL: an inverted index in plain tables, so that row security applies to it.
 
-PostgreSQL's own index of words, GIN over `tsvector`, is of no use behind row security: its operator is not leakproof,
-so the planner asks it only of rows that passed the policy, one by one. `ts_rank` is no BM25 either. Therefore terms
-are kept as they are looked up: `word_terms` has a row for each term in each block of 512 documents, found by equality,
-which is leakproof. Its `postings` are packed: the document's seq, how often it has the term, and how long it is.
+PostgreSQL's own full-text index, GIN over `tsvector`, is of no use behind row security: its operator is not leakproof,
+so the planner applies it only to rows that passed the policy, one by one. `ts_rank` is no BM25 either. Therefore
+`word_terms` has a row for each term in each block of 512 documents; it is selected by equality, which is leakproof.
+Its `postings` are packed: the document's seq, the count of the term, and the length of the document.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from memoranda.text.terms import STAMP, query_terms, terms
 
 T = TypeVar("T")
 NEVER_BEHIND = 1 << 62
-"""The watermark of words in the rows' own transactions: beyond every revision, so that no minimum takes it."""
+"""The watermark of an index in the rows' own transactions: beyond every revision, so that no minimum takes it."""
 BLOCK = 512
-"""Documents of one block: adding one rewrites what its terms have in the block, at most 5 kB each."""
+"""Documents of one block: adding one rewrites the postings of its terms in the block, at most 5 kB each."""
 FEW = 512
-"""Of how many of the best candidates the filter is asked first, each looked up by its seq."""
+"""The number of best candidates that are filtered first, each looked up by its seq."""
 TABLES = ("words", "word_terms", "word_tenants")
 FORMAT = f"words 1, {STAMP}"
 POSTING = np.dtype([("seq", "<i8"), ("count", "u1"), ("length", "u1")])
@@ -103,7 +103,7 @@ Key = tuple[str, int]
 
 
 class _Doc(NamedTuple):
-    """A document on its way in: its terms with their counts, and how many terms it has in all."""
+    """A document to add: its terms with their counts, and the number of its terms."""
 
     seq: int
     counts: Counter[str]
@@ -114,9 +114,9 @@ class TsvectorWords(Words):
     """BM25 over tables beside the rows, written in the rows' own transactions: never behind, `flush` does nothing,
     `watermark` is beyond every revision.
 
-    Scores rest on the tenant's own documents alone, in number, length and in how many hold a term. What a document
-    holds more than 255 times counts as 255, and its length is rounded as tantivy does, see `bm25.stored_length`. A
-    search costs about what its terms' postings weigh, 10 bytes for each document that has the term.
+    Scores depend only on the tenant's own documents: their number, lengths and document frequencies. A count of a term
+    above 255 is stored as 255, and lengths are rounded as in tantivy, see `bm25.stored_length`. The cost of a search
+    grows with the postings of its terms, 10 bytes for each document that has the term.
 
     Raises:
         IndexUnavailable: the database does not answer, or the index is closed.
@@ -142,13 +142,13 @@ class TsvectorWords(Words):
             raise IndexUnavailable(f"The word index failed while {doing}: {exc}") from exc
 
     def within(self, connection: Connection) -> Words:
-        """The same index, whose verbs are part of the open transaction."""
+        """Return the same index, whose methods are part of the open transaction."""
         bound = copy.copy(self)
         bound._connection = connection
         return bound
 
     def _write(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
-        if self._connection is not None:  # errors are the transaction's, which may try again
+        if self._connection is not None:  # errors are the transaction's, which may retry
             return work(self._connection.raw)
         with self._translated(doing):
             return self._database.write(lambda c: work(c.raw), tenant=tenant).result()  # type: ignore[attr-defined]
@@ -178,12 +178,12 @@ class TsvectorWords(Words):
             blocks = [block + (filled + i) // BLOCK for i in range(len(read))]
             seqs, lengths = ints([doc.seq for doc in read]), ints([doc.length for doc in read])
             listed = texts([" ".join(doc.counts) for doc in read])
-            made = block + (filled + len(read)) // BLOCK, (filled + len(read)) % BLOCK
+            position = block + (filled + len(read)) // BLOCK, (filled + len(read)) % BLOCK
             added = sum(doc.length for doc in read) - less
             with raw.pipeline():
                 raw.execute(INSERT, [tenant, seqs, ints(blocks), lengths, listed, *rows])
                 _append(raw, tenant, read, blocks, block)
-                raw.execute(LEAVE, [tenant, len(read) - gone, added, *made])
+                raw.execute(LEAVE, [tenant, len(read) - gone, added, *position])
 
         self._write("adding documents", tenant, work)
 
@@ -246,7 +246,7 @@ class TsvectorWords(Words):
 
 
 def open_tsvector(url: str, database: Database | None) -> TsvectorWords:
-    """The words beside the rows.
+    """Open the keyword index beside the rows.
 
     Raises:
         ConfigError: the rows are not in PostgreSQL, or the URL says more than `tsvector:`.
@@ -265,7 +265,7 @@ def open_tsvector(url: str, database: Database | None) -> TsvectorWords:
 
 
 def _create(raw: Any, schema: str) -> None:
-    """The tables, one process at a time; those of another analysis begin anew."""
+    """Create the tables, one process at a time. Tables of another format are refused."""
     raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"memoranda:{schema}.words"])
     here = f"to_regclass('{schema}.words')"
     row = raw.execute(f"SELECT obj_description({here}::oid, 'pg_class'), {here} IS NOT NULL").fetchone()
@@ -284,13 +284,13 @@ def _create(raw: Any, schema: str) -> None:
 
 
 def _enter(raw: Any, tenant: str) -> tuple[int, int]:
-    """Locks the tenant's words until the transaction ends; the block that is being filled, and its documents."""
+    """Lock the tenant's index until the transaction ends; return the block that is being filled, and its documents."""
     block, filled = raw.execute(ENTER, [tenant]).fetchone()
     return int(block), int(filled)
 
 
 def _take_out(raw: Any, tenant: str, seqs: Sequence[int]) -> tuple[int, int]:
-    """Takes these documents out of rows and postings; how many they were, and how many terms they had."""
+    """Remove these documents from rows and postings; return their number, and the number of their terms."""
     rows = raw.cursor(binary=True).execute(DELETE, [tenant, ints(list(seqs))]).fetchall()
     if not rows:
         return 0, 0
@@ -298,13 +298,13 @@ def _take_out(raw: Any, tenant: str, seqs: Sequence[int]) -> tuple[int, int]:
     for seq, block, _, listed in rows:
         for term in listed.split():
             gone[term, block].append(seq)
-    held = raw.cursor(binary=True).execute(POSTINGS_OF, [tenant, *_keys(gone)]).fetchall()
-    kept: dict[Key, bytes] = {}
-    for term, block, postings in held:
+    stored = raw.cursor(binary=True).execute(POSTINGS_OF, [tenant, *_keys(gone)]).fetchall()
+    remaining: dict[Key, bytes] = {}
+    for term, block, postings in stored:
         known = np.frombuffer(postings, POSTING)
-        kept[term, block] = known[~np.isin(known["seq"], gone[term, block])].tobytes()
-    empty = [key for key, postings in kept.items() if not postings]
-    left = {key: postings for key, postings in kept.items() if postings}
+        remaining[term, block] = known[~np.isin(known["seq"], gone[term, block])].tobytes()
+    empty = [key for key, postings in remaining.items() if not postings]
+    left = {key: postings for key, postings in remaining.items() if postings}
     if left:
         raw.execute(REPLACE, [tenant, *_keys(left), array(BYTEA, list(left.values()))])
     if empty:
@@ -313,17 +313,17 @@ def _take_out(raw: Any, tenant: str, seqs: Sequence[int]) -> tuple[int, int]:
 
 
 def _append(raw: Any, tenant: str, docs: Sequence[_Doc], blocks: Sequence[int], begun: int) -> None:
-    """Adds the documents' postings; the block `begun` may hold some already, later ones do not."""
+    """Add the documents' postings; the block `begun` may have some already, later blocks do not."""
     fresh: dict[int, dict[str, bytearray]] = {}
     for doc, block in zip(docs, blocks, strict=True):
-        held = fresh.setdefault(block, defaultdict(bytearray))
+        postings = fresh.setdefault(block, defaultdict(bytearray))
         seq, length = doc.seq.to_bytes(8, "little", signed=True), bytes((length_code(doc.length),))
         once = seq + b"\1" + length
         for term, count in doc.counts.items():
-            held[term] += once if count == 1 else seq + bytes((min(count, 255),)) + length
-    for block, held in fresh.items():
-        names = sorted(held)  # the order of the primary key
-        values = array(BYTEA, [held[name] for name in names])
+            postings[term] += once if count == 1 else seq + bytes((min(count, 255),)) + length
+    for block, postings in fresh.items():
+        names = sorted(postings)  # the order of the primary key
+        values = array(BYTEA, [postings[name] for name in names])
         if names:
             add = APPEND if block == begun else ADD
             raw.execute(add, [tenant, texts(names), ints([block] * len(names)), values])
@@ -337,7 +337,7 @@ def _keys(keys: Any) -> tuple[Any, Any]:
 
 
 def _scored(rows: Sequence[Any], asked: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Seqs that hold a term, ascending, and their BM25."""
+    """Return the seqs of documents with a term, ascending, and their BM25."""
     total = next((row[2:] for row in rows if row[0] is None), None)
     if total is None or not total[0]:
         return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -350,11 +350,11 @@ def _scored(rows: Sequence[Any], asked: Sequence[str]) -> tuple[NDArray[np.int64
     seqs, scores = [], []
     for term in asked:
         if term in packed:
-            held = np.frombuffer(b"".join(packed[term]), POSTING)
-            counts = held["count"].astype(np.float64)
-            weight = idf(documents, len(held)) * (K1 + 1.0)
-            seqs.append(held["seq"])
-            scores.append(weight * counts / (counts + norms[held["length"]]))
+            postings_of_term = np.frombuffer(b"".join(packed[term]), POSTING)
+            counts = postings_of_term["count"].astype(np.float64)
+            weight = idf(documents, len(postings_of_term)) * (K1 + 1.0)
+            seqs.append(postings_of_term["seq"])
+            scores.append(weight * counts / (counts + norms[postings_of_term["length"]]))
     if not seqs:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     return _summed(np.concatenate(seqs), np.concatenate(scores))
@@ -363,14 +363,14 @@ def _scored(rows: Sequence[Any], asked: Sequence[str]) -> tuple[NDArray[np.int64
 def _summed(
     seqs: NDArray[np.int64], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Each seq once with the sum of its scores: by place where seqs lie close together, else by sorting."""
+    """Return each seq once with the sum of its scores: by offset if the seqs are dense, else by sorting."""
     low, span = int(seqs.min()), int(seqs.max() - seqs.min()) + 1
     if span <= 8 * len(seqs) + 65_536:
         sums = np.bincount(seqs - low, scores, span)
-        found = np.flatnonzero(sums)
-        return found + low, rounded(sums[found].astype(np.float32))
-    found, places = np.unique(seqs, return_inverse=True)
-    return found, rounded(np.bincount(places, scores).astype(np.float32))
+        offsets = np.flatnonzero(sums)
+        return offsets + low, rounded(sums[offsets].astype(np.float32))
+    distinct, places = np.unique(seqs, return_inverse=True)
+    return distinct, rounded(np.bincount(places, scores).astype(np.float32))
 
 
 def _best(seqs: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> WordMatches:
@@ -390,8 +390,8 @@ def _filtered(
     documents: int,
     limit: int,
 ) -> WordMatches:
-    """The filter is asked of the best candidates first, and then of as many as its share among them tells; of every
-    document where that is the shorter way."""
+    """Return the best matches that pass. The best candidates are filtered first, then as many more as the share that
+    passed suggests; every document is filtered if that is cheaper."""
     depth = max(FEW, 2 * limit)
     while depth < len(seqs) and 4 * depth < documents:
         near = top(scores, depth)  # many more than `depth` where many score the same
@@ -402,8 +402,8 @@ def _filtered(
             return _best(seqs[near], scores[near], limit)
         depth = max(4 * depth, 2 * depth * limit // (len(near) + 1))
     passing = _passing(raw, tenant, where, seqs if 4 * len(seqs) < documents else None)
-    held = np.isin(seqs, passing)
-    return _best(seqs[held], scores[held], limit)
+    passed = np.isin(seqs, passing)
+    return _best(seqs[passed], scores[passed], limit)
 
 
 def _passing(raw: Any, tenant: str, where: Filter, among: NDArray[np.int64] | None) -> NDArray[np.int64]:

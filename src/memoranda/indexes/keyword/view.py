@@ -24,7 +24,7 @@ SAMPLE = 16
 
 
 class View:
-    """What was committed at one moment; it stays so whatever is written after."""
+    """An immutable snapshot of the committed documents."""
 
     def __init__(self, index: Index, searcher: Searcher) -> None:
         self._index = index
@@ -43,9 +43,9 @@ class View:
     def search(
         self, tenant: str, boosts: Mapping[str, float], limit: int, where: Filter, hidden: Collection[int]
     ) -> list[tuple[float, int]]:
-        """(score, seq) of at least the `limit` best documents that hold any term, pass, and are not hidden.
+        """Return (score, seq) of at least the `limit` best documents that have any term, pass, and are not hidden.
 
-        `boosts` are the terms, each with the factor on its BM25 weight. The terms are the tenant's own, so
+        `boosts` are the terms, each with the factor on its BM25 weight. The terms have the tenant's prefix, so
         they find no document of another.
         """
         query = disjunction([self._term(tenant, word, boost) for word, boost in boosts.items()])
@@ -57,8 +57,8 @@ class View:
             query = conjunction([(Occur.Must, query), *clauses])
         hits = self._best(query, limit + len(hidden))
         seqs = self.searcher.fast_field_values("seq", [address for _, address in hits])
-        found = zip((score for score, _ in hits), map(_int, seqs), strict=True)
-        return [(score, seq) for score, seq in found if seq not in hidden]
+        scored = zip((score for score, _ in hits), map(_int, seqs), strict=True)
+        return [(score, seq) for score, seq in scored if seq not in hidden]
 
     def _best(self, query: Query, wanted: int) -> list[tuple[float, Any]]:
         """The best `wanted` hits and what ties with the last of them, to within `TIE`, so that seqs can
@@ -83,7 +83,8 @@ class View:
         return self._collection
 
     def _has(self, key: str) -> bool:
-        """Whether any document has the key at all; most searches ask for what hardly any row is (archived, say)."""
+        """Return True if any document has the key; most searches filter by keys that few rows have, such as
+        archived."""
         known = self._keys.get(key)
         if known is None:
             known = self._keys[key] = self.searcher.doc_freq("tag", key_prefix(key) + "?") > 0
@@ -96,19 +97,19 @@ class View:
     def _explained(self) -> tuple[int, float]:
         for _, address in self.searcher.search(Query.all_query(), SAMPLE, count=False).hits:
             doc = stored_row(self.searcher.doc(address))
-            found = terms(doc.text)
-            if found:
-                account = self._term(doc.tenant, found[0]).explain(self.searcher, address)
+            words = terms(doc.text)
+            if words:
+                account = self._term(doc.tenant, words[0]).explain(self.searcher, address)
                 parts = dict(_leaves(json.loads(account.to_json())))
                 return int(parts["N"]), parts["avgdl"]
         return self.searcher.num_docs, 0.0
 
 
 def _leaves(node: dict[str, Any]) -> list[tuple[str, float]]:
-    found = [(str(node["description"]).split(",")[0], float(node["value"]))]
+    leaves = [(str(node["description"]).split(",")[0], float(node["value"]))]
     for part in node.get("details") or []:
-        found += _leaves(part)
-    return found
+        leaves += _leaves(part)
+    return leaves
 
 
 def _int(value: float | None) -> int:

@@ -23,7 +23,7 @@ __all__ = ["INDEXES", "NO_MATCHES", "Index", "Matches", "Place", "VectorBatch", 
 def open_index(
     url: str, dim: int, folder: Path | None, *, space: str = "default", database: Database | None = None
 ) -> Index:
-    """The index that `url` names, for vectors of `dim` dimensions; see `Place` for the rest.
+    """Open the index that `url` names, for vectors of `dim` dimensions; see `Place` for the rest.
 
     Raises:
         ConfigError: the scheme is unknown, and the message lists the known ones; or its package is missing.

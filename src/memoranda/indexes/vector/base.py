@@ -1,4 +1,4 @@
-"""The door to a vector index: derived data that can always be made again from the rows."""
+"""The interface of vector indexes: derived data that can always be rebuilt from the rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class VectorBatch:
 
     `seqs` (n,) names the memory each vector belongs to; a memory longer than the embedder's input has
     several rows with the same seq and `parts` 0, 1, 2, ... . `vectors` is (n, dim) float32 and need not be
-    normalised. `attributes[i]` is what filters see of row i.
+    normalised. `attributes[i]` are the filter attributes of row i.
     """
 
     seqs: Ids
@@ -56,11 +56,11 @@ NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0,
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an index lives beside what its URL says.
+    """Where an index is stored, beside its URL.
 
-    `folder` is its own to write in (None: keep nothing). `space` names the vector space, and with it a collection
-    or a table in a server that several spaces or products share. `database` holds the rows, for an index that can
-    live beside them.
+    `folder` is its own to write in (None: store nothing). `space` names the vector space, and with it a collection
+    or a table in a server that several spaces or products share. `database` has the rows, for an index that can be
+    stored beside them.
     """
 
     folder: Path | None = None
@@ -78,25 +78,25 @@ class Index(ABC):
 
     dim: int
     inside: bool = False
-    """Whether vectors are written in the rows' own transaction: then they are never behind, and `watermark`
-    means nothing. Such an index is written through `within`."""
+    """True if vectors are written in the rows' own transaction: they are never behind, and `watermark` means
+    nothing. Such an index is written through `within`."""
     shared: bool = False
-    """Whether other processes put into it too: its watermark then says nothing about their changes."""
+    """True if other processes write to it too: its watermark then says nothing about their changes."""
 
     @property
     def identity(self) -> str:
-        """The place of its vectors, by which the rows' database knows the index that was kept in step last."""
+        """The location of its vectors, by which the rows' database records which index is in step."""
         return type(self).__name__
 
     def within(self, connection: Connection) -> Index:
-        """The index as part of the transaction of `connection`, for one that is `inside`."""
+        """Return the index as part of the transaction of `connection`, if it is `inside`."""
         return self
 
     @property
     @abstractmethod
     def watermark(self) -> int:
-        """The revision up to which this index had taken every change when it was last made durable; 0
-        when it starts empty. The store replays everything after it at start."""
+        """The revision up to which this index has every change durably; 0 if it starts empty. The store replays
+        everything after it at start."""
 
     @abstractmethod
     def put(self, tenant: str, batch: VectorBatch) -> None:
@@ -109,25 +109,25 @@ class Index(ABC):
 
     @abstractmethod
     def remove(self, tenant: str, seqs: Sequence[int]) -> int:
-        """Take all vectors of these memories out; unknown seqs are ignored. Returns vectors removed."""
+        """Remove all vectors of these memories; unknown seqs are ignored. Return the number of vectors removed."""
 
     @abstractmethod
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
-        """The `limit` memories nearest to `query` (dim,) among those that pass `where`. The filter applies
-        before the limit, so fewer come back only when fewer pass."""
+        """Return the `limit` memories nearest to `query` (dim,) among those that pass `where`. The filter applies
+        before the limit, so fewer are returned only if fewer pass."""
 
     @abstractmethod
     def count(self, tenant: str, where: Filter = EVERYTHING) -> int:
-        """How many vectors of the tenant pass `where`."""
+        """Return the number of vectors of the tenant that pass `where`."""
 
     @abstractmethod
     def flush(self, rev: int) -> None:
-        """Everything up to revision `rev` has been put. The index may make itself durable now or later; after
-        a reopening `watermark` is a revision it was told, or 0."""
+        """Report that everything up to revision `rev` has been put. The index may make itself durable now or later;
+        after reopening, `watermark` is a revision that was flushed, or 0."""
 
     @abstractmethod
     def compact(self) -> None:
-        """Give back what removed vectors still hold, in memory and on disk, and make the index durable."""
+        """Free the space of removed vectors, in memory and on disk, and make the index durable."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -139,4 +139,4 @@ class Index(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Make the index durable at its last flushed revision and let go of files. Idempotent."""
+        """Make the index durable at its last flushed revision and close its files. Idempotent."""

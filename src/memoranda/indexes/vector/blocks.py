@@ -35,40 +35,42 @@ class Sealed:
 class Blocks:
     """Blocks over the slots [0, sealed)."""
 
-    held: tuple[Sealed, ...] = ()
+    pieces: tuple[Sealed, ...] = ()
 
     @property
     def sealed(self) -> int:
         """Slots covered."""
-        return self.held[-1].end if self.held else 0
+        return self.pieces[-1].end if self.pieces else 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in memory."""
-        return sum(piece.block.nbytes for piece in self.held)
+        """Bytes in memory."""
+        return sum(piece.block.nbytes for piece in self.pieces)
 
     def nearest(self, query: Vector, k: int, mask: Mask | None) -> tuple[Slots, NDArray[np.float32]]:
         """Slots and approximate cosines of the `k` best of each block."""
-        found: list[tuple[Slots, NDArray[np.float32]]] = []
-        for piece in self.held:
+        results: list[tuple[Slots, NDArray[np.float32]]] = []
+        for piece in self.pieces:
             allowed = None if mask is None else mask[piece.start : piece.end]
             if allowed is None or allowed.any():
                 slots, scores = piece.block.nearest(query, k, allowed)
-                found.append((slots + piece.start, scores))
-        if not found:
+                results.append((slots + piece.start, scores))
+        if not results:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        return np.concatenate([slots for slots, _ in found]), np.concatenate([scores for _, scores in found])
+        return np.concatenate([slots for slots, _ in results]), np.concatenate(
+            [scores for _, scores in results]
+        )
 
     def cover(self, n: int, engine: Engine, rows: Vectors) -> Blocks:
-        """Blocks over the slots [0, n), of which `rows` holds the vectors. Full blocks are taken over."""
-        held = list(self.held)
-        open_block = held.pop() if held and held[-1].block.rows < BLOCK_ROWS else None
-        start = held[-1].end if held else 0
+        """Return blocks over the slots [0, n), whose vectors are `rows`. Full blocks are reused."""
+        pieces = list(self.pieces)
+        open_block = pieces.pop() if pieces and pieces[-1].block.rows < BLOCK_ROWS else None
+        start = pieces[-1].end if pieces else 0
         while start < n:
             end = min(start + BLOCK_ROWS, n)
-            held.append(_grown(open_block, start, end, engine, rows))
+            pieces.append(_grown(open_block, start, end, engine, rows))
             open_block, start = None, end
-        return Blocks(tuple(held))
+        return Blocks(tuple(pieces))
 
 
 def _grown(old: Sealed | None, start: int, end: int, engine: Engine, rows: Vectors) -> Sealed:

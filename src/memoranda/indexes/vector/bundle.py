@@ -1,4 +1,4 @@
-"""Files of the index cache: checksummed, written whole or not at all."""
+"""Files of the index cache: checksummed, written atomically."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPANS = 1024
 
 
 class Damaged(ValueError):
-    """A file of the cache is missing, cut short, changed, or of another make."""
+    """A file of the cache is missing, truncated, changed, or of another format."""
 
 
 def write_file(path: Path, chunks: Iterable[Buffer]) -> list[Any]:
@@ -37,10 +37,10 @@ def write_file(path: Path, chunks: Iterable[Buffer]) -> list[Any]:
 
 
 def read_file(folder: Path, name: str, size: int, crc: int) -> bytes:
-    """The bytes that `write_file` wrote.
+    """Return the bytes that `write_file` wrote.
 
     Raises:
-        Damaged: they are not those bytes any more.
+        Damaged: the bytes have changed.
     """
     data = (folder / name).read_bytes()
     if len(data) != size or zlib.crc32(data) != crc:
@@ -51,7 +51,7 @@ def read_file(folder: Path, name: str, size: int, crc: int) -> bytes:
 def sampled_crc(path: Path, size: int) -> int:
     """A crc32 over 1024 spans of 4 KiB spread over the first `size` bytes: over all of up to 4 MiB.
 
-    It tells a file that is torn, foreign or partly lost, not every single flipped byte of a large one.
+    It detects a file that is torn, foreign or partly lost, not every single flipped byte of a large one.
 
     Raises:
         Damaged: the file is shorter than that.
@@ -71,13 +71,13 @@ def sampled_crc(path: Path, size: int) -> int:
 
 def pack(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> list[Buffer]:
     """Facts (JSON-able) and one-dimensional arrays as chunks of one file."""
-    held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    shapes = [[name, array.dtype.str, len(array)] for name, array in held.items()]
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    shapes = [[name, array.dtype.str, len(array)] for name, array in contiguous.items()]
     header = json.dumps({"facts": facts, "arrays": shapes}).encode()
     return [
         len(header).to_bytes(8, "little"),
         header,
-        *(array.view(np.uint8).data for array in held.values()),
+        *(array.view(np.uint8).data for array in contiguous.values()),
     ]
 
 

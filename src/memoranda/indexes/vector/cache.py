@@ -1,4 +1,4 @@
-"""The memory index on disk: a cache that is either whole or not there.
+"""The memory index on disk: a cache that is either complete or missing.
 
 `manifest.json` is replaced last and names every file that counts, with size and checksum; anything else in the
 folder is left over from a crash and is removed. `p7.f32` is the float sidecar of partition 7, `p7-3.columns` and
@@ -36,7 +36,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a cache held: the revision it is durable at, and the partitions by tenant."""
+    """The content of a cache: its durable revision, and the partitions by tenant."""
 
     rev: int
     partitions: dict[str, Partition]
@@ -44,7 +44,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What the manifest says of a partition, and the view it was true of."""
+    """The manifest entry of a partition, and the view that it describes."""
 
     entry: Entry
     view: View
@@ -63,11 +63,11 @@ class Cache:
         folder.mkdir(parents=True, exist_ok=True)
 
     def sidecar(self, serial: int) -> Path:
-        """Where the float vectors of a partition live."""
+        """Return the path of the float vectors of a partition."""
         return self.folder / f"p{serial}.f32"
 
     def load(self) -> Loaded:
-        """What was saved last. A cache that is damaged or of another make is dropped with a warning."""
+        """Load what was saved last. A cache that is damaged or of another format is dropped with a warning."""
         if not (self.folder / MANIFEST).exists():
             self.wipe()
             return Loaded(0, {})
@@ -124,10 +124,10 @@ class Cache:
     def _save_blocks(self, stem: str, view: View, before: Saved | None) -> list[Entry]:
         written: dict[int, Entry] = {}
         if before is not None:
-            pieces = before.view.blocks.held
+            pieces = before.view.blocks.pieces
             written = {id(piece): entry for piece, entry in zip(pieces, before.entry["blocks"], strict=True)}
         entries = []
-        for i, piece in enumerate(view.blocks.held):
+        for i, piece in enumerate(view.blocks.pieces):
             entry = written.get(id(piece))
             if entry is None:
                 file = write_file(self.folder / f"{stem}-{i}.codes", [piece.block.dump()])

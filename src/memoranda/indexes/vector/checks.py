@@ -1,4 +1,4 @@
-"""What every vector index asks of vectors before it takes them."""
+"""Checks of vectors that every vector index makes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def batch_vectors(batch: VectorBatch, dim: int) -> Vectors:
 
 
 def unit_query(query: Vector, dim: int) -> Vector:
-    """The query at length 1; a zero one stays zero.
+    """Return the query at length 1; a zero query stays zero.
 
     Raises:
         DimensionMismatch: it is not (dim,).

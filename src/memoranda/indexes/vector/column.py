@@ -1,4 +1,4 @@
-"""One attribute key of every row, as numpy arrays: what a filter condition is evaluated on."""
+"""One attribute key of every row, as numpy arrays on which filter conditions are evaluated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoranda.indexes.vector.growing import Growing, Mask, Series
 
 MISSING, TRUE, FALSE, OTHER, FIRST_STRING = 0, 1, 2, 3, 4
 EXACT = 2**53
-"""Integers up to here are exact in float64; larger ones are kept aside and compared one by one."""
+"""Integers up to here are exact in float64; larger ones are stored apart and compared one by one."""
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "gt": operator.gt,
@@ -31,7 +31,7 @@ def is_number(value: object) -> bool:
 
 
 def element_of(value: object) -> tuple[str, Hashable] | None:
-    """The typed key by which a list element is found; None when nothing can equal it."""
+    """Return the typed key of a list element; None if nothing can equal it."""
     if value is None:
         return ("none", None)
     if isinstance(value, bool):
@@ -50,7 +50,7 @@ def as_float(value: float) -> float:
 
 
 def bound(op: str, value: float) -> tuple[str, float]:
-    """The comparison with a float that asks of every float the same as `op value`, even for huge ints."""
+    """Return the comparison with a float that is equivalent to `op value` for every float, even for huge ints."""
     near = as_float(value)
     if near == value or math.isnan(near):
         return op, near
@@ -66,7 +66,7 @@ def _huge(value: object) -> bool:
 
 
 def _exact(values: Sequence[Any]) -> NDArray[np.float64] | None:
-    """The numbers as floats, if floats hold them all exactly and none is NaN."""
+    """Return the numbers as floats, if floats represent them all exactly and none is NaN; else None."""
     try:
         numbers = np.array(values, np.float64)
     except OverflowError:
@@ -81,9 +81,9 @@ def _either(first: Mask | None, second: Mask | None, n: int) -> Mask:
 
 
 class Column:
-    """The values of one key. `labels` holds strings by code, booleans, and a mark for whatever else is
-    present; `numbers` holds numbers; `elements` maps a list element to the slots whose list holds it;
-    `odd` holds, by slot, what only plain Python compares exactly (integers beyond 2**53)."""
+    """The values of one key. `labels` has strings by code, booleans, and a mark for any other present value; `numbers`
+    has numbers; `elements` maps a list element to the slots whose list has it; `odd` has, by slot, values that only
+    plain Python compares exactly (integers beyond 2**53)."""
 
     __slots__ = ("codes", "elements", "labels", "numbers", "odd", "strings")
 
@@ -131,7 +131,7 @@ class Column:
         self.numbers.extend(np.array(numbered, np.int64), np.array(numbers, np.float64), end)
 
     def may_hold(self, values: Sequence[Scalar]) -> bool:
-        """Whether a row could equal one of these; False only when that is certain without looking at any row."""
+        """Return False if certainly no row equals any of the values; no row is read."""
         return not all(
             type(value) is str and value not in self.codes and ("string", value) not in self.elements
             for value in values
@@ -183,14 +183,14 @@ class Column:
         return self._add_odd(mask, op, value, n)
 
     def _labelled(self, values: Sequence[Scalar], n: int) -> Mask | None:
-        found = [self.codes[value] for value in values if type(value) is str and value in self.codes]
-        found += [TRUE if value else FALSE for value in values if isinstance(value, bool)]
-        if not found:
+        codes = [self.codes[value] for value in values if type(value) is str and value in self.codes]
+        codes += [TRUE if value else FALSE for value in values if isinstance(value, bool)]
+        if not codes:
             return None
-        if len(found) == 1:
-            return self.labels.hits(lambda labels: labels == found[0], n)
+        if len(codes) == 1:
+            return self.labels.hits(lambda labels: labels == codes[0], n)
         table = np.zeros(FIRST_STRING + len(self.strings), np.bool_)
-        table[found] = True
+        table[codes] = True
         return self.labels.hits(lambda labels: table[labels], n)
 
     def _numbered(self, values: Sequence[Scalar], n: int) -> Mask | None:
@@ -206,21 +206,21 @@ class Column:
         return numbered | self.labels.hits(lambda labels: labels != MISSING, n)
 
     def _add_odd(self, mask: Mask, op: Op, value: Scalar | tuple[Scalar, ...], n: int) -> Mask:
-        for slot, held in list(self.odd.items()):
-            if slot < n and matches(Compare("held", op, value), {"held": held}):
+        for slot, stored in list(self.odd.items()):
+            if slot < n and matches(Compare("value", op, value), {"value": stored}):
                 mask[slot] = True
         return mask
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, strings estimated."""
+        """Bytes in memory, strings estimated."""
         texts = sum(180 + len(text) for text in self.strings)
         return (
             self.labels.nbytes + self.numbers.nbytes + texts + sum(p.nbytes for p in self.elements.values())
         )
 
     def take(self, old: NDArray[np.int64], new_of: NDArray[np.int64]) -> Column:
-        """The column of the rows `old`, renumbered from 0 and free of anything only others held.
+        """Return the column of only the rows `old`, renumbered from 0.
 
         `new_of[slot]` is a row's new slot, or -1.
         """
@@ -231,10 +231,10 @@ class Column:
             new = new_of[slots]
             keep = (new >= 0) & (values != MISSING if mine is self.labels else values == values)
             order = np.argsort(new[keep], kind="stable")
-            kept = values[keep][order]
+            chosen = values[keep][order]
             if mine is self.labels:
-                kept = taken._adopt(kept, self.strings)
-            theirs.extend(new[keep][order], kept, end)
+                chosen = taken._adopt(chosen, self.strings)
+            theirs.extend(new[keep][order], chosen, end)
         for element, postings in self.elements.items():
             new = new_of[postings.view()]
             if (new >= 0).any():

@@ -19,8 +19,7 @@ SEQ = "$seq"
 
 
 class Columns:
-    """Every key's column. `mask` gives exactly what `filters.matches` says row by row, where `$seq` is the
-    row's sequence number."""
+    """The column of every key. `mask` equals `filters.matches` row by row; `$seq` is the row's sequence number."""
 
     def __init__(self, seqs: SeqColumn) -> None:
         self.seqs = seqs
@@ -70,24 +69,24 @@ class Columns:
         return column.ordered(where.op, cast(Scalar, where.value), n)
 
     def take(self, slots: NDArray[np.int64], seqs: SeqColumn) -> Columns:
-        """The columns of these slots alone, renumbered in this order; keys that none of them has are gone."""
+        """Return the columns of only these slots, renumbered in this order, without keys that none of them has."""
         n = self.seqs.seqs.count
         new_of = np.full(n, -1, np.int64)
         new_of[slots] = np.arange(len(slots))
         taken = Columns(seqs)
         for key, column in self.by_key.items():
-            kept = column.take(slots, new_of)
-            if len(kept.labels.parts(n)[1]) or len(kept.numbers.parts(n)[1]):
-                taken.by_key[key] = kept
+            chosen = column.take(slots, new_of)
+            if len(chosen.labels.parts(n)[1]) or len(chosen.numbers.parts(n)[1]):
+                taken.by_key[key] = chosen
         return taken
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Bytes in memory."""
         return sum(column.nbytes for column in self.by_key.values())
 
     def dump(self, n: int) -> tuple[dict[str, Any], Arrays]:
-        """What `load` needs: JSON-able facts, and arrays by name."""
+        """Return the input of `load`: JSON-able facts, and arrays by name."""
         facts: dict[str, Any] = {}
         arrays: Arrays = {}
         for i, (key, column) in enumerate(self.by_key.items()):
@@ -109,7 +108,7 @@ class Columns:
 
     @classmethod
     def load(cls, facts: dict[str, Any], arrays: Arrays, seqs: SeqColumn) -> Columns:
-        """The columns that `dump` described."""
+        """Return the columns that `dump` described."""
         columns = cls(seqs)
         for i, (key, fact) in enumerate(facts.items()):
             column = Column()

@@ -1,4 +1,4 @@
-"""Where a partition's float vectors live: in memory while they are few, in a mapped file once they are many."""
+"""The float vectors of a partition: in memory while they are few, in a mapped file once they are many."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unit(vectors: Vectors) -> Vectors:
 
 
 class Floats(ABC):
-    """Rows of `dim` float32 by slot. One thread writes beyond what readers were told of."""
+    """Rows of `dim` float32 by slot. One thread writes, beyond the slots that readers read."""
 
     dim: int
 
@@ -56,7 +56,7 @@ class Floats(ABC):
 
     @abstractmethod
     def rows(self) -> Vectors:
-        """All slots, not copied; those never written hold anything."""
+        """Return all slots, without a copy; slots never written have any value."""
 
     def gather(self, slots: Slots) -> Vectors:
         """A copy of these rows."""
@@ -65,7 +65,7 @@ class Floats(ABC):
     @property
     @abstractmethod
     def resident_bytes(self) -> int:
-        """Bytes held in memory whatever happens."""
+        """Bytes that are always in memory."""
 
 
 class RamFloats(Floats):
@@ -94,8 +94,8 @@ class RamFloats(Floats):
 class FileFloats(Floats):
     """Rows in a file: written with pwrite and read through a mapping, so loading leaves nothing resident.
 
-    The file is longer than its rows (sparse). It is never cut while it is mapped, and closed when nobody refers to
-    this any more: a search may outlive the index it began in.
+    The file is longer than its rows (sparse). It is never truncated while it is mapped, and closed with the last
+    reference: a search may outlive the index it began in.
     """
 
     def __init__(self, path: Path, dim: int, rows: int) -> None:
@@ -123,14 +123,14 @@ class FileFloats(Floats):
         if len(self._map) <= MAPPED_READS:
             return np.asarray(self._rows[slots])
         size = self.dim * 4
-        found = np.empty((len(slots), self.dim), np.float32)
-        rows = found.reshape(-1).view(np.uint8).data
+        gathered = np.empty((len(slots), self.dim), np.float32)
+        rows = gathered.reshape(-1).view(np.uint8).data
         for i, slot in enumerate(slots.tolist()):
             os.preadv(self._fd, [rows[i * size : (i + 1) * size]], slot * size)
-        return found
+        return gathered
 
     def drop_pages(self) -> None:
-        """Let go of the mapped pages: they stay in the file cache and are mapped again when read."""
+        """Release the mapped pages: they stay in the file cache and are mapped again when read."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 

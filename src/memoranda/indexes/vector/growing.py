@@ -28,7 +28,7 @@ class Growing:
         self.count = len(self._array)
 
     def view(self) -> NDArray[Any]:
-        """What has been written so far, not copied."""
+        """Return the values written so far, without a copy."""
         count = self.count
         return self._array[:count]
 
@@ -80,19 +80,19 @@ class Series:
         """Append values at ascending `slots` below `end`, all beyond those already there."""
         if not len(slots):
             return
-        held, stored = self._state
-        if held is None:
+        positions, stored = self._state
+        if positions is None:
             stored.scatter(end, slots, values, self.fill)
             return
-        held.extend(slots)
+        positions.extend(slots)
         stored.extend(values)
         if stored.count * self.DENSE_FROM > end:
             dense = Growing(stored.view().dtype)
-            dense.scatter(end, held.view().astype(np.int64), stored.view(), self.fill)
+            dense.scatter(end, positions.view().astype(np.int64), stored.view(), self.fill)
             self._state = (None, dense)
 
     def hits(self, test: Callable[[NDArray[Any]], Mask], n: int) -> Mask:
-        """Which of the first `n` slots hold a value that passes `test`; `fill` must not pass."""
+        """Return which of the first `n` slots have a value that passes `test`; `fill` must not pass."""
         mask = np.zeros(n, np.bool_)
         slots, values = self.parts(n)
         if slots is None:
@@ -103,16 +103,16 @@ class Series:
 
     def parts(self, n: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
         """(slots, values) of the values below slot `n`; slots None when values start at slot 0 without gaps."""
-        held, stored = self._state
+        positions, stored = self._state
         values = stored.view()
-        if held is None:
+        if positions is None:
             return None, values[:n]
-        slots = held.view()[: len(values)]
+        slots = positions.view()[: len(values)]
         end = int(np.searchsorted(slots, n))
         return slots[:end], values[:end]
 
     @property
     def nbytes(self) -> int:
         """Bytes reserved."""
-        held, stored = self._state
-        return stored.nbytes + (held.nbytes if held is not None else 0)
+        positions, stored = self._state
+        return stored.nbytes + (positions.nbytes if positions is not None else 0)

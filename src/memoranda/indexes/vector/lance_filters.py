@@ -11,8 +11,8 @@ ordered, an entry of the `scalars` text. A token is the key with its length befo
 | `n` | a number, by its float |
 
 An entry is `\\1 key \\2 s value \\1` or `\\1 key \\2 n digits \\1`; the digits are in the order of the numbers. A
-row that this cannot hold (a control character in a string, a field of another type) is odd: its attributes are
-kept as JSON, `matches` is asked, and the SQL names the odd rows that pass.
+row that cannot be stored so (a control character in a string, a field of another type) is odd: its attributes are
+stored as JSON, `matches` decides, and the SQL names the odd rows that pass.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EXACT = 2**53
 """Up to here a whole number is its own float, as equality asks."""
 RESIDUE = 0xFFFF
 SHORT = 100
-"""Characters. What shorter values become is remembered: most of them come again."""
+"""Characters. The encoding of shorter values is cached: most of them recur."""
 _MARKS = frozenset("\0\1\2")
 TRUE, FALSE = "(seq IS NOT NULL)", "(seq IS NULL)"
 SQL_OPS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -85,11 +85,11 @@ def schema(dim: int) -> pa.Schema:
 
 
 class Odd(Exception):
-    """The columns cannot hold this row."""
+    """The columns cannot store this row."""
 
 
 def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
-    """The rows of the batch as the table holds them; `units` are its vectors at length 1."""
+    """Return the rows of the batch as table columns; `units` are its vectors at length 1."""
     rows = batch.attributes
     n = len(rows)
     keys = set().union(*rows)
@@ -97,7 +97,7 @@ def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
     own = [_texts(rows, key, odd) if key in keys else pa.nulls(n, pa.utf8()) for key in TEXTS]
     own += [_times(rows, key, odd) if key in keys else pa.nulls(n, pa.int64()) for key in TIMES]
     tags, ends, scalars = _tokens_of(rows, odd)
-    kept = [json.dumps(dict(row)) if i in odd else None for i, row in enumerate(rows)] if odd else None
+    originals = [json.dumps(dict(row)) if i in odd else None for i, row in enumerate(rows)] if odd else None
     dim = units.shape[1]
     return pa.table(
         [
@@ -108,14 +108,14 @@ def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
             *own,
             pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(tags, pa.utf8())),
             pa.array(scalars, pa.utf8()),
-            pa.nulls(n, pa.utf8()) if kept is None else pa.array(kept, pa.utf8()),
+            pa.nulls(n, pa.utf8()) if originals is None else pa.array(originals, pa.utf8()),
         ],
         schema=schema(dim),
     )
 
 
 def _tokens_of(rows: Sequence[Attributes], odd: set[int]) -> tuple[list[str], list[int], list[str]]:
-    """The tags of all rows, where each row's end, and each row's scalars; rows that turn out odd have none."""
+    """Return the tags of all rows, the end of each row's tags, and each row's scalars; odd rows have none."""
     tags: list[str] = []
     ends = [0]
     scalars: list[str] = []
@@ -170,7 +170,7 @@ def _encodable(text: str) -> bool:
 
 
 def _plain(text: str) -> bool:
-    """Whether the text can stand in `scalars`: none of its marks, nothing that UTF-8 lacks."""
+    """Return True if `scalars` can contain the text: none of its marks, and valid UTF-8."""
     return text.isprintable() or (_MARKS.isdisjoint(text) and _encodable(text))
 
 
@@ -206,12 +206,12 @@ def _of_list(key: str, values: Sequence[Any]) -> tuple[Sequence[str], str]:
 
 
 def prefix_of(key: str) -> str:
-    """What every token of this key begins with, and no token of another."""
+    """Return the prefix of every token of this key, and of no other key."""
     return f"{len(key)}:{key}"
 
 
 def _token(prefix: str, value: Any) -> str | None:
-    """The token of a scalar; None when nothing equals it."""
+    """Return the token of a scalar; None if nothing equals it."""
     if isinstance(value, bool):
         return f"{prefix}b{value:d}"
     if isinstance(value, str):
@@ -224,7 +224,7 @@ def _token(prefix: str, value: Any) -> str | None:
 
 
 def _digits(value: int | float) -> str:
-    """The number as hex digits of its order: the float at or below it, and how far above that it is."""
+    """Return the number as hex digits of its order: the float at or below it, and the distance above that."""
     low, residue = _split(value)
     if residue > RESIDUE:
         raise Odd
@@ -241,7 +241,7 @@ def _split(value: int | float) -> tuple[float, int]:
 
 
 def _bound(value: int | float) -> str:
-    """The digits that a number in a filter has. Beyond what rows can hold it stays between the same rows."""
+    """Return the digits of a number in a filter. A number beyond those of rows stays in order between them."""
     if isinstance(value, int) and not in_float_range(value):
         edge = nextafter(inf, 0) if value > 0 else -inf
         return f"{float_order(edge) + 2**63:016x}{RESIDUE:04x}"
@@ -254,21 +254,21 @@ def _bound(value: int | float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OddRow:
-    """A row that the columns could not hold."""
+    """A row that the columns cannot store."""
 
     seq: int
     part: int
     attributes: Mapping[str, Any]
 
 
-def odd_rows(found: pa.Table) -> list[OddRow]:
+def odd_rows(table: pa.Table) -> list[OddRow]:
     """The rows of `seq`, `part` and `odd` columns."""
-    held = zip(*(found[name].to_pylist() for name in ("seq", "part", "odd")), strict=True)
-    return [OddRow(seq, part, json.loads(text)) for seq, part, text in held]
+    rows = zip(*(table[name].to_pylist() for name in ("seq", "part", "odd")), strict=True)
+    return [OddRow(seq, part, json.loads(text)) for seq, part, text in rows]
 
 
 def condition(tenant: str | None, where: Filter, odd: Sequence[OddRow] = ()) -> str:
-    """The SQL that rows of the tenant (None: every row) meet when they pass `where`; `odd` are all odd rows of the
+    """Return the SQL for rows of the tenant (None: every row) that pass `where`; `odd` are all odd rows of the
     tenant."""
     own = [f"tenant = {quoted(tenant)}"] if tenant is not None else []
     if where == AllOf(()):
@@ -288,7 +288,7 @@ def _named(where: Filter, odd: Sequence[OddRow]) -> str:
 
 
 def memories(tenant: str, seqs: Iterable[int]) -> str:
-    """The SQL that the rows of these memories meet."""
+    """Return the SQL for the rows of these memories."""
     return f"tenant = {quoted(tenant)} AND seq IN ({listed(seqs)})"
 
 
@@ -311,7 +311,7 @@ def _either(parts: Sequence[str]) -> str:
 
 
 def _joined(parts: Sequence[str], word: str, empty: str) -> str:
-    """One expression in parentheses, balanced: a thousand conditions in a row would nest a thousand deep."""
+    """Join into one balanced expression: a thousand conditions in a row would nest a thousand deep."""
     if len(parts) <= 1:
         return parts[0] if parts else empty
     if len(parts) <= 8:
@@ -384,7 +384,7 @@ def _among(name: str, values: Sequence[Any], literal: Callable[[Any], str]) -> s
 
 
 def _wholes(values: Iterable[Scalar], most: int) -> list[int]:
-    """Those of the values that are whole numbers up to `most`, as ints."""
+    """Return the values that are whole numbers up to `most`, as ints."""
     wholes = []
     for value in values:
         if not _is_number(value):
@@ -416,7 +416,7 @@ def _ordered(where: Compare) -> str:
 
 
 def _whole_order(name: str, op: str, value: int | float) -> str:
-    """A column of whole numbers against any number."""
+    """Compare a column of whole numbers with any number."""
     if abs(value) >= 2**63:
         passes = (value > 0) == (op in ("lt", "lte"))
         return f"({name} IS NOT NULL)" if passes else FALSE

@@ -1,4 +1,4 @@
-"""What the URL of a Lance index says."""
+"""The options in the URL of a Lance index."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _STORAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where the table is and how it is searched and kept.
+    """Where the table is and how it is searched and maintained.
 
-    `index` is built from `train_rows` rows on, `none` never; below, and where few rows pass a filter, every row is
-    scored. `ef`, `nprobes` and `refine` are LanceDB's own. `optimize_every` is how many changed rows are tidied up
-    together, `batch` how many go to the table together.
+    `index` is built from `train_rows` rows on, `none` never; below, and if few rows pass a filter, every row is
+    scored. `ef`, `nprobes` and `refine` are LanceDB's own. `optimize_every` is the number of changed rows after which
+    files are merged, `batch` the number of rows written together.
     """
 
     where: str | None
@@ -40,7 +40,7 @@ class Options:
 
     @property
     def remote(self) -> bool:
-        """Whether the table is in an object store."""
+        """True if the table is in an object store."""
         return self.where is not None and self.where.startswith(BUCKETS)
 
 

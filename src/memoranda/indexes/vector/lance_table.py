@@ -1,4 +1,4 @@
-"""One Lance table: its versions, what is written to it, what is read from one version of it."""
+"""One Lance table: writes to it, and reads from one of its versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memoranda.indexes.vector.base import Vector, Vectors
 from memoranda.indexes.vector.lance_filters import OddRow, odd_rows, schema
 from memoranda.indexes.vector.lance_options import MISSING, Options
 
-os.environ.setdefault("LANCEDB_LOG", "error")  # it would say on stderr that a new table is not there yet
+os.environ.setdefault("LANCEDB_LOG", "error")  # it warns on stderr that a new table does not exist yet
 
 try:
     import lancedb
@@ -36,7 +36,7 @@ SCALAR_INDEXES = {
     "session_id": BTree,
 }
 MARKED = "seq"
-"""The column whose metadata tells the revision."""
+"""The column whose metadata has the revision."""
 ROWS_PER_GRAPH = 500_000
 """Rows of one HNSW graph: about 1 GB at 384 dimensions while it is built."""
 ROUNDS = 5
@@ -47,7 +47,7 @@ _SOURCE = re.compile(r",? *(?:location: *)?(?:Location\([^)]*\)|\S*/[^\s,]*\.rs:
 
 @contextmanager
 def translated(verb: str) -> Iterator[None]:
-    """What LanceDB raises inside comes out as IndexUnavailable."""
+    """Raise errors of LanceDB as IndexUnavailable."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as exc:
@@ -61,7 +61,7 @@ def concat(rows: Sequence[pa.Table]) -> pa.Table:
 
 
 class Version:
-    """One version of the table, to read from. Its files stay as long as `readers` is above 0."""
+    """One version of the table, to read from. Its files are not deleted while `readers` is above 0."""
 
     def __init__(self, table: Any, tops: Mapping[str, int], odd: frozenset[str], trained: bool) -> None:
         self._table = table
@@ -74,12 +74,12 @@ class Version:
         self._odd: dict[str, list[OddRow]] = {}
 
     def odd(self, tenant: str, own: str) -> list[OddRow]:
-        """The odd rows of a tenant, `own` being the condition for its rows."""
+        """Return the odd rows of a tenant; `own` is the condition for its rows."""
         if tenant not in self.odd_tenants:
             return []
         if tenant not in self._odd:
-            found = self.read(f"{own} AND odd IS NOT NULL", ["seq", "part", "odd"])
-            self._odd[tenant] = odd_rows(found)
+            rows = self.read(f"{own} AND odd IS NOT NULL", ["seq", "part", "odd"])
+            self._odd[tenant] = odd_rows(rows)
         return self._odd[tenant]
 
     def count(self, sql: str | None = None) -> int:
@@ -105,10 +105,10 @@ class Version:
         else:
             asked = asked.ef(max(options.ef, options.refine * limit)).nprobes(options.nprobes)
             asked = asked.refine_factor(options.refine)
-        found = asked.to_arrow()
-        flat = found["vector"].combine_chunks()
+        rows = asked.to_arrow()
+        flat = rows["vector"].combine_chunks()
         vectors = flat.flatten().to_numpy(zero_copy_only=False).reshape(-1, len(query))
-        return found["seq"].to_numpy(), found["part"].to_numpy(), vectors
+        return rows["seq"].to_numpy(), rows["part"].to_numpy(), vectors
 
     def batches(self) -> pa.RecordBatchReader:
         """Every row, as it is read."""
@@ -147,27 +147,27 @@ class LanceTable:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What `mark` wrote last."""
-        held = self._table.schema.field(MARKED).metadata or {}
-        return {key.decode(): value.decode() for key, value in held.items()}
+        """The facts that `mark` wrote last."""
+        metadata = self._table.schema.field(MARKED).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
 
     def mark(self, facts: Mapping[str, str]) -> None:
-        """Keeps facts in the table, durable on return, after everything that was written before."""
+        """Store facts in the table, durable on return, after everything that was written before."""
         self._table.update_field_metadata({"path": MARKED, "metadata": dict(facts)})
 
     def version(self, tops: Mapping[str, int], odd: frozenset[str]) -> Version:
-        """The latest version, which stays what it is."""
+        """Return the latest version, which does not change."""
         self._table.checkout_latest()
         table = self._connection.open_table(self.name)
         table.checkout(self._table.version)
         return Version(table, tops, odd, self.has_index("vector"))
 
     def has_index(self, column: str) -> bool:
-        """Whether an index of the column has been built."""
+        """Return True if an index of the column has been built."""
         return any(column in index.columns for index in self._table.list_indices())
 
     def delete(self, sql: str) -> None:
-        """Takes out the rows that meet the condition."""
+        """Delete the rows that meet the condition."""
         self._table.delete(sql)
 
     def add(self, rows: pa.Table) -> None:
@@ -180,13 +180,13 @@ class LanceTable:
         self._table.restore()
 
     def overwrite(self, rows: pa.RecordBatchReader | None) -> None:
-        """Puts these rows (None: no row) in place of all others, whose vectors stay in no file that the new
-        version has. Indexes and facts are gone."""
+        """Replace all rows by these (None: no row). No file of the new version has vectors of the old rows. Indexes and
+        facts are lost."""
         empty = schema(self.dim).empty_table()
         self._table.add(empty if rows is None else rows, mode="overwrite")
 
     def build_scalar_indexes(self) -> None:
-        """Builds those that are missing."""
+        """Build the scalar indexes that are missing."""
         for column, kind in SCALAR_INDEXES.items():
             if not self.has_index(column):
                 self._table.create_index(column, config=kind())
@@ -198,7 +198,7 @@ class LanceTable:
         self._table.create_index("vector", config=config)
 
     def drop_vector_index(self) -> None:
-        """Drops it, when there is one."""
+        """Drop the vector index, if there is one."""
         for index in self._table.list_indices():
             if "vector" in index.columns:
                 self._table.drop_index(index.name)
@@ -209,7 +209,7 @@ class LanceTable:
         self._table.optimize(cleanup_older_than=KEEP)
 
     def settle(self) -> None:
-        """`optimize` until nothing is left to do. Nobody may be writing."""
+        """Run `optimize` until nothing is left to do. No writer may run meanwhile."""
         for _ in range(ROUNDS):
             before = self._table.version
             self.optimize()
@@ -217,8 +217,8 @@ class LanceTable:
                 return
 
     def clean(self, older_than: timedelta, everything: bool) -> None:
-        """Drops versions of that age, which nobody may be reading; with `everything` also what broken writes left,
-        when nobody is writing. The latest stays."""
+        """Drop versions of that age, which must have no reader; with `everything`, also files of broken writes, if no
+        writer runs. The latest version stays."""
         if older_than < MOMENT:  # at 0 LanceDB warns of readers
             time.sleep(2 * MOMENT.total_seconds())
         self._table.optimize(cleanup_older_than=max(MOMENT, older_than), delete_unverified=everything)
@@ -232,5 +232,5 @@ class LanceTable:
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes that LanceDB holds in its caches."""
+        """Bytes in the caches of LanceDB."""
         return int(self._session.size_bytes)

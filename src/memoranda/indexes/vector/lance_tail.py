@@ -1,4 +1,4 @@
-"""What was put or removed and is not in the table yet: searched exactly, beside it."""
+"""Changes that are not in the table yet: searched exactly, beside it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Piece:
 
 
 class Tail:
-    """Changes of one tenant in order; never changed itself, so whoever holds it sees a whole state.
+    """Changes of one tenant in order. Immutable, so a reader sees a consistent state.
 
-    `hidden` are seqs that the table may have and that count no more: replaced, or removed.
+    `hidden` are seqs that the table may have and that were replaced or removed.
     """
 
     __slots__ = ("_growing", "_view", "dim", "hidden", "pieces")
@@ -50,42 +50,42 @@ class Tail:
 
     @property
     def rows(self) -> Partition:
-        """The living rows as a partition that does not change any more. Made when first asked for: a row that goes
-        to the table before anybody searches costs nothing here."""
+        """The living rows as an immutable partition. It is built on first use: a row that is written to the table
+        before any search costs nothing here."""
         if self._view is None:
             self._view = self._growing.after(self.pieces)
         return self._view
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the vectors held."""
+        """Bytes of the vectors in memory."""
         return sum(piece.batch.vectors.nbytes for piece in self.pieces if piece.batch is not None)
 
     def living(self) -> VectorBatch | None:
-        """The rows that nothing later replaced or removed, as one batch; None when there are none."""
-        kept = [piece.batch for piece in self.pieces if piece.batch is not None]
+        """Return the rows that no later change replaced or removed, as one batch; None if there are none."""
+        batches = [piece.batch for piece in self.pieces if piece.batch is not None]
         if not _ascending(self.pieces):
             last: dict[int, int] = {}
             for number, piece in enumerate(self.pieces):
                 last.update(dict.fromkeys(piece.seqs.tolist(), number))
-            kept = [
+            batches = [
                 _some(piece.batch, [i for i, seq in enumerate(piece.seqs.tolist()) if last[seq] == number])
                 for number, piece in enumerate(self.pieces)
                 if piece.batch is not None
             ]
-        kept = [batch for batch in kept if len(batch)]
-        if len(kept) <= 1:
-            return kept[0] if kept else None
+        batches = [batch for batch in batches if len(batch)]
+        if len(batches) <= 1:
+            return batches[0] if batches else None
         return VectorBatch(
-            np.concatenate([batch.seqs for batch in kept]),
-            np.concatenate([batch.parts for batch in kept]),
-            np.concatenate([batch.vectors for batch in kept]),
-            [row for batch in kept for row in batch.attributes],
+            np.concatenate([batch.seqs for batch in batches]),
+            np.concatenate([batch.parts for batch in batches]),
+            np.concatenate([batch.vectors for batch in batches]),
+            [row for batch in batches for row in batch.attributes],
         )
 
 
 class Growing:
-    """The partition that the tails of one tenant share: each takes in only what the one before it did not."""
+    """The partition that the tails of one tenant share: each adds only the pieces that its predecessor did not."""
 
     def __init__(self, dim: int) -> None:
         self._lock = threading.Lock()
@@ -94,9 +94,9 @@ class Growing:
         self._taken = 0
 
     def after(self, pieces: tuple[Piece, ...]) -> Partition:
-        """The partition as it is after these pieces."""
+        """Return the partition after these pieces."""
         with self._lock:
-            if self._taken > len(pieces):  # a later tail was asked first
+            if self._taken > len(pieces):  # a later tail was used first
                 return Growing(self._dim).after(pieces)
             for piece in pieces[self._taken :]:
                 if piece.batch is None:
@@ -108,7 +108,7 @@ class Growing:
 
 
 def _ascending(pieces: tuple[Piece, ...]) -> bool:
-    """Whether every seq of a piece is above those of the pieces before it, as those of new rows are."""
+    """Return True if every seq of a piece is above those of the pieces before it, as for new rows."""
     if any(piece.batch is None for piece in pieces):
         return False
     edges = [(int(piece.seqs.min()), int(piece.seqs.max())) for piece in pieces]

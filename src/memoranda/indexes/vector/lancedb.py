@@ -1,4 +1,4 @@
-"""A vector index in LanceDB: a table in a folder or an object store, and beside it what has not reached it yet."""
+"""A vector index in LanceDB: a table in a folder or an object store, and a tail of changes not written to it yet."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from memoranda.storage.data_lock import bytes_in
 log = logging.getLogger("memoranda.indexes.lancedb")
 
 MARK_BATCHES, MARK_SECONDS = 10, 30.0
-"""A flush makes the index durable once so many batches of rows, or so many seconds, passed since it was."""
+"""A flush makes the index durable after so many batches of rows, or so many seconds, since the last time."""
 SCALARS_FROM = 20_000
 """Rows from which the columns get indexes; fewer are read in a few ms."""
 NARROW = 20_000
 """Up to so many rows that pass a filter are all scored, whatever index there is."""
 GRAPH_POOL = 1_000
-"""Longer lists are not asked of the graph: it gets slower than scoring everything."""
+"""The longest list that the graph is searched for; beyond it, scoring everything is faster."""
 ROUNDING = 1e-5
-"""More than the cosines of LanceDB and ours can differ by."""
+"""An upper bound of the difference between LanceDB's cosines and ours."""
 AT_ONCE = 5_000
 """Seqs named in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a search sees from beginning to end: one version of the table, and each tenant's changes since."""
+    """The state that one search sees throughout: one version of the table, and each tenant's changes since."""
 
     version: Version
     tails: Mapping[str, Tail]
@@ -67,9 +67,9 @@ class LanceIndex(Index):
         self.dim = dim
         self._options = parse(url)
         self._lock = threading.RLock()
-        """Held by whoever changes the table or the state."""
+        """Guards changes of the table and the state."""
         self._tidying = threading.Lock()
-        """Held by whoever merges files and builds indexes. Taken before `_lock`."""
+        """Guards merging of files and building of indexes. Taken before `_lock`."""
         self._gate = threading.Condition()
         """Guards the state and the versions' readers."""
         self._tidier: threading.Thread | None = None
@@ -99,14 +99,14 @@ class LanceIndex(Index):
         version = self._table.version({}, frozenset())
         self._holes = bool(version.count()) and facts.get("holes") != "0"
         if not self._durable and version.count():
-            self._table.overwrite(None)  # rows that nothing vouches for
+            self._table.overwrite(None)  # rows without a durable revision
             version = self._table.version({}, frozenset())
         return State(self._surveyed(version), {})
 
     def _surveyed(self, version: Version) -> Version:
         tops: dict[str, int] = {}
-        found = version.read(None, ["tenant", "seq"])
-        for row in found.group_by("tenant").aggregate([("seq", "max")]).to_pylist():
+        rows = version.read(None, ["tenant", "seq"])
+        for row in rows.group_by("tenant").aggregate([("seq", "max")]).to_pylist():
             tops[row["tenant"]] = row["seq_max"]
         odd = frozenset(version.read("odd IS NOT NULL", ["tenant"])["tenant"].to_pylist())
         return self._table.version(tops, odd)
@@ -123,9 +123,9 @@ class LanceIndex(Index):
             return
         seqs = np.asarray(batch.seqs, np.int64)
         with self._writing("put"):
-            held = VectorBatch(seqs, np.asarray(batch.parts, np.int32), unit(vectors), batch.attributes)
+            unit_batch = VectorBatch(seqs, np.asarray(batch.parts, np.int32), unit(vectors), batch.attributes)
             top = self._state.version.tops.get(tenant, -1)
-            self._change(tenant, Piece(seqs, held), seqs[seqs <= top].tolist())
+            self._change(tenant, Piece(seqs, unit_batch), seqs[seqs <= top].tolist())
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> int:
         with self._writing("remove"):
@@ -142,7 +142,7 @@ class LanceIndex(Index):
             return removed + before - (after.rows.view.count if before else 0)
 
     def _change(self, tenant: str, piece: Piece, hide: Iterable[int]) -> Tail:
-        """Takes one more change; when that makes a batch of them, only if the table took it."""
+        """Add one change to the tail; a full batch is written to the table first."""
         tails = self._state.tails
         tail = (tails.get(tenant) or Tail(self.dim)).plus(piece, hide)
         state = State(self._state.version, {**tails, tenant: tail})
@@ -153,7 +153,7 @@ class LanceIndex(Index):
         return tail
 
     def _write_out(self, state: State) -> None:
-        """Brings the table up to `state` and shows it. When it raises, nothing has changed for anybody."""
+        """Write `state` to the table and publish it. If it raises, no reader sees a change."""
         stale = [
             memories(tenant, some)
             for tenant, tail in state.tails.items()
@@ -185,7 +185,7 @@ class LanceIndex(Index):
         self._tidy_if_due(version)
 
     def _mend(self) -> None:
-        """Undoes what a write that broke off left in the table."""
+        """Undo what an interrupted write left in the table."""
         if self._torn:
             self._table.restore(self._state.version)
             self._torn = False
@@ -215,8 +215,8 @@ class LanceIndex(Index):
     def _stored(
         self, version: Version, tenant: str, query: Vector, limit: int, where: Filter, hidden: frozenset[int]
     ) -> Matches:
-        """The best of the table. The list grows until nothing outside of it can belong: parts of one memory take
-        one place, hidden rows take none, and rows beyond the list may tie with its last."""
+        """Return the best matches of the table. The list grows until no row beyond it can be a match: parts of one
+        memory take one place, hidden rows take none, and rows beyond the list may tie with its last."""
         sql = _passing(version, tenant, where)
         if not query.any():
             return _all_equal(version, sql, limit, hidden)
@@ -230,8 +230,8 @@ class LanceIndex(Index):
                 continue
             scores = cosines(vectors, query)
             last = scores.min(initial=1)
-            kept = ~np.isin(seqs, list(hidden)) if hidden else slice(None)
-            matches = best_parts(seqs[kept], scores[kept], parts[kept], limit)
+            shown = ~np.isin(seqs, list(hidden)) if hidden else slice(None)
+            matches = best_parts(seqs[shown], scores[shown], parts[shown], limit)
             settled = len(matches) == limit and matches.scores[-1] > last + ROUNDING
             if settled or len(seqs) < pool:
                 return matches
@@ -266,7 +266,7 @@ class LanceIndex(Index):
                 self._save()
 
     def _save(self) -> None:
-        """Everything that was put is in the table, and the table says up to which revision."""
+        """Write every change to the table, and then the revision."""
         if self._state.tails:
             self._write_out(self._state)
         self._mend()
@@ -305,18 +305,18 @@ class LanceIndex(Index):
             self._rev = self._durable = self._written = self._untidied = self._tried = 0
 
     def _show_latest(self) -> None:
-        held = self._state.version
-        version = self._table.version(held.tops, held.odd_tenants)
+        shown = self._state.version
+        version = self._table.version(shown.tops, shown.odd_tenants)
         self._publish(State(version, self._state.tails))
 
     def _purge(self) -> None:
-        """Leaves only the files of the latest version, which must have nothing left to merge."""
+        """Delete every file except those of the latest version, which must have nothing left to merge."""
         self._show_latest()
         self._drain()
         self._table.clean(timedelta(0), everything=True)
 
     def _drain(self) -> None:
-        """Waits until nobody reads a version that is not shown any more."""
+        """Wait until older versions have no reader."""
         with self._gate:
             self._gate.wait_for(lambda: not any(version.readers for version in self._older))
             self._older = []
@@ -324,7 +324,7 @@ class LanceIndex(Index):
     # --- tidying -----------------------------------------------------------------------------------
 
     def _tidy_if_due(self, version: Version) -> None:
-        """Merges files and brings indexes up to date in a thread of its own, after a quarter of the rows changed."""
+        """Merge files and update indexes in a background thread, after a quarter of the rows changed."""
         rows = version.count()
         due = self._untidied >= max(self._options.optimize_every, rows // 4)
         due = due or (self._trains(rows) and not version.trained and rows >= 2 * self._tried)
@@ -353,13 +353,13 @@ class LanceIndex(Index):
             log.exception("tidying up failed; the index answers as before, and it is tried again later")
 
     def _merge_files(self) -> None:
-        """Writers wait meanwhile, searches do not: merging beside replacements always lost to them, and left its
-        files behind."""
+        """Merge files. Writers wait meanwhile, searches do not: a merge concurrent with replacements always failed, and
+        left its files behind."""
         begun = time.time()
         self._table.optimize()
         self._show_latest()
         self._drain()
-        # What is shown now was committed after `begun`.
+        # The current version was committed after `begun`.
         self._table.clean(timedelta(seconds=time.time() - begun), everything=False)
         self._show_latest()
 
@@ -367,10 +367,10 @@ class LanceIndex(Index):
         with self._reading("report") as state:
             counts = {}
             if state.version.tops:
-                found = (
+                rows = (
                     state.version.read(None, ["tenant"]).group_by("tenant").aggregate([("tenant", "count")])
                 )
-                counts = {row["tenant"]: row["tenant_count"] for row in found.to_pylist()}
+                counts = {row["tenant"]: row["tenant_count"] for row in rows.to_pylist()}
             for tenant in state.tails:
                 counts[tenant] = self._count(state, tenant, EVERYTHING)
             waiting = sum(tail.nbytes for tail in state.tails.values())
@@ -440,7 +440,7 @@ class LanceIndex(Index):
 
 
 def _passing(version: Version, tenant: str, where: Filter) -> str | None:
-    """The SQL for the tenant's rows that pass; None when every row of the table does."""
+    """Return the SQL for the tenant's rows that pass; None if every row of the table does."""
     alone = len(version.tops) == 1
     if where == EVERYTHING:
         return None if alone else condition(tenant, where)
@@ -454,17 +454,17 @@ def _chunks(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _all_equal(version: Version, sql: str | None, limit: int, hidden: frozenset[int]) -> Matches:
-    """What a zero query finds: every row at cosine 0, the first seqs of them."""
-    found = version.read(sql, ["seq", "part"])
-    seqs, parts = found["seq"].to_numpy(), found["part"].to_numpy()
-    kept = ~np.isin(seqs, list(hidden))
-    return best_parts(seqs[kept], np.zeros(int(kept.sum()), np.float32), parts[kept], limit)
+    """Return the matches of a zero query: every row at cosine 0, the first seqs."""
+    rows = version.read(sql, ["seq", "part"])
+    seqs, parts = rows["seq"].to_numpy(), rows["part"].to_numpy()
+    shown = ~np.isin(seqs, list(hidden))
+    return best_parts(seqs[shown], np.zeros(int(shown.sum()), np.float32), parts[shown], limit)
 
 
-def _merged(one: Matches, other: Matches, limit: int) -> Matches:
+def _merged(first: Matches, second: Matches, limit: int) -> Matches:
     return best_parts(
-        np.concatenate([one.seqs, other.seqs]),
-        np.concatenate([one.scores, other.scores]),
-        np.concatenate([one.parts, other.parts]),
+        np.concatenate([first.seqs, second.seqs]),
+        np.concatenate([first.scores, second.scores]),
+        np.concatenate([first.parts, second.parts]),
         limit,
     )

@@ -1,4 +1,4 @@
-"""The default vector index: in this process, exact after a quantised short list, cached in a folder."""
+"""The default vector index: in this process, exact scores after a quantised short list, cached in a folder."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from memoranda.indexes.vector.partition import Partition
 from memoranda.indexes.vector.quantised import open_engine
 
 IN_MEMORY = 2048
-"""Vectors a tenant may have before they go to a file of their own, when there is a folder."""
+"""The most vectors of a tenant in memory; more are in a file of their own, if there is a folder."""
 SEAL_FROM, SEAL_AT_MOST = 4096, 65_536
-"""A put seals what no block holds once it is a quarter of the partition, within these bounds."""
+"""A put seals the vectors in no block once they are a quarter of the partition, within these bounds."""
 WORTH_SEALING = 1024
 COPY_COST, QUANTISE_COST = 14, 40
-"""What growing a block costs per row it has and per row it gets, in rows scored in float (0.06 us each)."""
+"""The cost of growing a block per existing row and per new row, in rows scored in float (0.06 us each)."""
 WAITING = 64
-"""Rows that small puts may leave waiting for the next search: taken in together they cost a tenth as much."""
+"""Rows that small puts may leave waiting for the next search: added together they cost a tenth as much."""
 DEAD_SHARE = 0.25
 CHECKPOINT_FROM, CHECKPOINT_AT_MOST = 10_000, 100_000
 
 
 class MemoryIndex(Index):
-    """Vectors by tenant in arrays of this process. `memory:?engine=turbovec` (the default), `numkong` or
-    `float` says how the short list is made; scores are float either way.
+    """Vectors by tenant in arrays of this process. `memory:?engine=turbovec` (the default), `numkong` or `float` is the
+    engine of the short list; scores are always float.
 
     Raises:
         ConfigError: an option is unknown, or the engine's package is missing.
@@ -82,7 +82,7 @@ class MemoryIndex(Index):
             waiting.add(batch, vectors)
 
     def _absorb(self, tenant: str) -> None:
-        """Takes in what the tenant's small puts left waiting. The caller holds the lock, or takes it here."""
+        """Add the waiting rows of the tenant's small puts to its partition. Locks, if the caller has not."""
         with self._writing("put"):
             waiting = self._waiting.get(tenant)
             if waiting is not None:
@@ -98,7 +98,7 @@ class MemoryIndex(Index):
 
     def _take(self, tenant: str, batch: VectorBatch, units: Vectors) -> None:
         partition = self._partitions.get(tenant) or self._new(len(batch))
-        self._make_room(partition, len(batch))
+        self._make_space(partition, len(batch))
         killed = partition.put(batch, units)
         self._partitions[tenant] = partition
         self._changes += len(batch) + killed
@@ -195,7 +195,7 @@ class MemoryIndex(Index):
             return RamFloats(self.dim)
         return FileFloats(self._cache.sidecar(serial), self.dim, 0)
 
-    def _make_room(self, partition: Partition, rows: int) -> None:
+    def _make_space(self, partition: Partition, rows: int) -> None:
         n = partition.view.n
         if self._cache is not None and isinstance(partition.floats, RamFloats) and n + rows > IN_MEMORY:
             floats = FileFloats(self._cache.sidecar(partition.serial), self.dim, 0)
@@ -218,10 +218,10 @@ class MemoryIndex(Index):
             del self._partitions[tenant]
 
     def _seal_if_paid_for(self, tenant: str, partition: Partition) -> None:
-        """Seal in a thread of its own once searches spent as much on unsealed vectors as sealing costs."""
-        held = partition.view.blocks.held
+        """Seal in a background thread once searches have spent as much on unsealed vectors as sealing costs."""
+        pieces = partition.view.blocks.pieces
         tail = partition.unsealed
-        copied = held[-1].block.rows if held else 0
+        copied = pieces[-1].block.rows if pieces else 0
         if tail < WORTH_SEALING or partition.scanned < COPY_COST * copied + QUANTISE_COST * tail:
             return
         if self._sealer is None or not self._sealer.is_alive():
@@ -231,18 +231,18 @@ class MemoryIndex(Index):
 
     def _seal(self, tenant: str, partition: Partition) -> None:
         with self._lock:
-            self._absorb_all()  # a search must not wait for this lock with rows to take in
+            self._absorb_all()  # no search may wait for this lock with rows still to add
             if self._partitions.get(tenant) is partition:
                 partition.seal()
 
     def _save(self, partitions: dict[str, Partition] | None = None) -> None:
         if self._cache is not None:
-            held = self._partitions if partitions is None else partitions
-            for partition in held.values():
-                # The open block is written anew anyway, and whoever opens the cache finds nothing left to scan.
+            saved = self._partitions if partitions is None else partitions
+            for partition in saved.values():
+                # The open block is rewritten anyway, and a process that opens the cache has nothing left to scan.
                 if partition.view.blocks.sealed and partition.unsealed >= WORTH_SEALING:
                     partition.seal()
-            self._cache.save(self._rev, held)
+            self._cache.save(self._rev, saved)
             self._durable = self._rev
         self._changes = 0
 
@@ -259,7 +259,7 @@ class MemoryIndex(Index):
 
 
 class Waiting:
-    """Rows of one tenant that were put and not yet taken in; no seq twice."""
+    """Rows of one tenant that were put and are not in its partition yet; no seq twice."""
 
     def __init__(self) -> None:
         self.batches: list[VectorBatch] = []
@@ -267,17 +267,17 @@ class Waiting:
         self.seqs: set[int] = set()
 
     def takes(self, batch: VectorBatch) -> bool:
-        """Whether the batch may wait with the others: few enough, and none of it replaces one of them."""
+        """Return True if the batch may wait with the others: they are few, and it replaces none of them."""
         return len(self.seqs) + len(batch) < WAITING and self.seqs.isdisjoint(batch.seqs.tolist())
 
     def add(self, batch: VectorBatch, vectors: Vectors) -> None:
-        """Lets the batch wait."""
+        """Add the batch."""
         self.batches.append(batch)
         self.vectors.append(vectors)
         self.seqs.update(batch.seqs.tolist())
 
     def batch(self) -> VectorBatch:
-        """All that waits, as one."""
+        """Return all waiting rows as one batch."""
         return VectorBatch(
             np.concatenate([batch.seqs for batch in self.batches]),
             np.concatenate([batch.parts for batch in self.batches]),
@@ -288,7 +288,7 @@ class Waiting:
 
 @contextmanager
 def translated(verb: str) -> Iterator[None]:
-    """File errors inside come out as IndexUnavailable."""
+    """Raise file errors as IndexUnavailable."""
     try:
         yield
     except OSError as exc:

@@ -21,13 +21,13 @@ from memoranda.indexes.vector.seqs import SeqColumn
 FEW = 4096
 """Up to this many candidates are gathered and scored in float: about as fast as a masked scan of 100k codes."""
 GATHER_BELOW = 4
-"""Rows are copied together when fewer than one in this many is wanted; else all are scored where they are."""
+"""Rows are gathered when fewer than one in this many is wanted; else all are scored in place."""
 CHUNK = 8192
 """Rows copied at once: 12 MB at 384 dimensions."""
 
 
 def shortlist(limit: int) -> int:
-    """How many quantised candidates are scored again in float for the best `limit`.
+    """Return how many quantised candidates are scored again in float for the best `limit`.
 
     turbovec is ten times slower for lists of about 150 to 300 under a mask of few rows (4 ms against .3 at 100k);
     the lengths step over them.
@@ -38,8 +38,8 @@ def shortlist(limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a search sees from beginning to end: the first `n` slots, which of them are alive, and the
-    blocks that hold the codes of a prefix. `alive` may be longer than `n`."""
+    """The state that one search sees throughout: the first `n` slots, which of them are alive, and the blocks with
+    the codes of a prefix. `alive` may be longer than `n`."""
 
     n: int
     alive: Mask
@@ -68,16 +68,17 @@ class Partition:
         self.columns = Columns(self.seqs)
         self.view = EMPTY
         self.scanned = 0
-        """Vectors that searches have scored because no block holds them yet, since the last sealing."""
+        """Vectors that searches have scored because no block has them yet, since the last sealing."""
 
     @property
     def unsealed(self) -> int:
-        """Vectors that no block holds yet."""
+        """Vectors that are in no block yet."""
         view = self.view
         return view.n - view.blocks.sealed
 
     def put(self, batch: VectorBatch, units: Vectors) -> int:
-        """Append the batch (`units` are its vectors at length 1) and kill what it replaces; vectors killed."""
+        """Append the batch (`units` are its vectors at length 1) and mark replaced vectors dead; return their
+        number."""
         view = self.view
         end = view.n + len(batch)
         old = self.seqs.find(batch.seqs, view.n)
@@ -88,7 +89,7 @@ class Partition:
         return self._publish(replace(view, n=end), old)
 
     def remove(self, seqs: NDArray[np.int64]) -> int:
-        """Mark every vector of these memories dead; vectors removed."""
+        """Mark every vector of these memories dead; return their number."""
         return self._publish(self.view, self.seqs.find(seqs, self.view.n))
 
     def _publish(self, view: View, kill: Slots) -> int:
@@ -104,7 +105,7 @@ class Partition:
         return len(kill)
 
     def seal(self) -> None:
-        """Quantise the vectors that no block holds yet. Searches go on meanwhile."""
+        """Quantise the vectors that are in no block yet. Searches go on meanwhile."""
         if self.engine is None:
             return
         blocks = self.view.blocks.cover(self.view.n, self.engine, self.floats.rows())
@@ -114,7 +115,7 @@ class Partition:
         self.scanned = 0
 
     def compacted(self, floats: Floats, serial: int) -> Partition:
-        """Another partition of the living rows alone, in order of seq and part. This one stays as it is."""
+        """Return another partition with only the living rows, in order of seq and part. This one does not change."""
         view = self.view
         slots = np.flatnonzero(view.alive[: view.n])
         seqs, parts = self.seqs.seqs.view()[slots], self.parts.view()[slots]
@@ -131,7 +132,7 @@ class Partition:
         return other
 
     def count(self, where: Filter) -> int:
-        """Living vectors that pass."""
+        """Return the number of living vectors that pass."""
         view = self.view
         passed = self.columns.mask(where, view.n)
         if passed is None:
@@ -139,7 +140,7 @@ class Partition:
         return int(np.count_nonzero(passed & view.alive[: view.n]))
 
     def search(self, query: Vector, limit: int, where: Filter) -> Matches:
-        """The nearest memories; `query` is a unit vector, or zero."""
+        """Return the nearest memories; `query` is a unit vector, or zero."""
         view = self.view
         mask = self.columns.mask(where, view.n)
         if mask is not None:
@@ -181,7 +182,7 @@ class Partition:
         return nearest
 
     def _cosines(self, start: int, end: int, slots: Slots, query: Vector) -> NDArray[np.float32]:
-        """Cosines of these slots of [start, end), in their order."""
+        """Return the cosines of these slots of [start, end), in their order."""
         if len(slots) * GATHER_BELOW > end - start:
             scores = cosines(self.floats.rows()[start:end], query)
             return scores if len(slots) == end - start else scores[slots - start]

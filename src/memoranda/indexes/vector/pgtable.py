@@ -30,15 +30,15 @@ LOOK_SECONDS = 30.0
 VISIT_COST = 10
 """How many exact comparisons one vector visited in the approximate index costs."""
 INLINE_BYTES = 6_000
-"""Vectors up to this size stay in the row's page, where a scan need not fetch them one by one."""
+"""Vectors up to this size are stored in the row's page, so that a scan need not fetch them one by one."""
 MOST_DIMENSIONS = {"vector": 2_000, "halfvec": 4_000}
-"""What pgvector can index of each type."""
+"""The most dimensions that pgvector can index, by type."""
 BUILD_MEMORY = (64 << 20, 2 << 30)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the query of the URL says.
+    """The options in the query of the URL.
 
     `index` is hnsw, ivfflat or none; `type` is vector or halfvec. `m`, `ef_construction` and `ef_search` are HNSW's,
     `lists` (0: by the table's size) and `probes` IVFFlat's. Scopes of up to `exact_below` vectors are searched
@@ -57,7 +57,7 @@ class Options:
 
     @property
     def half(self) -> bool:
-        """Whether vectors are kept in half precision."""
+        """True if vectors are stored in half precision."""
         return self.type == "halfvec"
 
 
@@ -74,7 +74,7 @@ CHOICES = {"index": ("hnsw", "ivfflat", "none"), "type": ("vector", "halfvec")}
 
 
 def options(url: str, dim: int) -> tuple[Options, str]:
-    """The options in the URL's query, and the address of another server without them ("" for the rows' own).
+    """Return the options in the URL's query, and the address of another server without them ("" for the rows' own).
 
     Raises:
         ConfigError: an option is unknown or out of its range.
@@ -89,15 +89,15 @@ def options(url: str, dim: int) -> tuple[Options, str]:
         raise ConfigError("index.url", f"unknown option {next(iter(given))!r}; pgvector knows {known}")
     if named and not named.startswith(("postgresql:", "postgres:")):
         raise ConfigError("index.url", "after `pgvector:` comes nothing, or postgresql://user@host/name")
-    found = replace(Options(), **ours)
-    if found.index == "hnsw" and found.ef_construction < 2 * found.m:
+    parsed = replace(Options(), **ours)
+    if parsed.index == "hnsw" and parsed.ef_construction < 2 * parsed.m:
         raise ConfigError("index.url", "`ef_construction` must be at least twice `m`")
     most = 16_000
     if dim > most:
         raise ConfigError("index.url", f"pgvector holds at most {most} dimensions, the model has {dim}")
     if dim > MOST_DIMENSIONS["halfvec"]:
-        found = replace(found, index="none")
-    return found, named + ("?" + urlencode(given) if given else "")
+        parsed = replace(parsed, index="none")
+    return parsed, named + ("?" + urlencode(given) if given else "")
 
 
 def _option(key: str, value: str) -> str | int:
@@ -114,11 +114,11 @@ def _option(key: str, value: str) -> str | int:
 
 
 AWAY_SECONDS = 1.0
-"""For how long a call waits for a server of its own that went away: rows are written meanwhile, and it catches up."""
+"""Seconds that a call waits for an index server that is unavailable: rows are written meanwhile, and it catches up."""
 
 
 def own_database(address: str, rows: Database | None) -> PostgresDatabase:
-    """The database that the vectors live in: the rows' own, or the one of `address`."""
+    """Return the database with the vectors: the rows' own, or that of `address`."""
     if not address:
         if not isinstance(rows, PostgresDatabase):
             raise ConfigError(
@@ -136,7 +136,7 @@ def own_database(address: str, rows: Database | None) -> PostgresDatabase:
 
 
 class Table:
-    """One table `vectors_<space>_<dim>`, made when it is not there."""
+    """One table `vectors_<space>_<dim>`, created if it does not exist."""
 
     def __init__(
         self, given: Options, space: str, dim: int, database: PostgresDatabase, inside: bool
@@ -180,7 +180,7 @@ class Table:
         newest = f"(SELECT max(seq) FROM {self.name} WHERE tenant_id = $1::text)"
         self.replace = f"{self.delete} AND $3::bigint <= {newest}"
         passing = f"FROM {self.name} WHERE tenant_id = $1::text AND ({{where}})"
-        # Adding 0 keeps the approximate index out, whatever the planner thinks of it.
+        # Adding 0 prevents the planner from using the approximate index.
         self.exact = (
             f"SELECT seq, part, (vector {less} {target}) + 0 AS distance {passing}"
             " ORDER BY distance, seq, part LIMIT {limit}"
@@ -202,7 +202,7 @@ class Table:
         )
 
     def _create(self, raw: Any) -> None:
-        """One process at a time; what is there already stays."""
+        """Create the tables if they do not exist, one process at a time."""
         raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"memoranda:{self._path}"])
         if not self._inside:
             raw.execute(
@@ -220,22 +220,22 @@ class Table:
         )
 
     def mark(self) -> int:
-        """The revision saved last; 0 for a table that begins."""
+        """Return the revision saved last; 0 for a new table."""
         if self._inside:
             return 0
         sql = f"SELECT rev FROM vector_marks WHERE name = '{self.name}'"
-        found = self._database.read(lambda c: c.select(sql))
-        return int(found[0][0]) if found else 0
+        rows = self._database.read(lambda c: c.select(sql))
+        return int(rows[0][0]) if rows else 0
 
     # --- the approximate index ---------------------------------------------------------------------
 
     @property
     def due(self) -> bool:
-        """Whether there are enough rows for an approximate index, and it is wanted."""
+        """True if there are enough rows for an approximate index, and it is configured."""
         return self._options.index != "none" and self.rows >= self._options.build_at
 
     def grew(self, rows: int) -> None:
-        """Counts rows that were put, and starts the building of the index when they are enough."""
+        """Add to the row count, and start building the index if there are enough rows."""
         self.rows += rows
         if self.built or not self.due or self._builder is not None:
             return
@@ -247,7 +247,7 @@ class Table:
                 self._builder.start()
 
     def look_again(self, at_once: bool = False) -> None:
-        """Takes note of what other processes did: rows, and whether the index is there."""
+        """Read what other processes changed: the number of rows, and whether the index exists."""
         now = time.monotonic()
         if now < self._look_at and not at_once:
             return
@@ -264,14 +264,14 @@ class Table:
         self.rows = max(self.rows, int(known))
 
     def exact_bound(self, pool: int) -> int:
-        """Up to how many passing vectors the exact way is the shorter one, for a list of `pool`.
+        """Return the number of passing vectors up to which exact search is cheaper, for a list of `pool`.
 
-        The approximate way visits pool x rows / passing vectors, each `VISIT_COST` times as dear.
+        Approximate search visits pool x rows / passing vectors, each at `VISIT_COST` times the cost.
         """
         return max(self._options.exact_below, isqrt(VISIT_COST * pool * self.rows))
 
     def near_settings(self, pool: int, scan: int) -> str:
-        """Statements that make the next search of the transaction go by the index, as far as `scan` entries."""
+        """Return statements that make the next search of the transaction use the index, with at most `scan` entries."""
         chosen = self._options
         if chosen.index == "ivfflat":
             own = f"SET LOCAL ivfflat.probes = {chosen.probes}; SET LOCAL ivfflat.iterative_scan = relaxed_order"
@@ -280,7 +280,7 @@ class Table:
                 f"SET LOCAL hnsw.ef_search = {min(1000, max(chosen.ef_search, pool))};"
                 f" SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.max_scan_tuples = {scan}"
             )
-        return f"{own}; SET LOCAL enable_sort = off"  # every other way would have to sort
+        return f"{own}; SET LOCAL enable_sort = off"  # every other plan would have to sort
 
     def _try_build(self) -> None:
         try:
@@ -292,7 +292,7 @@ class Table:
             self._builder = None
 
     def build_now(self) -> None:
-        """The index is there on return, if it is due and no other process is building it.
+        """Build the index if it is due and no other process is building it.
 
         Raises:
             StorageError: it could not be built.
@@ -305,7 +305,7 @@ class Table:
             self.build()
 
     def build(self) -> None:
-        """Builds the index on a connection of its own, while others read and write; one process at a time.
+        """Build the index on a connection of its own, while others read and write; one process at a time.
 
         Raises:
             StorageError: it could not be built.
@@ -335,7 +335,7 @@ class Table:
         if row is not None:
             if row[0]:
                 return
-            raw.execute(f"DROP INDEX CONCURRENTLY {self.name}_near")  # what a broken-off building left
+            raw.execute(f"DROP INDEX CONCURRENTLY {self.name}_near")  # left by an interrupted build
         need = self.rows * (self._dim * (2 if chosen.half else 4) + 8 * chosen.m * 8)
         low, high = BUILD_MEMORY
         raw.execute(f"SET maintenance_work_mem = '{min(high, max(low, need)) >> 10}kB'")
@@ -350,7 +350,7 @@ class Table:
         raw.execute(f"ANALYZE {self.name}")
 
     def cancel(self) -> None:
-        """Stops a building that runs; the next opening begins it again."""
+        """Stop a running build; the next opening starts it again."""
         self._cancelled = True
         builder, building = self._builder, self._building
         if building is not None:
@@ -380,7 +380,7 @@ def _make_schema(raw: Any, schema: str) -> None:
 
 
 def _extension(raw: Any) -> tuple[str, str]:
-    """Version and schema of pgvector, which is created if the role may."""
+    """Return version and schema of pgvector, which is created if the role may."""
     sql = (
         "SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
         " WHERE e.extname = 'vector'"
@@ -401,11 +401,11 @@ def _extension(raw: Any) -> tuple[str, str]:
                 "the server has no pgvector; install the package postgresql-<version>-pgvector there",
             ) from exc
         row = raw.execute(sql).fetchone()
-    found, schema = row
-    if tuple(map(int, re.findall(r"\d+", found)[:2])) < OLDEST:
+    version, schema = row
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
         raise ConfigError(
             "index.url",
-            f"pgvector {found} is too old, 0.8 is needed; install it on the server, then run in the database:"
+            f"pgvector {version} is too old, 0.8 is needed; install it on the server, then run in the database:"
             " ALTER EXTENSION vector UPDATE",
         )
-    return found, schema
+    return version, schema

@@ -26,25 +26,26 @@ T = TypeVar("T")
 NEVER_BEHIND = 1 << 62
 """The watermark of an index in the rows' own transactions: beyond every revision, so that no minimum takes it."""
 CHUNK = 500
-"""Rows of one INSERT. The server works on one while the next is written down here."""
+"""Rows of one INSERT. The server runs one while the next is encoded."""
 REMEMBERED_SECONDS = 60.0
-"""For how long it is remembered that a scope is large; that only chooses between two ways to the same answer."""
+"""Seconds for which a scope is remembered as large; it only chooses between two ways to the same result."""
 REMEMBERED = 10_000
 SCAN_TUPLES = (20_000, 400_000)
-"""Between these, how many entries an iterative scan may visit before it gives up and the exact way is taken."""
+"""Bounds of the entries that an iterative scan may visit before the search falls back to an exact one."""
 SAVE_SECONDS = 1.0
 
 
 class PgvectorIndex(Index):
-    """Vectors of length 1 in a table of their own per space and dimension, with what filters see in columns.
+    """Vectors of length 1 in one table per space and dimension, with filter attributes in columns.
 
-    `pgvector:` lives in the rows' database: vectors are written in the rows' own transaction and can never be
-    behind, so `flush` does nothing and `watermark` is beyond every revision. `pgvector:postgresql://host/name` is a
-    server beside rows that are elsewhere. Options follow in the URL's query, see `pgtable.options`.
+    `pgvector:` is in the rows' database: vectors are written in the rows' own transaction and are never behind, so
+    `flush` does nothing and `watermark` is beyond every revision. `pgvector:postgresql://host/name` is another server
+    than that of the rows. Options follow in the URL's query, see `pgtable.options`.
 
     A search is exact where few vectors pass its filter, and where no approximate index was built yet; see
     `_Search`. The approximate index is built once the table has `build_at` rows, by a thread of this process and
-    without blocking writes, or by `maintain`. With `type=halfvec` vectors are kept, and cosines computed, with 11 bits.
+    without blocking writes, or by `maintain`. With `type=halfvec` vectors are stored, and cosines computed, with 11
+    bits.
 
     Raises:
         ConfigError: a wrong option, rows that are not in PostgreSQL, or an extension that is missing or too old.
@@ -69,7 +70,7 @@ class PgvectorIndex(Index):
                 self._table = Table(self._options, place.space, dim, self._database, self.inside)
                 self._saved = self._rev = self._table.mark()
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     @property
@@ -89,7 +90,7 @@ class PgvectorIndex(Index):
             raise IndexUnavailable(f"The vector index failed while {doing}: {exc}. Rows are safe.") from exc
 
     def within(self, connection: Connection) -> Index:
-        """The same index, whose verbs are part of the open transaction."""
+        """Return the same index, whose methods are part of the open transaction."""
         if not self.inside:
             return self
         bound = copy.copy(self)
@@ -97,7 +98,7 @@ class PgvectorIndex(Index):
         return bound
 
     def _write(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
-        if self._connection is not None:  # errors are the transaction's, which may try again
+        if self._connection is not None:  # errors are the transaction's, which may retry
             return work(self._connection.raw)
         with self._translated(doing):
             return self._database.write(lambda c: work(c.raw), tenant=tenant).result()  # type: ignore[attr-defined]
@@ -127,7 +128,7 @@ class PgvectorIndex(Index):
             return
         rows = _last_of_each(batch)
         seqs = np.asarray(batch.seqs, np.int64)
-        held = list(batch.attributes)
+        attributes = list(batch.attributes)
         chunks = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
         half = self._options.half
 
@@ -136,7 +137,7 @@ class PgvectorIndex(Index):
                 ints(seqs[some]),
                 ints(batch.parts[some]),
                 vectors(table.array_type, table.element_type, units[some], half),
-                *columns(seqs[some], [held[i] for i in some.tolist()]),
+                *columns(seqs[some], [attributes[i] for i in some.tolist()]),
             ]
 
         def work(raw: Any) -> None:
@@ -180,13 +181,13 @@ class PgvectorIndex(Index):
         self._known.clear()
 
     def flush(self, rev: int) -> None:
-        self._open_table  # noqa: B018 - says so when closed
+        self._open_table  # noqa: B018 - raises when closed
         self._rev = max(rev, self._rev)
         if not self.inside and time.monotonic() - self._saved_at > SAVE_SECONDS:
             self._save()
 
     def _note(self, raw: Any) -> None:
-        """The revision told last goes with the transaction that comes after it."""
+        """Save the last flushed revision in the current transaction."""
         if not self.inside and self._rev > self._saved:
             raw.execute(self._open_table.save_mark, [self._rev])
 
@@ -213,7 +214,7 @@ class PgvectorIndex(Index):
         return self._read("searching", tenant, search.run)
 
     def is_large(self, raw: Any, tenant: str, where: Filter, bound: int) -> bool:
-        """Whether more than `bound` vectors pass, as counted now or in the last minute."""
+        """Return True if more than `bound` vectors pass, counted now or in the last minute."""
         known, now = self._known.get((tenant, where), 0.0), time.monotonic()
         if known > now:
             return True
@@ -239,7 +240,7 @@ class PgvectorIndex(Index):
     # --- upkeep ------------------------------------------------------------------------------------
 
     def maintain(self) -> None:
-        """Builds the approximate index now if the table is large enough for one and has none."""
+        """Build the approximate index now if the table is large enough for one and has none."""
         with self._translated("building the index"):
             self._open_table.build_now()
 
@@ -252,7 +253,7 @@ class PgvectorIndex(Index):
     def health(self) -> dict[str, object]:
         table = self._open_table
         sql = f"SELECT count(*), count(DISTINCT tenant_id), pg_total_relation_size('{table.name}') FROM {table.name}"
-        held, tenants, size = self._read("counting", None, lambda raw: raw.execute(sql).fetchone())
+        total, tenants, size = self._read("counting", None, lambda raw: raw.execute(sql).fetchone())
         with self._translated("looking"):
             table.look_again(at_once=True)
         return {
@@ -261,7 +262,7 @@ class PgvectorIndex(Index):
             "version": table.version,
             "inside": self.inside,
             "index": self._options.index if table.built else "none",
-            "vectors": held,
+            "vectors": total,
             "tenants": tenants,
             "bytes_in_memory": 0,
             "bytes_on_disk": size,
@@ -275,9 +276,9 @@ class PgvectorIndex(Index):
             self._save()
         finally:
             self._closed = True
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._table is not None:
             self._table.cancel()
         if not self.inside:
@@ -285,7 +286,7 @@ class PgvectorIndex(Index):
 
 
 def _last_of_each(batch: VectorBatch) -> NDArray[np.int64]:
-    """The rows of the batch; of several for the same part of a memory, the last."""
+    """Return the rows of the batch; of several for the same part of a memory, the last."""
     if (np.diff(batch.seqs) > 0).all():
         return np.arange(len(batch))
     keys = np.stack((batch.seqs, batch.parts.astype(np.int64)), axis=1)
@@ -294,11 +295,11 @@ def _last_of_each(batch: VectorBatch) -> NDArray[np.int64]:
 
 
 class _Search:
-    """One search in one transaction, by the way that costs less.
+    """One search in one transaction, exact or approximate, whichever is cheaper.
 
     Exact: every passing vector is compared, about 1 us each. By the approximate index: vectors come nearest first
-    until enough have passed, about 10 us for each that was visited, and more are visited the fewer pass. Whatever
-    the approximate way leaves short is searched exactly, so that fewer than `limit` come back only when fewer pass.
+    until enough have passed, about 10 us for each visited vector; the fewer pass, the more are visited. If the
+    approximate search returns too few, an exact search follows, so fewer than `limit` are returned only if fewer pass.
     """
 
     def __init__(
@@ -312,15 +313,15 @@ class _Search:
         self._condition = Condition(where, [tenant, target])
 
     def run(self, raw: Any) -> Matches:
-        """The answer."""
+        """Return the matches."""
         table = self._table
         if table.built:
             pool = self._limit + self._limit // 4 + 8
             bound = table.exact_bound(pool)
             if bound < table.rows and self._index.is_large(raw, self._tenant, self._where, bound):
-                found = self._near(raw, pool, bound)
-                if found is not None:
-                    return found
+                matches = self._near(raw, pool, bound)
+                if matches is not None:
+                    return matches
         return self._exact(raw)
 
     def _near(self, raw: Any, pool: int, bound: int) -> Matches | None:
@@ -329,17 +330,17 @@ class _Search:
             self._table.near_settings(pool, min(high, max(low, 4 * pool * self._table.rows // bound)))
         )
         rows = self._ask(raw, self._table.near, pool)
-        found = best_parts(*rows, self._limit)
-        return found if len(found) == self._limit else None
+        matches = best_parts(*rows, self._limit)
+        return matches if len(matches) == self._limit else None
 
     def _exact(self, raw: Any) -> Matches:
-        """In the order of the answer, so that a longer list is only needed when several parts share a memory."""
+        """Search exactly, in final order, so that a longer list is only needed if several parts share a memory."""
         pool = self._limit + 8
         while True:
             rows = self._ask(raw, self._table.exact, pool)
-            found = best_parts(*rows, self._limit)
-            if len(found) == self._limit or len(rows[0]) < pool:
-                return found
+            matches = best_parts(*rows, self._limit)
+            if len(matches) == self._limit or len(rows[0]) < pool:
+                return matches
             pool *= 4
 
     def _ask(
@@ -347,6 +348,6 @@ class _Search:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
         asked = sql.format(where=self._condition.sql, limit=pool)
         rows = raw.cursor(binary=True).execute(asked, self._condition.params).fetchall()
-        held = np.array(rows, np.float64).reshape(len(rows), 3)
+        values = np.array(rows, np.float64).reshape(len(rows), 3)
         seqs = np.array([row[0] for row in rows], np.int64)
-        return seqs, np.clip(-held[:, 2], -1, 1).astype(np.float32), held[:, 1].astype(np.int32)
+        return seqs, np.clip(-values[:, 2], -1, 1).astype(np.float32), values[:, 1].astype(np.int32)

@@ -1,6 +1,6 @@
 """Vectors in Qdrant: a server, a cluster, or the client's own engine in this process.
 
-`qdrant:http://host:6333?shards=6&replicas=2` names a server; `qdrant:` keeps everything in the index's folder, or in
+`qdrant:http://host:6333?shards=6&replicas=2` names a server; `qdrant:` stores everything in the index's folder, or in
 memory when there is none, in an engine written in Python for development, not for size: each search looks at
 every point. `qdrant_link.Options` lists the options.
 
@@ -9,7 +9,7 @@ payload index says `is_tenant` (servers from 1.11 on) and the graph is built per
 are stored at length 1 under the distance `Dot`, which is then the cosine; a zero vector stays zero, which `Cosine`
 could not hold, and scores 0.
 
-What a reader may see. The engine in this process does one thing at a time: whole writes only. On a server a `put`
+Isolation: the engine in this process serialises calls, so readers see whole writes only. On a server a `put`
 is one request per some hundred vectors, and in each the new parts are applied before the parts that the memory no
 longer has are deleted. So while a put runs, a search may meet some memories new and others old, a memory with new
 parts beside old ones, and in a cluster replicas that lag; no memory is missing in between. Once `put` returned
@@ -48,24 +48,24 @@ from memoranda.indexes.vector.qdrant_filters import EVER, Compiled, column, comp
 from memoranda.indexes.vector.qdrant_link import Link, collection_name, models, read_url
 
 NAMES = uuid.UUID("6f0c1d1e-3f1c-5d0b-9d55-6b1f0f6f7a51")
-"""The namespace of our points' ids."""
+"""The namespace of the ids of points."""
 META = str(uuid.uuid5(NAMES, "watermark"))
-"""The one point that is no memory's: it has no tenant, so no search meets it."""
+"""The point with the watermark: it has no tenant, so no search returns it."""
 REQUEST_POINTS, REQUEST_BYTES = 512, 8_000_000
 PAGE, IDS = 1_000, 4_000
 SPARE = 16
-"""Places asked for beyond the limit, for ties and further parts."""
+"""Points requested beyond the limit, for ties and further parts."""
 DEEP = 8_192
-"""Candidates of an undecided filter after which reading all their attributes is cheaper than a longer list."""
+"""Candidates of an inexact filter after which reading all their attributes is cheaper than a longer list."""
 JITTER = 2e-6
-"""By how much two sums of the same products may differ in the engine in this process; scores are summed again."""
+"""The most by which two sums of the same products differ in the engine in this process; scores are recomputed."""
 LAZY = 2.0
 """Seconds between two writes of the watermark."""
 TENANTS = 10_000
 
 
 def payload_indexes() -> dict[str, models.PayloadSchemaType | Any]:
-    """What a server indexes: only the tenant's index gets graphs, or every common keyword would have one."""
+    """Return the payload indexes of a server: only that of the tenant has graphs, else every common keyword had one."""
     times = ("$occurred_at", "$valid_from", "$invalid_at")
     number = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
     kind = models.KeywordIndexType.KEYWORD
@@ -80,10 +80,10 @@ def payload_indexes() -> dict[str, models.PayloadSchemaType | Any]:
 
 
 class QdrantIndex(Index):
-    """Vectors of all tenants in one collection of Qdrant; see the module for what readers may see.
+    """Vectors of all tenants in one collection of Qdrant; see the module for isolation.
 
     Raises:
-        ConfigError: the URL is wrong, or the collection is there with another dimension or distance.
+        ConfigError: the URL is wrong, or the collection exists with another dimension or distance.
         IndexUnavailable: the server does not answer; or another process has the folder open.
     """
 
@@ -113,7 +113,7 @@ class QdrantIndex(Index):
 
     def put(self, tenant: str, batch: VectorBatch) -> None:
         vectors = batch_vectors(batch, self.dim)
-        with self._link.held():
+        with self._link.exclusive():
             if not len(batch):
                 return
             points = [self._point(tenant, batch, i, row) for i, row in enumerate(unit(vectors))]
@@ -133,27 +133,27 @@ class QdrantIndex(Index):
     def remove(self, tenant: str, seqs: Sequence[int]) -> int:
         wanted = sorted({int(seq) for seq in seqs})
         removed = 0
-        with self._link.held():
+        with self._link.exclusive():
             for start in range(0, len(wanted), IDS):
                 where = owned(tenant, with_seqs(wanted[start : start + IDS]))
-                held = self._count("remove", where)
-                if held:
+                count = self._count("remove", where)
+                if count:
                     self._update(
                         "remove", [models.DeleteOperation(delete=models.FilterSelector(filter=where))]
                     )
-                removed += held
+                removed += count
         return removed
 
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
         vector = unit_query(query, self.dim)
-        with self._link.held():
+        with self._link.exclusive():
             if limit < 1:
                 return NO_MATCHES
             asked = compiled(where)
             return self._nearest(vector, owned(tenant, asked.condition), limit, decider(asked, where))
 
     def count(self, tenant: str, where: Filter = EVERYTHING) -> int:
-        with self._link.held():
+        with self._link.exclusive():
             asked = compiled(where)
             condition = owned(tenant, asked.condition)
             keep = decider(asked, where)
@@ -162,13 +162,13 @@ class QdrantIndex(Index):
             return sum(keep(point) for point in self._scroll(condition, ["attributes"]))
 
     def flush(self, rev: int) -> None:
-        with self._link.held():
+        with self._link.exclusive():
             self._rev = rev
             if time.monotonic() - self._written >= LAZY:
                 self._write_watermark()
 
     def compact(self) -> None:
-        with self._link.held():
+        with self._link.exclusive():
             self._write_watermark()
             if not self._link.local:
                 return
@@ -178,7 +178,7 @@ class QdrantIndex(Index):
                 self._copy()
 
     def clear(self) -> None:
-        with self._link.held():
+        with self._link.exclusive():
             self._rev = self._durable = 0
             if self._link.local:
                 self._link.ask("clear", lambda client: client.delete_collection(self._name))
@@ -190,7 +190,7 @@ class QdrantIndex(Index):
             self._update("clear", [models.DeleteOperation(delete=everything)])
 
     def health(self) -> dict[str, object]:
-        with self._link.held():
+        with self._link.exclusive():
             memories = models.Filter(must_not=[models.HasIdCondition(has_id=[META])])
             vectors = self._count("tell its health", memories)
             tenants = self._link.ask(
@@ -212,7 +212,7 @@ class QdrantIndex(Index):
     def close(self) -> None:
         if self._link.closed:
             return
-        with self._link.held():
+        with self._link.exclusive():
             try:
                 if self._rev != self._durable:
                     self._write_watermark()
@@ -220,7 +220,7 @@ class QdrantIndex(Index):
                 self._link.close()
 
     def _ensure(self) -> None:
-        """Makes the collection and its payload indexes where they are missing, and checks what is there."""
+        """Create the collection and its payload indexes if they are missing, and check existing ones."""
         if not self._link.ask("open", lambda client: client.collection_exists(self._name)):
             self._link.ask("create its collection", self._create)
         info = self._link.ask("open", lambda client: client.get_collection(self._name))
@@ -265,7 +265,7 @@ class QdrantIndex(Index):
                 on_disk_payload=options.on_disk or None,
             )
         except Exception:
-            if not client.collection_exists(self._name):  # else another process was first
+            if not client.collection_exists(self._name):  # otherwise another process created it first
                 raise
 
     def _point(self, tenant: str, batch: VectorBatch, i: int, row: Vector) -> models.PointStruct:
@@ -289,7 +289,7 @@ class QdrantIndex(Index):
     def _scroll(self, condition: models.Filter, payload: list[str]) -> Iterator[Any]:
         """All points that pass, in pages."""
         offset: Any = None
-        size = PAGE if not self._link.local else 1_000_000_000  # there each page looks at every point
+        size = PAGE if not self._link.local else 1_000_000_000  # there each page reads every point
         while True:
             start = offset
             points, offset = self._link.ask(
@@ -303,23 +303,23 @@ class QdrantIndex(Index):
                 return
 
     def _nearest(self, vector: Vector, condition: models.Filter, limit: int, keep: Decider | None) -> Matches:
-        """The best `limit` of the points that pass `condition` and that `keep` keeps."""
+        """Return the best `limit` of the points that pass `condition` and `keep`."""
         pool = (limit if keep is None else 4 * limit) + SPARE
         while True:
             points = self._candidates(vector, condition, pool, keep is not None)
-            kept = points if keep is None else [point for point in points if keep(point)]
-            found = best_parts(*self._scored(vector, kept), limit)
+            chosen = points if keep is None else [point for point in points if keep(point)]
+            results = best_parts(*self._scored(vector, chosen), limit)
             if len(points) < pool:
-                return found
+                return results
             lowest = points[-1].score + (JITTER if self._link.local else 0.0)
-            if len(found) == limit and found.scores[-1] > lowest:
-                return found
+            if len(results) == limit and results.scores[-1] > lowest:
+                return results
             if keep is not None and pool > DEEP and not self._link.local:
                 return self._among(vector, condition, limit, keep)
             pool *= 4
 
     def _among(self, vector: Vector, condition: models.Filter, limit: int, keep: Decider) -> Matches:
-        """The same by reading all attributes first, then searching among the points that are kept."""
+        """Like `_nearest`: read all attributes first, then search among the points that pass."""
         ids = [point.id for point in self._scroll(condition, ["attributes"]) if keep(point)]
         parts = [
             self._nearest(
@@ -362,28 +362,29 @@ class QdrantIndex(Index):
     def _scored(
         self, vector: Vector, points: Sequence[models.ScoredPoint]
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
-        """Seqs, cosines and parts. In this process the cosines are summed again: equal vectors then score equal."""
-        held = [point.payload or {} for point in points]
+        """Return seqs, cosines and parts. In this process the cosines are recomputed: equal vectors then score
+        equal."""
+        payloads = [point.payload or {} for point in points]
         if self._link.local:
             rows = np.array([point.vector for point in points], np.float32).reshape(-1, self.dim)
             scores = cosines(rows, vector)
         else:
             scores = np.clip(np.array([point.score for point in points], np.float32), -1, 1)
-        seqs = np.array([payload["seq"] for payload in held], np.int64)
-        return seqs, scores, np.array([payload["part"] for payload in held], np.int32)
+        seqs = np.array([payload["seq"] for payload in payloads], np.int64)
+        return seqs, scores, np.array([payload["part"] for payload in payloads], np.int32)
 
     def _read_watermark(self) -> int:
-        found = self._link.ask("open", lambda client: client.retrieve(self._name, [META], with_payload=True))
-        return int((found[0].payload or {}).get("watermark", 0)) if found else 0
+        points = self._link.ask("open", lambda client: client.retrieve(self._name, [META], with_payload=True))
+        return int((points[0].payload or {}).get("watermark", 0)) if points else 0
 
     def _write_watermark(self) -> None:
-        """What was put is applied by now, so this revision is never ahead of the data."""
+        """Write the watermark. Earlier puts are applied by now, so the revision is never ahead of the data."""
         point = models.PointStruct(id=META, vector=[0.0] * self.dim, payload={"watermark": self._rev})
         self._update("flush", [models.UpsertOperation(upsert=models.PointsList(points=[point]))])
         self._durable, self._written = self._rev, time.monotonic()
 
     def _copy(self) -> None:
-        """The engine in memory keeps removed points; its live ones move to a new one."""
+        """Copy the live points to a new engine: the engine in memory never frees removed points."""
         points, _ = self._link.ask(
             "compact", lambda client: client.scroll(self._name, limit=1_000_000_000, with_vectors=True)
         )
@@ -398,11 +399,11 @@ class QdrantIndex(Index):
 
 
 Decider = Callable[[Any], bool]
-"""Whether a point with its attributes passes the filter."""
+"""Returns True if a point with its attributes passes the filter."""
 
 
 def decider(asked: Compiled, where: Filter) -> Decider | None:
-    """What decides on points that the compiled filter lets pass; None when it is exact."""
+    """Return what decides on points that the compiled filter selects; None if it is exact."""
     if asked.exact:
         return None
     return lambda point: matches(where, json.loads(point.payload["attributes"]))
@@ -415,7 +416,7 @@ def owned(tenant: str, condition: models.Condition) -> models.Filter:
 
 
 def point_id(tenant: str, seq: int, part: int) -> str:
-    """The same id whoever puts the vector, so that putting again replaces."""
+    """Return a deterministic id, so that putting again replaces the point."""
     return str(uuid.uuid5(NAMES, f"{seq}/{part}/{tenant}"))
 
 
@@ -427,8 +428,8 @@ def stale_parts(tenant: str, batch: VectorBatch) -> list[models.Filter]:
     alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for seq, numbers in parts.items():
         alike[tuple(sorted(numbers))].append(seq)
-    found = []
+    filters = []
     for numbers_, seqs in alike.items():
         others = models.FieldCondition(key="part", match=models.MatchExcept(**{"except": list(numbers_)}))
-        found.append(models.Filter(must=[others, owned(tenant, with_seqs(seqs))]))
-    return found
+        filters.append(models.Filter(must=[others, owned(tenant, with_seqs(seqs))]))
+    return filters

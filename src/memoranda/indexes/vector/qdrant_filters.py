@@ -48,7 +48,7 @@ STRICT = {"gt": "gt", "gte": "gt", "lt": "lt", "lte": "lt"}
 
 
 def tagged(tag: str) -> models.FieldCondition:
-    """Points that carry this keyword."""
+    """Return the condition for points with this keyword."""
     return models.FieldCondition(key="tags", match=models.MatchValue(value=tag))
 
 
@@ -58,21 +58,21 @@ EVER = models.Filter(must_not=[NEVER])
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """`condition` lets every point pass that the filter means. When not `exact` it also lets others pass, and
-    `matches` must decide on the attributes."""
+    """`condition` selects every point that passes the filter. If not `exact` it also selects others, and `matches` must
+    decide on their attributes."""
 
     condition: models.Condition
     exact: bool = True
 
 
 def fields(attributes: Attributes, seq: int) -> dict[str, Any]:
-    """What a point's payload holds of its attributes: `tags`, `num`, `rest`, and all of them as JSON."""
-    held: dict[str, Any] = {key: plain(value) for key, value in attributes.items()}
-    held[SEQ] = seq
+    """Return the payload of a point's attributes: `tags`, `num`, `rest`, and all of them as JSON."""
+    values: dict[str, Any] = {key: plain(value) for key, value in attributes.items()}
+    values[SEQ] = seq
     tags: list[str] = []
     numbers: dict[str, float] = {}
     rests: dict[str, float] = {}
-    for key, value in held.items():
+    for key, value in values.items():
         if key == SEQ or value is None:
             continue
         tags.append(keyword(key, "?"))
@@ -84,16 +84,16 @@ def fields(attributes: Attributes, seq: int) -> dict[str, Any]:
             numbers[column(key)] = split[0]
             if split[1]:
                 rests[column(key)] = split[1]
-    found: dict[str, Any] = {"tags": tags, "attributes": json.dumps(held)}
+    payload: dict[str, Any] = {"tags": tags, "attributes": json.dumps(values)}
     if numbers:
-        found["num"] = numbers
+        payload["num"] = numbers
     if rests:
-        found["rest"] = rests
-    return found
+        payload["rest"] = rests
+    return payload
 
 
 def plain(value: Any) -> Any:
-    """The value as far as a filter can see it: scalars and lists of scalars; of anything else its presence, `{}`."""
+    """Return the value that a filter can see: scalars and lists of scalars; for anything else its presence, `{}`."""
     if isinstance(value, list | tuple):
         return [{} if isinstance(item, list | tuple) else plain(item) for item in value]
     if value is None or isinstance(value, bool | str | float):
@@ -110,7 +110,7 @@ def _value_tags(key: str, values: Iterable[Any]) -> Iterator[str]:
 
 
 def equal_tag(key: str, value: Any) -> str | None:
-    """The keyword that points whose `key` equals `value` carry; None when nothing equals it."""
+    """Return the keyword of points whose `key` equals `value`; None if nothing equals it."""
     if isinstance(value, bool):
         return keyword(key, "b", str(int(value)))
     if isinstance(value, str):
@@ -131,7 +131,7 @@ def keyword(key: str, letter: str, value: str = "") -> str:
 
 @kept(4_096)
 def column(key: str) -> str:
-    """The key's name among the numbers: letters and digits, so that it can stand in a path."""
+    """Return the key's name among the numbers: letters and digits, so that it can be part of a path."""
     return "k" + blake2b(key.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The way to a Qdrant collection: what the URL says, the client, and calls that are tried again."""
+"""Access to a Qdrant collection: the URL, the client, and calls with retries."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 WAITS = (0.1, 0.4, 1.2)
-"""Seconds before the second, third and fourth try."""
+"""Seconds before the second, third and fourth attempt."""
 LONGEST_WAIT = 5.0
 SECRETS = {"api_key", "apikey", "api-key", "key", "token", "password"}
 BUSY = {429, 502, 503, 504}
 FAILURES = (ApiException, QdrantException, grpc.RpcError, sqlite3.Error, OSError, RuntimeError, ValueError)
-"""What the client raises: of a server, of gRPC, of its in-process engine."""
+"""Errors of the client: of a server, of gRPC, of its in-process engine."""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What may stand after `?` in the URL. All but `collection_prefix` need a server."""
+    """Options after `?` in the URL. All but `collection_prefix` need a server."""
 
     collection_prefix: str = "memoranda"
     shards: Count | None = None
@@ -62,7 +62,7 @@ def read_url(url: str) -> tuple[str, Options]:
     """The server's address, "" for the engine in this process, and the options.
 
     Raises:
-        ConfigError: an option is unknown, wrong, or needs a server; or the URL holds a secret.
+        ConfigError: an option is unknown, wrong, or needs a server; or the URL contains a secret.
     """
     address, _, query = url.partition(":")[2].partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
@@ -89,14 +89,15 @@ def read_url(url: str) -> tuple[str, Options]:
 
 
 def collection_name(prefix: str, space: str, dim: int) -> str:
-    """`{prefix}-{space}-{dim}`; what holds other than letters, digits, `_`, `.` and `-` gets a hash as well."""
+    """Return `{prefix}-{space}-{dim}`; a name with other characters than letters, digits, `_`, `.` and `-` gets a
+    hash."""
     wanted = f"{prefix}-{space}-{dim}"
     safe = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted)[:150]
     return safe if safe == wanted else f"{safe}-{blake2b(wanted.encode(), digest_size=5).hexdigest()}"
 
 
 def api_key(options: Options) -> str | None:
-    """The key in the environment, when the options name one.
+    """Return the key in the environment, if the options name one.
 
     Raises:
         ConfigError: the variable is not set.
@@ -113,7 +114,7 @@ class Link:
     """A client of one server, or the engine in this process. Thread-safe."""
 
     def __init__(self, address: str, options: Options, folder: Path | None) -> None:
-        """Nothing is asked of a server yet.
+        """Open the client; no request is sent to a server yet.
 
         Raises:
             IndexUnavailable: another process has the folder open, or it cannot be written.
@@ -127,16 +128,16 @@ class Link:
 
     @property
     def where(self) -> str:
-        """For messages: the server's address, or what stands for one."""
+        """The server's address, or the engine in this process, for messages."""
         if not self.local:
             return self._address
         return "in this process" if self._folder is None else f"in {self._folder}"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """One at a time in this process's engine, which is not thread-safe; a server needs no such thing.
+    def exclusive(self) -> Iterator[None]:
+        """Lock the engine in this process, which is not thread-safe; a server needs no lock.
 
-        Whoever waits stands at the gate, so that a reader who asks again at once cannot overtake a writer.
+        Waiting threads queue at a gate, so that a reader that calls again at once cannot overtake a writer.
 
         Raises:
             IndexUnavailable: the index is closed.
@@ -164,7 +165,7 @@ class Link:
         return self._client
 
     def ask(self, verb: str, question: Callable[[QdrantClient], T]) -> T:
-        """The answer; a server that is briefly away is asked again, so a question must bear being asked twice.
+        """Return the result of a call; it is retried if a server is briefly unavailable, so it must be idempotent.
 
         Raises:
             IndexUnavailable: it did not answer, or refused.
@@ -180,7 +181,7 @@ class Link:
         raise AssertionError("the last try returns or raises")
 
     def failure(self, verb: str, exc: Exception) -> IndexUnavailable:
-        """The error in one sentence, with what to do."""
+        """Return the error in one sentence, with the fix."""
         fix = "" if self.local else " Is the server up, and index.url right?"
         if isinstance(exc, UnexpectedResponse) and exc.status_code in (401, 403):
             fix = " Name the variable that holds its key: ?api_key_env=QDRANT_API_KEY."
@@ -197,10 +198,10 @@ class Link:
         self.write_ahead()
 
     def write_ahead(self) -> None:
-        """Lets the engine in this process write to a log and wait for the disk at checkpoints only.
+        """Make the engine in this process write to a log and sync at checkpoints only.
 
-        It commits each point by itself, 1.5 ms with the usual waiting. What a power failure takes is the end of the
-        log, in order, so the watermark is never ahead of the points.
+        It commits each point separately, 1.5 ms with the default sync. A power failure loses the end of the log, in
+        order, so the watermark is never ahead of the points.
         """
         self._tell_files("PRAGMA journal_mode=WAL")
         engine = getattr(self.client(), "_client", None)  # no public way to its connections
@@ -216,18 +217,18 @@ class Link:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """True if `close` was called."""
         return self._client is None
 
     def close(self) -> None:
-        """Let go of files and connections. Idempotent."""
+        """Close files and connections. Idempotent."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
     @property
     def bytes_on_disk(self) -> int | None:
-        """Of the engine in this process; None for a server, which does not tell."""
+        """Bytes of the engine in this process; None for a server, which does not report them."""
         if not self.local:
             return None
         return 0 if self._folder is None else bytes_in(self._folder)
@@ -251,7 +252,7 @@ class Link:
 
 
 def patience(exc: Exception, wait: float) -> float | None:
-    """Seconds after which asking again may help; None when it will not."""
+    """Return the seconds before a retry; None if a retry cannot help."""
     if isinstance(exc, ResourceExhaustedResponse):
         return min(float(exc.retry_after_s), LONGEST_WAIT)
     if isinstance(exc, UnexpectedResponse):
@@ -271,7 +272,7 @@ def patience(exc: Exception, wait: float) -> float | None:
 
 
 def reason(exc: Exception) -> str:
-    """What went wrong, on one line."""
+    """Return the cause of an error, on one line."""
     if isinstance(exc, UnexpectedResponse):
         return f"HTTP {exc.status_code} {exc.content[:300].decode('utf-8', 'replace')}"
     if isinstance(exc, ResponseHandlingException):

@@ -1,7 +1,7 @@
-"""Quantised vectors behind one small door, so that an engine can be exchanged.
+"""Quantised vectors behind a small interface, so that engines are interchangeable.
 
-A block holds the codes of consecutive slots and never changes: a larger one is made beside it. Whatever a block
-says is only a short list; scores that leave the index are always recomputed from the float vectors.
+A block has the codes of consecutive slots and never changes: growing creates a larger one. A block returns only a short
+list; scores that leave the index are always recomputed from the float vectors.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memoranda.indexes.vector.growing import Mask, Slots
 
 CALIBRATION_ROWS = 1024
 GATHER_BELOW = 4
-"""Codes are copied together and scanned when fewer than one in this many pass the filter."""
+"""Codes are gathered and scanned when fewer than one in this many pass the filter."""
 STEP = 16_384
-"""Rows quantised at once, to bound the memory of it."""
+"""Rows quantised at once, to bound memory."""
 
 
 class Block(ABC):
@@ -42,12 +42,12 @@ class Block(ABC):
 
     @abstractmethod
     def dump(self) -> bytes:
-        """What the engine's `load` makes this block from."""
+        """Return the bytes from which the engine's `load` restores this block."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes held in memory."""
+        """Bytes in memory."""
 
 
 class Engine(ABC):
@@ -57,7 +57,7 @@ class Engine(ABC):
 
     @abstractmethod
     def empty(self, sample: Vectors) -> Block:
-        """A block of no rows, fitted to a uniform sample of the vectors it will hold."""
+        """Return a block of no rows, fitted to a uniform sample of the vectors it will have."""
 
     @abstractmethod
     def load(self, data: bytes) -> Block:
@@ -79,7 +79,7 @@ class TurbovecEngine(Engine):
 
     def empty(self, sample: Vectors) -> Block:
         index = self._module.TurboQuantIndex(dim=self.width, bit_width=4)
-        with suppress(ValueError):  # all of them the same: there is nothing to fit to, nor need there be
+        with suppress(ValueError):  # all vectors are equal: there is nothing to fit
             index.calibrate(pad(sample, self.width))
         return TurbovecBlock(index, self.width)
 
@@ -202,9 +202,9 @@ def open_engine(name: str, dim: int) -> Engine | None:
     """
     if name not in ENGINES:
         raise ConfigError("index.url", f"engine {name!r} is unknown; use one of {', '.join(ENGINES)}")
-    made = ENGINES[name]
+    engine = ENGINES[name]
     try:
-        return made(dim) if made is not None else None
+        return engine(dim) if engine is not None else None
     except ImportError as exc:
         raise ConfigError(
             "index.url", f"engine {name!r} needs the package {name}: pip install {name}"

@@ -1,4 +1,4 @@
-"""The sequence number of every slot, and the way back from numbers to slots."""
+"""The sequence number of every slot, and the lookup of slots by number."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SeqColumn:
         self.seqs.extend(seqs)
 
     def find(self, wanted: NDArray[np.int64], n: int) -> Slots:
-        """The slots below `n` that carry any of these numbers, ascending."""
+        """Return the slots below `n` with any of these numbers, ascending."""
         tops, seqs = self.tops.view()[:n], self.seqs.view()[:n]
         if not n or not len(wanted) or wanted.min() > tops[-1]:
             return np.empty(0, np.int64)  # new rows, as almost always
@@ -75,7 +75,7 @@ def _in_range(values: Sequence[Any]) -> bool:
 
 
 def whole_numbers(values: Sequence[Scalar]) -> NDArray[np.int64]:
-    """Those of the values that are whole numbers and can be sequence numbers."""
+    """Return the values that are whole numbers and can be sequence numbers."""
     if set(map(type, values)) == {int} and _in_range(values):
         return np.array(values, np.int64)
     numbers = [v for v in values if is_number(v) and not isinstance(v, str | None) and -(2**63) <= v < 2**63]

@@ -1,4 +1,4 @@
-"""Searching a sqlite-vec table beside the rows that filters see."""
+"""Searches of a sqlite-vec table, with filters on the table of records beside it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memoranda.indexes.vector.sqlite_where import condition
 MOST_NEAREST = 4096
 """The largest k that sqlite-vec takes."""
 MARGIN = 1e-5
-"""How far apart the distance that made a list and the score computed from its vectors may be."""
+"""The most by which the distance of sqlite-vec and the score computed from the vectors may differ."""
 GATHER_SHARE = 20
-"""Reading one vector by its id costs 3.3 us; a search that passes over it .15 us, and .4 us more to look at it."""
+"""Reading one vector by its id costs 3.3 us; a search that skips it .15 us, and .4 us more if it is scored."""
 SAMPLE = 48
 WIDE = 0.4
-"""From this share of passing rows on, searching all and dropping the others is the shorter way."""
+"""From this share of passing rows on, searching all rows and dropping the others is cheaper."""
 
 TENANT = """
 SELECT generation, id,
@@ -46,10 +46,10 @@ Candidates = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]
 
 
 class Asked(NamedTuple):
-    """One question as SQL: the tenant's number, the table of its vectors, and which rows pass.
+    """One search as SQL: the tenant's number, the table of its vectors, and the rows that pass.
 
-    `passing` completes `SELECT ... FROM records WHERE`; there is one for rows held as columns and, when the tenant
-    has any, one for those that kept their attributes. `hit` says of a single row whether it passes.
+    `passing` completes `SELECT ... FROM records WHERE`; there is one for rows stored as columns and, if the tenant has
+    any, one for rows with their original attributes. `hit` is True for a row that passes.
     """
 
     generation: int
@@ -61,13 +61,13 @@ class Asked(NamedTuple):
     hit: tuple[str, list[Any]]
 
     def select(self, what: str, more: str = "") -> tuple[str, list[Any]]:
-        """`what` of every row that passes, and is `more`."""
+        """Return the SQL for `what` of every row that passes, and meets `more`."""
         sql = " UNION ALL ".join(f"SELECT {what} FROM records WHERE {sql}{more}" for sql, _ in self.passing)
         return sql, [value for _, values in self.passing for value in values]
 
 
 class Search:
-    """The `limit` memories nearest to a vector of length 1, among the rows that a question is about."""
+    """A search for the `limit` memories nearest to a vector of length 1, among the rows that pass."""
 
     def __init__(self, db: Any, asked: Asked, vector: Vector, limit: int) -> None:
         self._db = db
@@ -78,14 +78,14 @@ class Search:
         self._pool = limit + limit // 4 + 8
 
     def matches(self) -> Matches:
-        """By the way that costs least: read the few that pass, pass over many, or search everything."""
+        """Return the matches, by the cheapest way: read the few that pass, skip many, or search everything."""
         if self._asked.everything:
             return self._widen("", [])
         share = self._share()
         if share >= WIDE:
-            found = self._among_all(min(MOST_NEAREST, int(self._pool / share * 1.2)))
-            if found is not None:
-                return found
+            results = self._among_all(min(MOST_NEAREST, int(self._pool / share * 1.2)))
+            if results is not None:
+                return results
         sql, values = self._asked.select("id")
         count, ids = self._db.execute(
             f"SELECT count(*), json_group_array(id) FROM ({sql})", values
@@ -95,7 +95,7 @@ class Search:
         return self._widen("AND rowid IN (SELECT value FROM json_each(?))", [ids])
 
     def _share(self) -> float:
-        """About which part of the tenant's rows passes, by a sample of all rows."""
+        """Return the approximate share of the tenant's rows that pass, by a sample of all rows."""
         asked, last = self._asked, self._asked.last
         some = (
             range(1, last + 1) if last <= SAMPLE else [random.randrange(1, last + 1) for _ in range(SAMPLE)]
@@ -108,22 +108,22 @@ class Search:
         return share or 0.0
 
     def _among_all(self, pool: int) -> Matches | None:
-        """The answer if it is among the `pool` nearest of all rows."""
+        """Return the matches if they are among the `pool` nearest of all rows, else None."""
         seqs, scores, parts, passed = self._nearest(pool, *self._asked.hit)
-        found = best_parts(seqs[passed], scores[passed], parts[passed], self._limit)
-        settled = len(found) == self._limit and found.scores[-1] > scores.min() + MARGIN
-        return found if settled or len(seqs) < pool else None
+        results = best_parts(seqs[passed], scores[passed], parts[passed], self._limit)
+        settled = len(results) == self._limit and results.scores[-1] > scores.min() + MARGIN
+        return results if settled or len(seqs) < pool else None
 
     def _widen(self, among: str, values: list[Any]) -> Matches:
-        """Lists ever more of the nearest, until none beyond the list can belong: several parts of one memory take
-        one place, and vectors beyond the list may tie with the last place."""
+        """Search longer and longer lists, until no vector beyond the list can be a match: several parts of one memory
+        take one place, and vectors beyond the list may tie with the last place."""
         pool = self._pool
         while pool <= MOST_NEAREST:
             seqs, scores, parts, _ = self._nearest(pool, "1", [], among, values)
-            found = best_parts(seqs, scores, parts, self._limit)
-            settled = len(found) == self._limit and found.scores[-1] > scores.min() + MARGIN
+            results = best_parts(seqs, scores, parts, self._limit)
+            settled = len(results) == self._limit and results.scores[-1] > scores.min() + MARGIN
             if settled or len(seqs) < pool:
-                return found
+                return results
             pool *= 4
         sql, values = self._asked.select("id")
         (ids,) = self._db.execute(f"SELECT json_group_array(id) FROM ({sql})", values).fetchone()
@@ -149,11 +149,11 @@ class Search:
 
 
 def ask(db: Any, tenant: str, where: Filter) -> Asked | None:
-    """The question as SQL; None when there is no such tenant."""
-    held = db.execute(TENANT, (tenant_name(tenant),)).fetchone()
-    if held is None:
+    """Return the search as SQL; None if there is no such tenant."""
+    row = db.execute(TENANT, (tenant_name(tenant),)).fetchone()
+    if row is None:
         return None
-    generation, owner, zeros, odd, last = held
+    generation, owner, zeros, odd, last = row
     everything = where == EVERYTHING
     sql, values = ("1", []) if everything else condition(where)
     mine = "tenant = ?"
@@ -161,7 +161,7 @@ def ask(db: Any, tenant: str, where: Filter) -> Asked | None:
         passing = [(f"{mine} AND ({sql})", [owner, *values])]
         hit = (f"({sql}) IS TRUE", values)
     else:
-        db.create_function("passes", 1, lambda kept: matches(where, json.loads(kept)))
+        db.create_function("passes", 1, lambda original: matches(where, json.loads(original)))
         passing = [
             (f"{mine} AND original IS NULL AND ({sql})", [owner, *values]),
             (f"{mine} AND original IS NOT NULL AND passes(original)", [owner]),
@@ -181,5 +181,5 @@ def unscored(db: Any, asked: Asked, limit: int, more: str = "") -> Matches:
 
 
 def tenant_name(tenant: str) -> bytes:
-    """The tenant as the file has it: its bytes, so that no two are one."""
+    """Return the tenant's name in the file: its bytes, so that no two tenants are equal."""
     return tenant.encode("utf-8", "surrogatepass")

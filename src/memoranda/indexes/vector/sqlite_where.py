@@ -6,13 +6,13 @@ a string that begins with its type, so that a comparison of text is a comparison
 | code | value |
 |---|---|
 | `s` and the string | a string |
-| `n` and 16 hex digits | a number, by its place among the floats |
+| `n` and 16 hex digits | a number, by its rank among the floats |
 | `b0`, `b1` | false, true |
 | `o` | what equals nothing and has no order: objects, nested lists, NaN |
 
-A list is a JSON array of these, with null for None; a key whose value is None is left out. The few rows that this
-cannot hold (an own field of another type, a whole number that is no float, NUL or half a surrogate pair in a
-string) keep their attributes as they are, in `original`, and `matches` decides on them.
+A list is a JSON array of these, with null for None; a key whose value is None is left out. The few rows that cannot be
+stored so (an own field of another type, a whole number that is no float, NUL or half a surrogate pair in a string)
+store their attributes unchanged, in `original`, and `matches` decides on them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ COLUMNS = ("seq", *(TEXT.get(key) or NUMBERS[key] for key in OWN), "attributes",
 EXACT = 1 << 53
 """Whole numbers up to here are their own floats."""
 MANY = 64
-"""From this many values on, they travel as one JSON array: a statement takes 250 000 values in all."""
+"""From this many values on, they are sent as one JSON array: a statement takes 250 000 values in all."""
 DEEP = 100
 """A chain of more conditions than this is a balanced tree: SQLite nests 1 000 deep."""
 FEW = 4
-"""Up to here, values are looked for in the JSON's text, which costs a third of reading it."""
+"""Up to here, values are searched in the JSON's text, at a third of the cost of parsing it."""
 _COLUMN = {key: column for column, key in enumerate(("$seq", *OWN))}
 _BLANK: tuple[Any, ...] = (0, *(0 if key in TEXT else "" for key in OWN), 0, 0)
 _SIMPLE = re.compile(r"[\w$. -]+", re.ASCII)
@@ -50,7 +50,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Odd(Exception):
-    """The row cannot be held as columns and codes."""
+    """The row cannot be stored as columns and codes."""
 
 
 def record(seq: int, attributes: Mapping[str, Any]) -> list[Any]:
@@ -108,7 +108,7 @@ def _item(value: Any) -> str:
 
 
 def code(value: Any) -> str | None:
-    """The scalar's code; None when nothing equals it, as with NaN."""
+    """Return the scalar's code; None if nothing equals it, such as NaN."""
     if isinstance(value, str):
         return "s" + value
     if isinstance(value, bool):
@@ -131,7 +131,7 @@ def _place(order: int) -> str:
 
 @kept(4_096)
 def _label(key: str) -> str:
-    """The key as it stands in the JSON: itself, or its bytes when a path could not quote it."""
+    """Return the key in the JSON: itself, or its bytes if a path could not quote it."""
     return key if _SIMPLE.fullmatch(key) else "~" + key.encode("utf-8", "surrogatepass").hex()
 
 
@@ -185,7 +185,7 @@ def _among(operand: str, values: Sequence[Any]) -> Condition:
 
 
 def _wholes(values: Sequence[Scalar]) -> list[int]:
-    """The values that a whole number of a column can equal, by their floats."""
+    """Return the values that a whole number of a column can equal, by their floats."""
     orders = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     floats = [float(v) for v in orders if isinstance(v, float) or in_float_range(v)]
     return [int(value) for value in floats if value.is_integer() and -EXACT <= value <= EXACT]
@@ -215,39 +215,39 @@ def _number_order(column: str, op: str, value: object) -> Condition:
 
 
 def _code_equal(key: str, values: Sequence[Scalar]) -> Condition:
-    path, held = f'$."{_label(key)}"', "json_extract(attributes, ?)"
+    path, field = f'$."{_label(key)}"', "json_extract(attributes, ?)"
     codes = [
-        found
+        coded
         for value in values
         if value is not None and not (isinstance(value, str) and not _sound(value))
-        if (found := code(value)) is not None
+        if (coded := code(value)) is not None
     ]
     item, params = _equal("value", codes, None in values)
     exists = f"EXISTS (SELECT 1 FROM json_each(attributes, ?) WHERE {item})"
     if None in values or len(codes) > FEW:
-        alone, params = _among(held, codes)
-        sql = f"{alone} OR ({held} BETWEEN '[' AND '\\' AND {exists})"
+        alone, params = _among(field, codes)
+        sql = f"{alone} OR ({field} BETWEEN '[' AND '\\' AND {exists})"
         everything = [path, *params, path, path, *params]
-        return (f"{sql} OR {held} IS NULL", [*everything, path]) if None in values else (sql, everything)
-    texts = [_encode(one).decode() for one in codes]
+        return (f"{sql} OR {field} IS NULL", [*everything, path]) if None in values else (sql, everything)
+    texts = [_encode(value_code).decode() for value_code in codes]
     somewhere = " OR ".join(["instr(attributes, ?)"] * len(codes)) or "0"
     sql = f"({somewhere}) AND ({somewhere} OR (instr(attributes, ?) AND {exists}))"
     return sql, [*texts, *(_entry(key, text) for text in texts), _entry(key, "["), path, *params]
 
 
 def _entry(key: str, begins: str) -> str:
-    """How a key and its value begin in the JSON's text. They stand there nowhere else: no label has a quote in it,
-    nothing is nested, and after a string that is a value comes no colon."""
+    """Return the beginning of a key and its value in the JSON's text. It occurs nowhere else there: labels have no
+    quotes, nothing is nested, and no colon follows a string that is a value."""
     return f'"{_label(key)}":{begins}'
 
 
 def _code_order(key: str, op: str, value: object) -> Condition:
-    path, held = f'$."{_label(key)}"', "json_extract(attributes, ?)"
+    path, field = f'$."{_label(key)}"', "json_extract(attributes, ?)"
     if isinstance(value, str):
         op, bound = _bound(op, value)
         if op in ("lt", "lte"):
-            return f"{held} {ORDER[op]} ? AND {held} >= 's'", [path, "s" + bound, path]
-        return f"{held} BETWEEN ? AND 't'", [path, f"s{bound}\0" if op == "gt" else "s" + bound]
+            return f"{field} {ORDER[op]} ? AND {field} >= 's'", [path, "s" + bound, path]
+        return f"{field} BETWEEN ? AND 't'", [path, f"s{bound}\0" if op == "gt" else "s" + bound]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "0", []
     upward = op in ("gt", "gte")

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT = "sqlitevec 1"
 APPLICATION = 0x52435631
-"""How a file says that it is such an index: it is never begun anew over something else."""
+"""The application id of the file; no other file is ever overwritten."""
 PAGE_BYTES = 8192
 LOG_PAGES = 8192
 CHUNK_ROWS = 256
@@ -67,11 +67,11 @@ SELECT id, tenant, substr(?1, (id - ?2) * ?3 + 1, ?3) FROM records WHERE id >= ?
 
 
 class SqliteVecIndex(Index):
-    """Vectors of length 1 in a `vec0` table, one partition per tenant, beside a table of what filters see.
+    """Vectors of length 1 in a `vec0` table, one partition per tenant, beside a table of filter attributes.
 
-    `sqlitevec:` keeps them in the index's own folder (without one: in memory), `sqlitevec:/path/file` in that file,
-    which belongs to one data folder. Every put is a transaction; a search reads one state on a connection of its
-    thread's own and waits for no writer, except in memory, where one call goes at a time. Answers are exact.
+    `sqlitevec:` is in the index's own folder (without one: in memory), `sqlitevec:/path/file` in that file, which
+    belongs to one data folder. Every put is a transaction; a search reads one snapshot on a connection of its thread
+    and waits for no writer, except in memory, where calls are serialised. Results are exact.
 
     Raises:
         ConfigError: the URL has an option, the package sqlite-vec is missing, or the file is not such an index.
@@ -129,8 +129,8 @@ class SqliteVecIndex(Index):
         return db
 
     def _try_open(self) -> str | None:
-        """Open what is there; the reason when it cannot be used. A file that was named and is not ours to begin
-        anew is refused."""
+        """Open the existing file; return the fault if it cannot be used. A named file that is not such an index is
+        refused."""
         if self._path is None or not self._path.exists() or not self._path.stat().st_size:
             return ""
         if self._named and not _is_index(self._path):
@@ -141,7 +141,7 @@ class SqliteVecIndex(Index):
             (sound,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
             stamp, rev = self._db.execute("SELECT stamp, rev FROM about").fetchone()
             if (sound, stamp) == ("ok", self._stamp):
-                self._checkpoint()  # a crash may have left what is read here in a log that is not durable
+                self._checkpoint()  # after a crash, the log may have data that is not durable
                 self._rev = self._durable = int(rev)
                 return None
             fault = f"check: {sound}, built as {stamp!r}"
@@ -161,7 +161,7 @@ class SqliteVecIndex(Index):
         if self._path is not None:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        # The mark goes in before there is a log, so that whoever looks at the file alone finds it.
+        # The application id is written before there is a log, so that the file alone has it.
         self._db = self._connect(f"application_id={APPLICATION}")
         with self._change("opening"):
             for statement in SCHEMA.split(";")[:-1]:
@@ -186,7 +186,7 @@ class SqliteVecIndex(Index):
 
     @contextmanager
     def _change(self, doing: str) -> Iterator[None]:
-        """One transaction: all that is done here or none of it. It takes the revision told last with it."""
+        """One transaction: all changes are applied, or none."""
         with self._writing(doing):
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -206,7 +206,7 @@ class SqliteVecIndex(Index):
         if not len(batch):
             return
         seqs, parts, zeros = batch.seqs.tolist(), batch.parts.tolist(), (units.any(axis=1) == 0).tolist()
-        rows = [record(seq, held) for seq, held in zip(seqs, batch.attributes, strict=True)]
+        rows = [record(seq, attributes) for seq, attributes in zip(seqs, batch.attributes, strict=True)]
         with self._change("adding vectors"):
             generation, owner = self._owner(tenant)
             self._drop(generation, owner, seqs)
@@ -227,16 +227,16 @@ class SqliteVecIndex(Index):
         return np.ascontiguousarray(unit(batch_vectors(batch, self.dim)))
 
     def _owner(self, tenant: str) -> tuple[int, int]:
-        """The table of the vectors, and the tenant's number, given now if need be."""
+        """Return the table of the vectors, and the tenant's number, which is created if needed."""
         name = tenant_name(tenant)
-        held = self._db.execute(TENANT, (name,)).fetchone()
-        if held is None:
+        row = self._db.execute(TENANT, (name,)).fetchone()
+        if row is None:
             self._db.execute("INSERT INTO tenants (name) VALUES (?)", (name,))
-            held = self._db.execute(TENANT, (name,)).fetchone()
-        return held[0], held[1]
+            row = self._db.execute(TENANT, (name,)).fetchone()
+        return row[0], row[1]
 
     def _drop(self, generation: int, owner: int, seqs: Sequence[int]) -> int:
-        """Takes these memories' vectors out; how many they were."""
+        """Delete the vectors of these memories; return their number."""
         (last,) = self._db.execute("SELECT max(seq) FROM records WHERE tenant = ?", (owner,)).fetchone()
         if last is None or min(seqs, default=last + 1) > last:
             return 0
@@ -254,36 +254,36 @@ class SqliteVecIndex(Index):
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> int:
         with self._change("removing vectors"):
-            held = self._db.execute(TENANT, (tenant_name(tenant),)).fetchone()
-            removed = self._drop(held[0], held[1], [int(seq) for seq in seqs]) if held is not None else 0
+            row = self._db.execute(TENANT, (tenant_name(tenant),)).fetchone()
+            removed = self._drop(row[0], row[1], [int(seq) for seq in seqs]) if row is not None else 0
             self._note_rev()
         self._changes += removed
         return removed
 
     def flush(self, rev: int) -> None:
-        """The revision goes into the file with the next change, at the latest at `close`; it counts as durable once
-        the log has been synced, every 10 000 vectors."""
+        """Record the revision: it is written with the next change, at the latest at `close`, and is durable once the
+        log has been synced, every 10 000 vectors."""
         with self._writing("committing"):
             self._rev = max(rev, self._rev)
             if self._changes >= SYNC_ROWS:
                 self._save()
 
     def _save(self) -> None:
-        """Writes the revision and makes it durable, unless a reader is in the way."""
+        """Write the revision and make it durable, unless a reader blocks the checkpoint."""
         self._note_rev()
         if self._checkpoint("PASSIVE"):
             self._durable, self._changes = self._rev, 0
 
     def _checkpoint(self, how: str = "TRUNCATE") -> bool:
-        """Whether the whole log went into the file."""
+        """Checkpoint the log. Return True if the whole log is in the file."""
         if self._path is None:
             return True
         busy, logged, done = self._db.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
         return not busy and logged == done
 
     def compact(self) -> None:
-        """Deleted vectors are overwritten as they go and leave the log here; the file is made smaller when a quarter
-        of it is free."""
+        """Empty the log, and shrink the file if a quarter of it is free. Vectors are overwritten when they are
+        deleted."""
         with self._writing("compacting"):
             (vectors,) = self._db.execute("SELECT count(*) FROM records WHERE zero = 0").fetchone()
             generation, dead = self._db.execute("SELECT generation, dead FROM about").fetchone()
@@ -326,7 +326,7 @@ class SqliteVecIndex(Index):
 
     @contextmanager
     def _snapshot(self, doing: str) -> Iterator[Any]:
-        """A connection that sees one state of the file."""
+        """Give a connection that sees one snapshot of the file."""
         if self._path is None:
             with self._writing(doing):
                 yield self._db
@@ -367,14 +367,14 @@ class SqliteVecIndex(Index):
                 return NO_MATCHES
             if not vector.any():
                 return unscored(db, asked, limit)
-            found = Search(db, asked, vector, limit).matches()
+            results = Search(db, asked, vector, limit).matches()
             if not asked.zeros:
-                return found
+                return results
             zeros = unscored(db, asked, limit, " AND zero = 1")
             return best_parts(
-                np.concatenate([found.seqs, zeros.seqs]),
-                np.concatenate([found.scores, zeros.scores]),
-                np.concatenate([found.parts, zeros.parts]),
+                np.concatenate([results.seqs, zeros.seqs]),
+                np.concatenate([results.scores, zeros.scores]),
+                np.concatenate([results.parts, zeros.parts]),
                 limit,
             )
 
@@ -423,7 +423,7 @@ class SqliteVecIndex(Index):
 
 
 def _extension() -> str:
-    """Where the extension's library is."""
+    """Return the path of the extension's library."""
     try:
         path: str = import_module("sqlite_vec").loadable_path()
     except ImportError as exc:
@@ -434,7 +434,7 @@ def _extension() -> str:
 
 
 def _is_index(path: Path) -> bool:
-    """Return True if the header of the file says so. Only SQLite may open a file that this process may have open;
+    """Return True if the file has the application id. Only SQLite may open a file that this process may have open;
     `immutable` writes nothing beside it."""
     try:
         with closing(sqlite.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as db:
@@ -446,7 +446,7 @@ def _is_index(path: Path) -> bool:
 
 @contextmanager
 def _translated(doing: str) -> Iterator[None]:
-    """Errors of SQLite and of files come out as IndexUnavailable."""
+    """Raise errors of SQLite and of files as IndexUnavailable."""
     try:
         yield
     except (sqlite.Error, OSError) as exc:
