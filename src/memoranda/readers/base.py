@@ -1,7 +1,7 @@
-"""The door to a document's text: bytes of some format in, text with its structure out.
+"""The interface of document readers: bytes of some format in, text with its structure out.
 
 A reader is a function `read(path, limits) -> Document`. It runs in a process of its own (see `pool`), so it may hang,
-crash or eat memory without harm; what it knows to be wrong it raises as `Unreadable`.
+crash or exhaust memory without harm; it raises `Unreadable` for known problems.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Document(msgspec.Struct, kw_only=True):
 
 
 class Unreadable(MemorandaError):
-    """The file holds no text for us: `unsupported_file` for a format nobody reads here, `invalid_file` for one that is
-    damaged, locked, too large or empty of text, `server_error` when the reader itself failed. The message tells the
-    uploader what is wrong and what to do."""
+    """The file has no text for us: `unsupported_file` for an unknown format, `invalid_file` for one that is damaged,
+    locked, too large or empty of text, `server_error` if the reader itself failed. The message says what is wrong and
+    what to do."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)

@@ -23,7 +23,8 @@ _MANY = re.compile(r"\n{3,}")
 
 
 def tidy(text: str) -> str:
-    """Line ends as `\\n`, no control characters or soft hyphens, no spaces at line ends, one empty line at most."""
+    """Return text with `\\n` as line ends, no control characters or soft hyphens, no spaces at line ends, at most one
+    empty line in a row."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.translate(_CONTROLS) if text.isascii() else _UNWANTED.sub("", _RETURN.sub("\n", text))
@@ -76,11 +77,11 @@ class Body:
 
     @property
     def empty(self) -> bool:
-        """Whether no text has been added yet."""
+        """Return True if no text has been added yet."""
         return not self._parts
 
     def heading(self, text: str, level: int) -> None:
-        """Adds a heading as a block of its own, on one line. `level` 1 is the highest."""
+        """Add a heading as a block of its own, on one line. `level` 1 is the highest."""
         words = " ".join(tidy(text).split())
         start = self.add(words)
         if start is not None:
@@ -118,7 +119,7 @@ class Body:
 
 
 def table_line(cells: Sequence[str]) -> str:
-    """The cells of one row on one line; empty cells at its end are left out."""
+    """Return the cells of one row on one line; empty cells at its end are left out."""
     words = [" ".join(cell.split()) for cell in cells]
     while words and not words[-1]:
         words.pop()

@@ -1,6 +1,6 @@
-"""What a file is: by its content, and by its name only where one kind of text is to be told from another.
+"""Detects the type of a file: by its content, and by its name only to distinguish kinds of text.
 
-Nothing is unpacked here but the few bytes in which an OpenDocument file says what it is.
+Nothing is unpacked here but the few bytes in which an OpenDocument file declares its type.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ _SVG = re.compile(r"<(?:!DOCTYPE\s+)?svg[\s>]")
 
 
 def media_type(path: Path, filename: str) -> str:
-    """The media type of the file at `path`, which its owner calls `filename`.
+    """Return the media type of the file at `path`, which its owner calls `filename`.
 
     Raises:
-        Unreadable: it is empty, locked with a password, damaged so that its kind cannot be told, or nothing that holds
+        Unreadable: it is empty, locked with a password, damaged so that its type is unknown, or has no
             text.
     """
     with path.open("rb") as file:
@@ -188,39 +188,40 @@ def _zipped(path: Path, head: bytes, suffix: str) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            if told := _told(archive, names):
-                return told
+            if declared := _declared_type(archive, names):
+                return declared
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         known = _OFFICE.get(suffix) or _begins(head)
         if known:
-            return known  # its reader says what is wrong with it
+            return known  # its reader reports what is wrong with it
         raise Unreadable("invalid_file", CUT_SHORT) from None
     tops = {name.replace("\\", "/").lstrip("/").split("/", 1)[0].lower() for name in names}
     if "[content_types].xml" in tops or "_rels" in tops:
-        for folder, found in _FOLDERS.items():
+        for folder, detected in _FOLDERS.items():
             if folder in tops:
-                return found
+                return detected
     if "mimetype" not in tops and suffix in _OFFICE:
         return _OFFICE[suffix]
     raise unsupported("a zip archive")
 
 
-def _told(archive: zipfile.ZipFile, names: list[str]) -> str | None:
-    """The type that an OpenDocument file or a book says, or an office file's list of parts; None where they do not."""
+def _declared_type(archive: zipfile.ZipFile, names: list[str]) -> str | None:
+    """Return the type that an OpenDocument file, a book, or the list of parts of an office file declares; None
+    without."""
     if "mimetype" in names:
-        told = _beginning(archive, "mimetype", 100).decode("ascii", "replace").strip()
+        mimetype = _beginning(archive, "mimetype", 100).decode("ascii", "replace").strip()
         for known in (EPUB, ODT, ODS, ODP):
-            if told.startswith(known):
+            if mimetype.startswith(known):
                 return known
-        if told.startswith("application/vnd.oasis.opendocument."):
-            raise unsupported(f"an OpenDocument {told.rpartition('.')[2]}")
+        if mimetype.startswith("application/vnd.oasis.opendocument."):
+            raise unsupported(f"an OpenDocument {mimetype.rpartition('.')[2]}")
     if "META-INF/container.xml" in names and any(name.endswith(".opf") for name in names):
         return EPUB
     if "[Content_Types].xml" in names:
         types = _beginning(archive, "[Content_Types].xml", 1 << 20)
-        found = {kind for word, kind in _MAIN_PARTS.items() if word in types and b".main+xml" in types}
-        if len(found) == 1:
-            return found.pop()
+        kinds = {kind for word, kind in _MAIN_PARTS.items() if word in types and b".main+xml" in types}
+        if len(kinds) == 1:
+            return kinds.pop()
     return None
 
 
@@ -234,12 +235,12 @@ def _beginning(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
 
 
 def _begins(head: bytes) -> str | None:
-    """What a zip file without a directory looks like, by the names at its beginning."""
+    """Return the type of a zip file without a directory, by the names at its beginning; None if unknown."""
     if b"mimetypeapplication/epub+zip" in head:
         return EPUB
-    for word, found in ((b"opendocument.text", ODT), (b"opendocument.spreadsheet", ODS), (b"word/", DOCX)):
+    for word, detected in ((b"opendocument.text", ODT), (b"opendocument.spreadsheet", ODS), (b"word/", DOCX)):
         if word in head:
-            return found
+            return detected
     return PPTX if b"ppt/" in head else XLSX if b"xl/" in head else None
 
 
@@ -247,9 +248,9 @@ def _compound(path: Path, suffix: str) -> str:
     streams = ole.names(path.read_bytes())
     if "EncryptedPackage" in streams:
         raise Unreadable("invalid_file", LOCKED)
-    for stream, found in _STREAMS.items():
+    for stream, detected in _STREAMS.items():
         if stream in streams:
-            return found
+            return detected
     if suffix in _OLD_OFFICE:
         return _OLD_OFFICE[suffix]
     if not streams:
@@ -274,7 +275,8 @@ def _text(head: bytes, suffix: str) -> str:
 
 
 def _is_mail(begins: str) -> bool:
-    """Whether the text begins with the header of a mail: nothing but fields, among them three that mails have."""
+    """Return True if the text begins with the header of a mail: nothing but fields, among them three that mails
+    have."""
     raw = begins.replace("\r\n", "\n").encode("utf-8", "replace")
     header, gap, _ = raw.partition(b"\n\n")
     header = header.lstrip(b"\n")
@@ -285,20 +287,20 @@ def _is_mail(begins: str) -> bool:
 
 
 def _decoded(head: bytes) -> str:
-    """The beginning of a text; a character that is cut at its end is left out."""
+    """Return the beginning of a text; a character that is cut at its end is left out."""
     for data in (head, head[:-1], head[:-2], head[:-3]):
         try:
-            found = decoded(data)
+            text = decoded(data)
         except NotText:
             continue
-        if not found.guessed and not found.replaced:
-            return found.text
+        if not text.guessed and not text.replaced:
+            return text.text
     return head.decode("latin-1")
 
 
 def _end(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.match(text)
-    return found.end() if found else 0
+    match = pattern.match(text)
+    return match.end() if match else 0
 
 
 def _looks_like(head: bytes) -> str:

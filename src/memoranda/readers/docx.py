@@ -42,7 +42,7 @@ class Block(msgspec.Struct):
 
 
 class Style(msgspec.Struct):
-    """What a paragraph's style says: its outline level where it has one, whether it is the title's, its list."""
+    """What a paragraph's style says: its outline level if any, whether it is the title, its list."""
 
     outline: int | None = None
     is_title: bool = False
@@ -78,7 +78,7 @@ def read(path: Path, limits: Limits) -> Document:
 
 
 def _flat(path: Path, limits: Limits) -> Document:
-    """A document that Word has saved as one XML file: its paragraphs and tables."""
+    """Return a document that Word saved as one XML file: its paragraphs and tables."""
     if path.stat().st_size > limits.unpacked_bytes:
         raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB")
     body = Body(limits)
@@ -184,7 +184,7 @@ class Flow:
 
 
 def _row(cells: list[list[Block]]) -> list[Block]:
-    """A row as a line; where one cell alone says something, its paragraphs as they are: such tables are for layout."""
+    """Return a row as a line; if only one cell has text, its paragraphs unchanged, since such tables are for layout."""
     filled = [cell for cell in cells if cell]
     if len(filled) == 1:
         return filled[0]
@@ -226,20 +226,20 @@ def _number(text: str, default: int, base: int = 10) -> int:
 
 
 def _named(archive: Archive, links: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """The parts that a document has one of, by kind."""
+    """Return the parts of which a document has one, by kind."""
     return {kind: target for kind, target in links.values() if target in archive}
 
 
 def _styles(archive: Archive, part: str) -> dict[str, Style]:
-    """Paragraph styles by id, each with what it has from those that it is based on."""
+    """Return paragraph styles by id, each with what it inherits."""
     if not part:
         return {}
-    found: dict[str, Style] = {}
+    styles: dict[str, Style] = {}
     for element in parse(archive, part).iter("{*}style"):
         if attribute(element, "type") not in ("paragraph", ""):
             continue
-        found[attribute(element, "styleId")] = _style(element)
-    return {name: _inherited(name, found) for name in found}
+        styles[attribute(element, "styleId")] = _style(element)
+    return {name: _inherited(name, styles) for name in styles}
 
 
 def _style(element: Element) -> Style:
@@ -271,8 +271,8 @@ def _inherited(name: str, styles: dict[str, Style]) -> Style:
 
 
 def _asides(archive: Archive, parts: dict[str, str], styles: dict[str, Style]) -> dict[str, str]:
-    """The text of every footnote, endnote and comment, by its mark."""
-    found = {}
+    """Return the text of every footnote, endnote and comment, by its mark."""
+    texts = {}
     for kind in ("footnote", "endnote", "comment"):
         part = parts.get(f"{kind}s")
         if not part:
@@ -282,19 +282,19 @@ def _asides(archive: Archive, parts: dict[str, str], styles: dict[str, Style]) -
             words = " ".join(filter(None, paragraphs))
             author = attribute(note, "author") if kind == "comment" else ""
             if words:
-                found[f"{kind}:{attribute(note, 'id')}"] = f"{author}: {words}" if author else words
-    return found
+                texts[f"{kind}:{attribute(note, 'id')}"] = f"{author}: {words}" if author else words
+    return texts
 
 
 def _margins(archive: Archive, links: dict[str, tuple[str, str]], styles: dict[str, Style]) -> list[str]:
-    """The texts of headers and footers, each once; page numbers alone are none."""
-    found: list[str] = []
+    """Return the texts of headers and footers, each once, without those of page numbers alone."""
+    texts: list[str] = []
     for kind, target in links.values():
         if kind not in ("header", "footer") or target not in archive:
             continue
         with archive.open(target) as file:
             blocks = list(Flow(styles, None, {}).blocks(file, target))
         text = "\n".join(block.text for block in blocks)
-        if text not in found and any(character.isalpha() for character in text):
-            found.append(text)
-    return found
+        if text not in texts and any(character.isalpha() for character in text):
+            texts.append(text)
+    return texts

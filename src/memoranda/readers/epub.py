@@ -19,7 +19,7 @@ _FONTS_ONLY = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/en
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """All chapters with their headings, and the book's title. A book has no pages of its own."""
+    """Return all chapters with their headings, and the book's title. A book has no pages of its own."""
     with Archive(path, limits) as archive:
         if _locked(archive):
             raise Unreadable("invalid_file", LOCKED)
@@ -31,12 +31,12 @@ def read(path: Path, limits: Limits) -> Document:
                 body.notes.append(f"a chapter is missing: {part}")
                 continue
             html.fill(body, archive.read(part))
-        told = root.find(".//{*}metadata//{*}title")
-        return body.document(MEDIA_TYPE, "" if told is None else "".join(told.itertext()))
+        title = root.find(".//{*}metadata//{*}title")
+        return body.document(MEDIA_TYPE, "" if title is None else "".join(title.itertext()))
 
 
 def _locked(archive: Archive) -> bool:
-    """Whether more than fonts is encrypted."""
+    """Return True if more than fonts is encrypted."""
     name = "META-INF/encryption.xml"
     if name not in archive:
         return False
@@ -45,25 +45,25 @@ def _locked(archive: Archive) -> bool:
 
 
 def _package(archive: Archive) -> str:
-    """The name of the part that lists all others."""
+    """Return the name of the part that lists all others."""
     if "META-INF/container.xml" in archive:
         for rootfile in parse(archive, "META-INF/container.xml").iter("{*}rootfile"):
             name = unquote(attribute(rootfile, "full-path"))
             if name in archive:
                 return name
-    found = next((name for name in archive.names if name.endswith(".opf")), None)
-    if found is None:
+    listing = next((name for name in archive.names if name.endswith(".opf")), None)
+    if listing is None:
         raise Unreadable("invalid_file", "is damaged, or no book: it has no list of its chapters")
-    return found
+    return listing
 
 
 def _spine(root: Element, folder: str) -> list[str]:
-    """The names of the chapters' parts, in reading order."""
+    """Return the names of the chapters' parts, in reading order."""
     items = {attribute(item, "id"): item for item in root.iter("{*}item")}
-    found = []
+    names = []
     for reference in root.iter("{*}itemref"):
         item = items.get(attribute(reference, "idref"))
         if item is not None and attribute(item, "media-type") in _CHAPTERS:
             name = unquote(attribute(item, "href").partition("#")[0])
-            found.append(posixpath.normpath(posixpath.join(folder, name)))
-    return found
+            names.append(posixpath.normpath(posixpath.join(folder, name)))
+    return names

@@ -61,14 +61,14 @@ def read(path: Path, filename: str, limits: Limits, extra: Mapping[str, str] = {
 
 
 def reader(named: str) -> Reader:
-    """The function that "module:function" names.
+    """Return the function that "module:function" names.
 
     Raises:
         Unreadable: there is none.
     """
     module, _, function = named.partition(":")
     try:
-        found: Reader = getattr(importlib.import_module(module), function)
+        loaded: Reader = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as exc:
         raise Unreadable("server_error", f"its reader {named} cannot be loaded: {exc}") from exc
-    return found
+    return loaded

@@ -23,7 +23,7 @@ DEEPEST_TABLE = 32
 """Tables inside tables from here on are only lines."""
 LONGEST_HEADING = 500
 SHORT_CELL = 300
-"""Characters up to which what stands in a cell on several lines is put on one."""
+"""The most characters of a cell whose lines are joined into one."""
 
 _TOKEN = re.compile(
     r"<(?:(?P<comment>!--)|(?P<cdata>!\[CDATA\[)|(?P<odd>[!?]|/[^A-Za-z])"
@@ -79,8 +79,8 @@ class Block(msgspec.Struct):
 
 
 class Cell(msgspec.Struct):
-    """What stands in a cell of a table, or in the document outside of any: blocks, and the lines of the one that
-    grows."""
+    """The content of a table cell, or of the document outside of tables: blocks, and the lines of the one in
+    progress."""
 
     blocks: list[Block] = []
     lines: list[str] = []
@@ -95,7 +95,7 @@ class Table(msgspec.Struct):
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The text without scripts, styles and navigation; a line for each row of a table, ` | ` between cells."""
+    """Return the text without scripts, styles and navigation; a line for each row of a table, ` | ` between cells."""
     if path.stat().st_size > limits.unpacked_bytes:
         raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB; split it")
     body, data = Body(limits), path.read_bytes()
@@ -104,18 +104,18 @@ def read(path: Path, limits: Limits) -> Document:
         body.notes.clear()
         fill(body, data, unseen=_UNSEEN - {"nav", "noscript"})
     return body.document(
-        MEDIA_TYPE, title or next((one.text for one in body.headings if one.level == 1), None)
+        MEDIA_TYPE, title or next((heading.text for heading in body.headings if heading.level == 1), None)
     )
 
 
 def fill(body: Body, data: bytes, declared: str | None = None, unseen: Set[str] = _UNSEEN) -> str:
-    """Adds a document's text and headings to `body` and returns its title. `declared` is the encoding that a header
+    """Add a document's text and headings to `body` and return its title. `declared` is the encoding that a header
     outside of the document names; `unseen` are elements to leave out."""
     try:
-        found = decoded(data, declared or _declared(data))
+        text = decoded(data, declared or _declared(data))
     except NotText as exc:
         raise Unreadable("invalid_file", f"is no HTML: {exc}") from exc
-    flow = Flow(body, clean(found, body.notes), unseen)
+    flow = Flow(body, clean(text, body.notes), unseen)
     flow.run()
     return flow.title
 
@@ -126,9 +126,9 @@ def plain_words(text: str) -> str:
 
 
 def _declared(data: bytes) -> str | None:
-    """The encoding that the document itself names. That it can be found says that it is none of 16 or 32 bits."""
-    found = _CHARSET.search(data[:4_096])
-    name = (found[1] or found[2]).decode("ascii", "replace") if found else ""
+    """Return the encoding that the document declares. That it is readable rules out encodings of 16 or 32 bits."""
+    match = _CHARSET.search(data[:4_096])
+    name = (match[1] or match[2]).decode("ascii", "replace") if match else ""
     return None if name.lower().startswith(("utf-16", "utf-32", "ucs")) else name or None
 
 
@@ -168,12 +168,12 @@ class Flow:
         self._runs.append(plain_words(words))
 
     def _aside(self, token: re.Match[str]) -> int:
-        """Where a comment or a declaration ends. In XHTML, CDATA is text."""
+        """Return where a comment or a declaration ends. In XHTML, CDATA is text."""
         if token["comment"]:
             if self._text.startswith((">", "->"), token.end()):
                 return self._text.index(">", token.end()) + 1
-            found = _COMMENT_END.search(self._text, token.end())
-            return found.end() if found else len(self._text)
+            match = _COMMENT_END.search(self._text, token.end())
+            return match.end() if match else len(self._text)
         if token["cdata"] and self._xml:
             end = self._text.find("]]>", token.end())
             self._runs.append(self._text[token.end() : end if end >= 0 else len(self._text)])
@@ -198,7 +198,7 @@ class Flow:
         return at
 
     def _is_empty(self, end: int) -> bool:
-        """Whether a tag that ends there is an element without content, as XHTML has them."""
+        """Return True if a tag that ends there is an element without content, as XHTML has them."""
         return self._xml and self._text.endswith("/>", 0, end)
 
     def _raw(self, name: str, at: int) -> int:
@@ -220,13 +220,13 @@ class Flow:
         return end
 
     def _end_of(self, name: str, at: int) -> int | None:
-        """Where the next end tag of this name begins; None when there is none, which is asked once."""
+        """Return where the next end tag of this name begins; None if there is none, which is cached."""
         if name in self._endless:
             return None
-        found = _ENDS[name].search(self._text, at)
-        if found is None:
+        match = _ENDS[name].search(self._text, at)
+        if match is None:
             self._endless.add(name)
-        return found.start() if found else None
+        return match.start() if match else None
 
     def _past(self, name: str, at: int) -> int:
         """Past an element that is not shown. One that is never closed hides nothing, nor do others of its name."""
@@ -246,10 +246,10 @@ class Flow:
         return at
 
     def _skip(self, token: re.Match[str]) -> int:
-        """Past a comment or a declaration that is not shown."""
-        kept = len(self._runs)
+        """Return the position after a comment or a declaration that is not shown."""
+        length = len(self._runs)
         end = self._aside(token)
-        del self._runs[kept:]
+        del self._runs[length:]
         return end
 
     def _open(self, name: str) -> None:
@@ -416,7 +416,7 @@ class Flow:
 
 
 def _short(cell: Cell) -> bool:
-    """Whether all that is in a cell may stand on one line."""
+    """Return True if the content of a cell may be put on one line."""
     if any(block.level or block.exact or (block.table and "\n" in block.text) for block in cell.blocks):
         return False
     one_line = len(cell.blocks) == 1 and "\n" not in cell.blocks[0].text

@@ -52,7 +52,7 @@ def read(path: Path, limits: Limits) -> Document:
 
 
 def header_words(value: str) -> str:
-    """The value of a header field on one line, its encoded words and its bytes that are not ASCII decoded."""
+    """Return the value of a header field on one line, its encoded words and its bytes that are not ASCII decoded."""
     text = _FOLD.sub(" ", value)
     if not text.isascii():
         text = _text_of(text.encode("utf-8", "surrogateescape")) or text.encode("utf-8", "replace").decode(
@@ -61,15 +61,15 @@ def header_words(value: str) -> str:
     return _WORD.sub(_word, text).strip()
 
 
-def _word(found: re.Match[str]) -> str:
+def _word(match: re.Match[str]) -> str:
     try:
-        if found["how"] in "bB":
-            data = binascii.a2b_base64(found["word"].encode() + b"==")
+        if match["how"] in "bB":
+            data = binascii.a2b_base64(match["word"].encode() + b"==")
         else:
-            data = binascii.a2b_qp(found["word"].encode(), header=True)
+            data = binascii.a2b_qp(match["word"].encode(), header=True)
     except binascii.Error:
-        return found[0]
-    return _text_of(data, found["charset"].partition("*")[0]) or (found[0] if found["word"] else "")
+        return match[0]
+    return _text_of(data, match["charset"].partition("*")[0]) or (match[0] if match["word"] else "")
 
 
 def _text_of(data: bytes, charset: str | None = None) -> str:
@@ -111,14 +111,14 @@ class Mail:
         return _subject(message)
 
     def _words(self, part: Part, attached: list[Part], depth: int) -> bool:
-        """Adds the words of a part and of those in it; `attached` gets the rest. Says whether there were words."""
+        """Add the text of a part and of its children; `attached` gets the rest. Return True if there was text."""
         self._count(depth)
         kind = part.get_content_type()
         inner = _inner(part) if kind != MEDIA_TYPE else []
         if inner and kind == "multipart/alternative":
             return self._best(inner, attached, depth + 1)
         if inner:
-            said = [self._words(one, attached, depth + 1) for one in inner]
+            said = [self._words(child, attached, depth + 1) for child in inner]
             return any(said)
         whole = kind in _TEXTS or kind.startswith("multipart/")
         if whole and part.get_content_disposition() != "attachment" and not (depth and part.get_filename()):
@@ -128,7 +128,7 @@ class Mail:
         return False
 
     def _best(self, parts: list[Part], attached: list[Part], depth: int) -> bool:
-        """Of several parts that say the same, the plain one if there are words in it, else the last that has some."""
+        """Add the text of one of several alternative parts: the plain one if it has text, else the last with text."""
         plain = [part for part in parts if part.get_content_type() == "text/plain"]
         richer = [part for part in parts if part.get_content_type() != "text/plain"]
         said = False
@@ -142,18 +142,18 @@ class Mail:
         return said
 
     def _beside(self, part: Part, attached: list[Part], depth: int) -> None:
-        """What is attached within a part whose words are known already."""
+        """Collect the attachments of a part whose text is known already."""
         self._count(depth)
-        for one in _inner(part):
-            if one.get_content_type() == MEDIA_TYPE or not (
-                one.is_multipart() or one.get_content_type() in _TEXTS
+        for child in _inner(part):
+            if child.get_content_type() == MEDIA_TYPE or not (
+                child.is_multipart() or child.get_content_type() in _TEXTS
             ):
-                self._words(one, attached, depth + 1)
-            elif one.is_multipart():
-                self._beside(one, attached, depth + 1)
+                self._words(child, attached, depth + 1)
+            elif child.is_multipart():
+                self._beside(child, attached, depth + 1)
 
     def _text(self, part: Part, kind: str) -> bool:
-        """Adds the words of one part."""
+        """Add the text of one part; return True if it has any."""
         data, charset = _content(part), part.get_content_charset()
         try:
             if kind != "text/html":
@@ -177,7 +177,7 @@ class Mail:
         self._body.notes.extend(document.notes)
 
     def _attachment(self, part: Part, depth: int) -> None:
-        """Adds the text of an attachment under a heading of its name, or a line that names it and says what it is."""
+        """Add the text of an attachment under a heading of its name, or a line with its name and type."""
         name = header_words(part.get_filename() or "")
         try:
             if part.get_content_type() == MEDIA_TYPE and (inner := _inner(part)):
@@ -195,7 +195,7 @@ class Mail:
             self._name(name, str(exc).partition(";")[0])
         except MemoryError:
             raise
-        except Exception as exc:  # whatever a parser does to one attachment, the mail is read
+        except Exception as exc:  # however a parser fails on one attachment, the mail is read
             self._name(name, f"broke its reader ({type(exc).__name__})")
         else:
             self._body.heading(name or "Attachment", 1)
@@ -222,15 +222,15 @@ class Mail:
 
 
 def _inner(part: Part) -> list[Part]:
-    """The parts of a part; none where it has text."""
-    held: Any = part.get_payload()
-    return held if isinstance(held, list) else []
+    """Return the parts of a part; empty if it has text."""
+    payload: Any = part.get_payload()
+    return payload if isinstance(payload, list) else []
 
 
 def _content(part: Part) -> bytes:
-    """The bytes of a part, decoded as far as they can be."""
-    held = part.get_payload(decode=True)
-    return held if isinstance(held, bytes) else b""
+    """Return the bytes of a part, decoded as far as possible."""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
 
 
 def _field(message: Part, name: str) -> list[str]:

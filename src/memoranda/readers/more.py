@@ -40,11 +40,12 @@ _PROMPTS = re.compile(
     r"^Click to edit Master (?:text|title|subtitle) styles?\s+(?:(?:Second|Third|Fourth|Fifth) level\s+)*",
     re.MULTILINE,
 )
-"""What a presentation's master says where nobody has written anything."""
+"""The placeholder text of a presentation's master."""
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The text as kreuzberg finds it; a message's subject or a file's property as the title. No headings, no pages."""
+    """Return the text that kreuzberg extracts; a message's subject or a file's property is the title. No headings, no
+    pages."""
     try:
         kreuzberg: Any = importlib.import_module("kreuzberg")
     except ImportError as exc:
@@ -58,8 +59,8 @@ def read(path: Path, limits: Limits) -> Document:
         raise Unreadable("invalid_file", f"is damaged, or locked with a password ({exc})") from exc
     body = Body(limits)
     body.add(_cleaned(str(result.content), media_type))
-    told = result.metadata.get("title") or (result.metadata.get("subject") if media_type == MSG else None)
-    return body.document(media_type, told if isinstance(told, str) and told != UNTITLED else None)
+    title = result.metadata.get("title") or (result.metadata.get("subject") if media_type == MSG else None)
+    return body.document(media_type, title if isinstance(title, str) and title != UNTITLED else None)
 
 
 def _config(kreuzberg: Any, limits: Limits) -> Any:
@@ -81,12 +82,12 @@ def _media_type(kreuzberg: Any, data: bytes) -> str:
                 raise Unreadable("invalid_file", LOCKED)
             return media_type
     try:
-        found = str(kreuzberg.detect_mime_type_from_bytes(data))
+        detected = str(kreuzberg.detect_mime_type_from_bytes(data))
     except (kreuzberg.KreuzbergError, RuntimeError) as exc:
         raise Unreadable("unsupported_file", UNKNOWN) from exc
-    if found in _NO_PROSE:
+    if detected in _NO_PROSE:
         raise Unreadable("unsupported_file", UNKNOWN)
-    return found
+    return detected
 
 
 def _cleaned(text: str, media_type: str) -> str:

@@ -79,16 +79,16 @@ class Numbering:
 
 
 def _levels(element: Element) -> dict[int, Level]:
-    found = {}
+    levels = {}
     for level in element.iter("{*}lvl"):
         at, start = attribute(level, "ilvl"), value(level.find("{*}start"))
         if at.isdecimal():
-            found[int(at)] = Level(
+            levels[int(at)] = Level(
                 start=int(start) if start.isdecimal() else 1,
                 figures=value(level.find("{*}numFmt")) or "decimal",
                 text=value(level.find("{*}lvlText")),
             )
-    return found
+    return levels
 
 
 def letters(number: int) -> str:
@@ -103,11 +103,11 @@ def roman(number: int) -> str:
     """i, ii, iii, iv, ..."""
     if not 0 < number < 4000:
         return str(number)
-    found = ""
+    figures = ""
     for size, figure in _ROMAN:
         times, number = divmod(number, size)
-        found += figure * times
-    return found
+        figures += figure * times
+    return figures
 
 
 _FIGURES: dict[str, Callable[[int], str]] = {

@@ -138,7 +138,7 @@ class Flow:
 
 
 def _row(cells: list[list[Block]]) -> list[Block]:
-    """A row as a line; where one cell alone says something, its paragraphs as they are: such tables are for layout."""
+    """Return a row as a line; if only one cell has text, its paragraphs unchanged, since such tables are for layout."""
     filled = [cell for cell in cells if cell]
     if len(filled) == 1:
         return filled[0]
@@ -175,11 +175,11 @@ def _media_type(archive: Archive) -> str:
 
 
 def _margins(archive: Archive) -> list[str]:
-    """The texts of headers and footers, each once."""
-    found: list[str] = []
+    """Return the texts of headers and footers, each once."""
+    texts: list[str] = []
     if "styles.xml" in archive:
         for margin in parse(archive, "styles.xml").iter("{*}header", "{*}footer"):
             text = "\n".join(_text(paragraph) for paragraph in margin.iter("{*}p")).strip()
-            if text not in found and any(character.isalpha() for character in text):
-                found.append(text)
-    return found
+            if text not in texts and any(character.isalpha() for character in text):
+                texts.append(text)
+    return texts

@@ -1,4 +1,4 @@
-"""What the formats of one family of office files share: properties, relations between parts, words in drawings."""
+"""Shared by the formats of one family of office files: properties, relations between parts, text in drawings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def title(archive: Archive) -> str:
 
 
 def property_of(archive: Archive, part: str, name: str) -> str:
-    """The first element called `name` in a part, as text; empty where there is no such part or element."""
+    """Return the first element called `name` in a part, as text; empty without such a part or element."""
     if part not in archive:
         return ""
-    found = parse(archive, part).find(f".//{{*}}{name}")
-    return "" if found is None else "".join(found.itertext()).strip()
+    element = parse(archive, part).find(f".//{{*}}{name}")
+    return "" if element is None else "".join(element.itertext()).strip()
 
 
 def main_part(archive: Archive, usual: str) -> str:
@@ -38,22 +38,23 @@ def main_part(archive: Archive, usual: str) -> str:
 
 
 def relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
-    """What a part points to inside the file: by id, the last word of the relation's type and the target's name."""
+    """Return what a part points to inside the file: by id, the last word of the relation's type and the target's
+    name."""
     folder, name = posixpath.split(part)
     at = posixpath.join(folder, "_rels", f"{name}.rels")
     if at not in archive:
         return {}
-    found = {}
+    links = {}
     for relation in parse(archive, at):
         target = relation.get("Target") or ""
         if relation.get("TargetMode") == "External" or not target:
             continue
         kind = (relation.get("Type") or "").rpartition("/")[2]
-        found[relation.get("Id") or ""] = (
+        links[relation.get("Id") or ""] = (
             kind,
             posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/"),
         )
-    return found
+    return links
 
 
 def drawn(archive: Archive, links: dict[str, tuple[str, str]]) -> list[str]:

@@ -11,13 +11,13 @@ _IN_HEADER = 109
 
 
 def names(data: bytes) -> set[str]:
-    """Streams and storages directly under the root; none where the file is damaged or no compound file."""
+    """Return streams and storages directly under the root; empty if the file is damaged or no compound file."""
     if not data.startswith(MAGIC) or len(data) < 512:
         return set()
     directory = _directory(data)
     if len(directory) < _ENTRY:
         return set()
-    found: set[str] = set()
+    entries: set[str] = set()
     waiting, seen = [_links(directory, 0)[2]], set()
     while waiting:
         entry = waiting.pop()
@@ -26,9 +26,9 @@ def names(data: bytes) -> set[str]:
         seen.add(entry)
         size = struct.unpack_from("<H", directory, entry * _ENTRY + 64)[0]
         raw = directory[entry * _ENTRY : entry * _ENTRY + max(0, min(size, 64) - 2)]
-        found.add(raw.decode("utf-16-le", "ignore"))
+        entries.add(raw.decode("utf-16-le", "ignore"))
         waiting.extend(_links(directory, entry)[:2])
-    return found
+    return entries
 
 
 def _links(directory: bytes, entry: int) -> tuple[int, int, int]:
@@ -38,7 +38,7 @@ def _links(directory: bytes, entry: int) -> tuple[int, int, int]:
 
 
 def tangled(data: bytes) -> bool:
-    """Whether a sector of the file follows two others: its chains run in circles, in which parsers are caught."""
+    """Return True if a sector of the file follows two others: its chains have cycles, in which parsers hang."""
     if not data.startswith(MAGIC) or len(data) < 512:
         return False
     following = [sector for sector in _table(data) if sector < _LAST]

@@ -1,4 +1,4 @@
-"""Text of PDFs, a page at a time, by PDFium; by a second library where PDFium finds a file damaged.
+"""Text of PDFs, a page at a time, by PDFium; by a second library if PDFium reports a damaged file.
 
 Of a document's pages one is open at a time, and the document is opened again every few hundred pages, because PDFium
 keeps what it has parsed until the document is closed.
@@ -24,7 +24,7 @@ MEDIA_TYPE = "application/pdf"
 LOCKED = "is locked with a password; save it without one"
 DAMAGED = "is damaged, or no PDF: it cannot be opened; save it again with another program"
 REOPEN_PAGES = 100
-"""How many pages are read before what PDFium has kept of them is let go."""
+"""How many pages are read before the memory that PDFium caches for them is freed."""
 MOST_BOOKMARKS = 20_000
 MOST_TITLE = 1_024
 """Bytes of a bookmark's words in UTF-16; longer ones are no headings."""
@@ -130,7 +130,7 @@ class _Reading:
 
 
 def _title(given: str) -> str | None:
-    """The title that the file tells, unless the program that wrote it made it up."""
+    """Return the title of the file, unless the program that wrote it made it up."""
     title = _PROGRAM.sub("", given).strip()
     return None if title.casefold() in {"", "untitled", "(anonymous)", "anonymous", "unknown"} else title
 
@@ -168,7 +168,7 @@ def _joined(text: str) -> str:
 
 
 def _holds_image(page: Any) -> bool:
-    """Whether an image is among the page's objects, or among those of a form on it."""
+    """Return True if an image is among the page's objects, or among those of a form on it."""
     for index in range(min(raw.FPDFPage_CountObjects(page), MOST_OBJECTS)):
         thing = raw.FPDFPage_GetObject(page, index)
         kind = raw.FPDFPageObj_GetType(thing)
@@ -183,19 +183,19 @@ def _holds_image(page: Any) -> bool:
 
 
 def _annotations(page: Any) -> list[str]:
-    """What people have written onto a page: values of form fields as `name: value`, comments and stamps."""
-    found = []
+    """Return the annotations of a page: values of form fields as `name: value`, comments and stamps."""
+    texts = []
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), MOST_OBJECTS)):
         annotation = raw.FPDFPage_GetAnnot(page, index)
         if not annotation:
             continue
         kind = raw.FPDFAnnot_GetSubtype(annotation)
         if kind == raw.FPDF_ANNOT_WIDGET:
-            found.append(_field(annotation))
+            texts.append(_field(annotation))
         elif kind not in _QUIET_ANNOTATIONS:
-            found.append(_value(annotation, b"Contents"))
+            texts.append(_value(annotation, b"Contents"))
         raw.FPDFPage_CloseAnnot(annotation)
-    return [words for words in found if words]
+    return [words for words in texts if words]
 
 
 def _field(annotation: Any) -> str:
@@ -217,8 +217,8 @@ def _value(annotation: Any, key: bytes) -> str:
 
 
 def _outline(pdf: Any) -> _Outline:
-    """Bookmarks by the index of the page that they point to, each as its level and its words, in order."""
-    found: _Outline = {}
+    """Return bookmarks by the index of the page that they point to, each as its level and its title, in order."""
+    bookmarks: _Outline = {}
     waiting = [(raw.FPDFBookmark_GetFirstChild(pdf, None), 1)]
     seen: set[int | None] = {None}
     buffer = ctypes.create_string_buffer(MOST_TITLE)
@@ -235,23 +235,23 @@ def _outline(pdf: Any) -> _Outline:
         target = raw.FPDFBookmark_GetDest(pdf, bookmark)
         if 2 < size <= MOST_TITLE and title and target:
             index = raw.FPDFDest_GetDestPageIndex(pdf, target)
-            found.setdefault(index, []).append((level, title))
-    return found
+            bookmarks.setdefault(index, []).append((level, title))
+    return bookmarks
 
 
 def _places(text: str, bookmarks: list[tuple[int, str]]) -> list[tuple[int, int, int]]:
-    """Of each bookmark whose words begin a line of the page: its level, where they begin, where they end; in order.
-    A number before the words belongs to them; a line that holds nothing else is preferred."""
-    found: dict[int, tuple[int, int, int]] = {}
+    """Return of each bookmark whose title begins a line of the page its level, start and end; in order. A number before
+    the title belongs to it; a line with nothing else is preferred."""
+    places: dict[int, tuple[int, int, int]] = {}
     folded = text.lower()
     folded = folded if len(folded) == len(text) else text
     after = 0
     for level, title in bookmarks:
         place = _on_line(folded, title.lower(), after) or _over_lines(text, title, after)
         if place is not None:
-            found[place[0]] = (level, *place)
+            places[place[0]] = (level, *place)
             after = place[1]
-    return sorted(found.values(), key=lambda place: place[1])
+    return sorted(places.values(), key=lambda place: place[1])
 
 
 def _on_line(text: str, title: str, after: int) -> tuple[int, int] | None:
@@ -268,7 +268,7 @@ def _on_line(text: str, title: str, after: int) -> tuple[int, int] | None:
 
 
 def _over_lines(text: str, title: str, after: int) -> tuple[int, int] | None:
-    """Where a title goes over several lines, or begins one; after an offset."""
+    """Return where a title spans several lines, or begins one, after an offset; else None."""
     words = title.split()
     if words[0] not in text:
         return None
@@ -298,7 +298,7 @@ def _second_try(path: Path, limits: Limits, cause: Exception) -> Document:
 
 
 def _encrypted(path: Path) -> bool:
-    """Whether the file speaks of encryption anywhere; asked only of files that do not open."""
+    """Return True if the file mentions encryption anywhere; used only for files that do not open."""
     with path.open("rb") as file:
         before = b""
         while block := file.read(1 << 20):

@@ -37,15 +37,16 @@ def read(path: Path, limits: Limits) -> Document:
 
 
 def markdown(path: Path, limits: Limits) -> Document:
-    """The text as it is, its headings, and as its title the one of its front matter or its first heading of level 1."""
+    """Return the text unchanged, its headings, and as title that of its front matter or its first heading of level
+    1."""
     notes: list[str] = []
     text = _text(path, limits, notes)
     front = _FRONT.match(text)
-    found = list(headings(text, front.end() if front else 0))
-    told = _TITLE.search(front["front"]) if front else None
-    title = _unquoted(told["title"]) if told else ""
-    title = title or next((one.text for one in found if one.level == 1), "")
-    return Document(text=text, media_type=MARKDOWN, title=title or None, headings=found, notes=notes)
+    found_headings = list(headings(text, front.end() if front else 0))
+    match = _TITLE.search(front["front"]) if front else None
+    title = _unquoted(match["title"]) if match else ""
+    title = title or next((heading.text for heading in found_headings if heading.level == 1), "")
+    return Document(text=text, media_type=MARKDOWN, title=title or None, headings=found_headings, notes=notes)
 
 
 def headings(text: str, begin: int = 0) -> Iterator[Heading]:
@@ -66,7 +67,7 @@ def headings(text: str, begin: int = 0) -> Iterator[Heading]:
 
 
 def _underlined(text: str, begin: int, line: re.Match[str]) -> Heading | None:
-    """The heading above a line of `=` or `-`: a paragraph of one line."""
+    """Return the heading above a line of `=` or `-`, a paragraph of one line; else None."""
     last = line.start() - 1
     start = text.rfind("\n", begin, max(begin, last)) + 1 or begin
     above = text[start : max(start, last)]
@@ -84,13 +85,13 @@ def _without_closing(words: str) -> str:
     return bare.rstrip() if bare != bare.rstrip() or not bare else words
 
 
-def clean(found: Decoded, notes: list[str]) -> str:
-    """A decoded text as it may be stored, with `\\n` as line ends; `notes` gets what was guessed and taken away."""
-    if found.guessed:
-        notes.append(f"the encoding is not told; it was read as {found.encoding}")
-    if found.replaced:
-        notes.append(f"some bytes are not {found.encoding} and are left as \ufffd")
-    text = found.text
+def clean(source: Decoded, notes: list[str]) -> str:
+    """Return a decoded text that can be stored, with `\\n` as line ends; `notes` gets what was guessed and removed."""
+    if source.guessed:
+        notes.append(f"the encoding is not told; it was read as {source.encoding}")
+    if source.replaced:
+        notes.append(f"some bytes are not {source.encoding} and are left as \ufffd")
+    text = source.text
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text, gone = _UNWANTED.subn("", text) if not text.isascii() or "\0" in text else (text, 0)

@@ -1,7 +1,7 @@
-"""Reading documents in processes of their own: a file that hangs, crashes or eats memory costs its reader alone.
+"""Reading documents in processes of their own: a file that hangs, crashes or exhausts memory costs only its reader.
 
-A reader that dies is logged, and its file is read once more by a fresh one: the file is at fault when it happens again.
-A deadline or a memory limit is the file's fault at once.
+A reader that dies is logged, and its file is read once more by a fresh one: a second death is the fault of the file. A
+deadline or a memory limit is the file's fault at once.
 
 The processes are started by command line and not by `multiprocessing`, which would run the caller's main module again.
 """
@@ -94,7 +94,7 @@ class Readers:
         return outcome
 
     def _reply(self, request: Request, given_up: threading.Event) -> Reply:
-        """A worker's reply. A file whose worker died is given to one more, with the same limits."""
+        """Return a worker's reply. A file whose worker died is given to one more, with the same limits."""
         worker, died = self._take(), False
         while True:
             try:
@@ -114,7 +114,7 @@ class Readers:
             return reply
 
     def _take(self) -> Worker:
-        """An idle worker, or else a new one."""
+        """Return an idle worker, or else a new one."""
         with self._lock:
             while self._idle:
                 worker = self._idle.pop()
@@ -166,18 +166,18 @@ class Died(Unreadable):
 
 
 class Worker:
-    """One process and the pipes to it; used by one thread at a time, killed by any. It ends with this process: `_held`
-    is the write end of a pipe that nothing is written to, and no other process has it."""
+    """One process and the pipes to it; used by one thread at a time, killed by any. It ends with this process:
+    `_lifeline` is the write end of a pipe that nothing is written to, and no other process has it."""
 
     def __init__(self, recycle_after: int) -> None:
         """Raises:
         Unreadable: the process cannot be started.
         """
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill
-        self._held: IO[bytes] | None = None
+        self._lifeline: IO[bytes] | None = None
         try:
-            lifeline, held = os.pipe()  # a child inherits neither, unless pass_fds names it
-            self._held = os.fdopen(held, "wb", 0)
+            lifeline, write_end = os.pipe()  # a child inherits neither, unless pass_fds names it
+            self._lifeline = os.fdopen(write_end, "wb", 0)
             with os.fdopen(lifeline, "rb", 0):
                 self.process = subprocess.Popen(
                     [sys.executable, "-P", "-c", START, ROOT, str(recycle_after), str(lifeline)],
@@ -191,8 +191,8 @@ class Worker:
                 )
         except OSError as exc:
             self._said.close()
-            if self._held is not None:
-                self._held.close()
+            if self._lifeline is not None:
+                self._lifeline.close()
             raise Unreadable("server_error", f"a process to read it cannot be started: {exc}") from exc
         self._fresh = 0
         self._ready = False
@@ -245,7 +245,7 @@ class Worker:
         return frame.payload
 
     def _check(self, limits: Limits, began: float, given_up: threading.Event) -> None:
-        """Kills the process when it has had what it may have."""
+        """Kill the process and raise if it exceeds a limit, or the caller gave up."""
         if given_up.is_set():
             self.kill()
             raise Unreadable("server_error", "nobody waits for it any more")
@@ -294,7 +294,8 @@ class Worker:
         return tail.decode("utf-8", "replace").strip()
 
     def end(self) -> None:
-        """Ends the process and what it started; for any thread. The one that waits for it sees its output end."""
+        """End the process and its children; callable from any thread. The thread that waits for it sees its output
+        end."""
         self._killed = True
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if self.process.poll() is None:
@@ -304,7 +305,7 @@ class Worker:
         """Ends the process and lets go of its pipes. Idempotent."""
         self.end()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self._said, self._held):
+        for stream in (self.process.stdin, self.process.stdout, self._said, self._lifeline):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
@@ -314,26 +315,26 @@ class Frame:
     """A frame on its way in: four bytes of length, then the payload."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     @property
     def begun(self) -> bool:
-        """Whether anything has come."""
-        return bool(self._held)
+        """Return True if anything has arrived."""
+        return bool(self._buffer)
 
     @property
     def whole(self) -> bool:
-        """Whether all of it has come."""
-        return len(self._held) >= 4 and len(self._held) >= 4 + int.from_bytes(self._held[:4], "big")
+        """Return True if all of it has arrived."""
+        return len(self._buffer) >= 4 and len(self._buffer) >= 4 + int.from_bytes(self._buffer[:4], "big")
 
     @property
     def payload(self) -> memoryview:
-        """What was sent."""
-        return memoryview(self._held)[4:]
+        """The payload of the frame."""
+        return memoryview(self._buffer)[4:]
 
     def add(self, piece: bytes) -> None:
-        """Takes what came next."""
-        self._held += piece
+        """Append the next piece."""
+        self._buffer += piece
 
 
 def _ending(code: int | None) -> str:

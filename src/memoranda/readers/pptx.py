@@ -13,14 +13,14 @@ from memoranda.readers.xml import Element, attribute, local, parse
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 UNTITLED = "PowerPoint Presentation"
-"""What the program writes into the properties where nobody gave a title."""
+"""The placeholder that the program writes as the title."""
 
 _TITLES = {"title", "ctrTitle"}
 _MARGINS = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The slides in the order in which they are shown, each with its tables, charts, notes and comments."""
+    """Return the slides in the order of the presentation, each with its tables, charts, notes and comments."""
     with Archive(path, limits) as archive:
         slides = _slides(archive)
         if len(slides) > limits.pages:
@@ -30,17 +30,17 @@ def read(path: Path, limits: Limits) -> Document:
             body.page(number)
             _slide(archive, slide, body)
         first = body.headings[0].text if body.headings and body.headings[0].start == 0 else ""
-        told = office.title(archive)
-        return body.document(MEDIA_TYPE, first if told in ("", UNTITLED) else told)
+        title = office.title(archive)
+        return body.document(MEDIA_TYPE, first if title in ("", UNTITLED) else title)
 
 
 def _slides(archive: Archive) -> list[str]:
-    """The names of the slides' parts, in order."""
+    """Return the names of the slides' parts, in order."""
     main = office.main_part(archive, "ppt/presentation.xml")
     links = office.relations(archive, main)
     ids = [_link(element) for element in parse(archive, main).iter("{*}sldId")]
-    found = [links[name][1] for name in ids if name in links]
-    return [part for part in found if part in archive]
+    parts = [links[name][1] for name in ids if name in links]
+    return [part for part in parts if part in archive]
 
 
 def _link(element: Element) -> str:
@@ -101,6 +101,6 @@ def _notes(root: Element) -> str:
 
 
 def _comment(element: Element) -> str:
-    """The words of a comment, whichever of the two ways of writing one the file has."""
+    """Return the text of a comment, in either of its two notations."""
     words = [part.text or "" for part in element.iter("{*}text", "{*}t")]
     return " ".join(words).strip()

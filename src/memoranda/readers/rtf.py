@@ -1,6 +1,7 @@
 """Text of Rich Text Format files, in one pass over their words and groups.
 
-Characters outside ASCII stand in the code page of the font that is set, or of the document, or as `\\u` with a number.
+Characters outside ASCII are in the code page of the current font, or of the document, or written as `\\u` with a
+number.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ class _Reading:
         return bool(self.groups)
 
     def _take(self, destination: str, text: str) -> None:
-        """What a destination's group held."""
+        """Take the content of a destination's group."""
         if destination in _ASIDES and text:
             self.asides.append(" ".join(text.split()))
         elif destination in _MARGINS:
@@ -287,7 +288,7 @@ class _Reading:
 
     @property
     def _aside(self) -> bool:
-        """Whether words go to a note, a margin or a table of the file's own, or nowhere."""
+        """Return True if text belongs to a note, a margin or a table of the file, or is dropped."""
         return self.elsewhere > 0 or not self.group.shown
 
     def _end_paragraph(self, _: int | None = None) -> None:
@@ -366,7 +367,7 @@ _WORDS = {
 
 
 def _known(page: str) -> str:
-    """The code page, or the usual one where Python has no such."""
+    """Return the code page, or the usual one if Python lacks it."""
     try:
         codecs.lookup(page)
     except LookupError:

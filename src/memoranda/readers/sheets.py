@@ -108,17 +108,17 @@ def _media_type(path: Path) -> str:
 
 
 def _parts(archive: Archive) -> dict[str, str]:
-    """The part of every sheet, by the sheet's name; empty for binary workbooks."""
+    """Return the part of every sheet, by the sheet's name; empty for binary workbooks."""
     main = office.main_part(archive, "xl/workbook.xml")
     if not main.endswith(".xml"):
         return {}
     links = office.relations(archive, main)
-    found = {}
+    parts = {}
     for sheet in parse(archive, main).iter("{*}sheet"):
         link = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
         if link in links and links[link][1] in archive:
-            found[attribute(sheet, "name")] = links[link][1]
-    return found
+            parts[attribute(sheet, "name")] = links[link][1]
+    return parts
 
 
 def _sparse(archive: Archive) -> set[str]:

@@ -1,9 +1,9 @@
 """A process that reads one file after another for its parent, and may be killed at any moment.
 
 It speaks over standard input and output: a frame is four bytes of length, big-endian, and so many of MessagePack. The
-first one, empty, says that it is ready. It ends by itself when its parent is gone, when nothing was asked for a while,
-when it has read many files or has grown. Its arguments are the number of files after which it ends, and the read end of
-a pipe that its parent alone holds open.
+first one, empty, says that it is ready. It ends when its parent is gone, when it is idle for a while, when it has read
+many files or has grown. Its arguments are the number of files after which it ends, and the read end of a pipe that only
+its parent keeps open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memoranda.text.splitting import Chunking, ChunkPlace, split
 
 IDLE_SECONDS = 60.0
 GROWN = 256 << 20
-"""Bytes over a fresh process after which a worker lets another one go on."""
+"""Bytes of growth after which a worker is replaced by a fresh one."""
 GRACE = 2.0
 """Seconds beyond the deadline after which a worker ends itself, should its parent be gone."""
 NICE = 5
@@ -91,33 +91,32 @@ def too_much_memory(limits: Limits) -> str:
 
 
 def main() -> None:
-    """Answers until there is nothing more to answer."""
-    asked, told = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
+    """Answer requests until there are no more."""
+    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(nothing, 1)  # what a native library prints is no answer
+    os.dup2(nothing, 1)  # output of native libraries must not mix with replies
     most, lifeline = int(sys.argv[1]), int(sys.argv[2])
     _confine()
     _end_with_parent(lifeline)
-    _write(told, b"")  # ready
+    _write(replies, b"")  # ready
     decoder, encoder = msgspec.msgpack.Decoder(Request), msgspec.msgpack.Encoder()
     files, fresh = 0, resident(os.getpid())
-    while (frame := _next(asked)) is not None:
+    while (frame := _next(requests)) is not None:
         request = decoder.decode(frame)
         signal.setitimer(signal.ITIMER_REAL, request.limits.seconds + GRACE)
         outcome = answer(request)
         signal.setitimer(signal.ITIMER_REAL, 0)
         files += 1
         last = files >= most or resident(os.getpid()) > fresh + GROWN
-        _write(told, encoder.encode(Reply(outcome=outcome, last=last)))
+        _write(replies, encoder.encode(Reply(outcome=outcome, last=last)))
         if last:
             return
 
 
 def _confine() -> None:
-    """Stands back behind other processes, leaves no core file, writes no large one. An alarm ends the process, and so
-    does the end of its parent; who asks a whole service to end means its server, which ends this one when it has done
-    what is left."""
+    """Lower the priority, and forbid core files and large files. An alarm ends the process, and so does the end of its
+    parent; signals that end a whole service are for its server, which ends this process when its work is done."""
     import resource
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -159,13 +158,13 @@ def read_frame(stream: IO[bytes]) -> bytes | None:
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes | None:
-    held = bytearray()
-    while len(held) < size:
-        piece = stream.read(size - len(held))
+    data = bytearray()
+    while len(data) < size:
+        piece = stream.read(size - len(data))
         if not piece:
             return None
-        held += piece
-    return bytes(held)
+        data += piece
+    return bytes(data)
 
 
 def _write(stream: IO[bytes], payload: bytes) -> None:
@@ -175,7 +174,7 @@ def _write(stream: IO[bytes], payload: bytes) -> None:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process holds; 0 where that is not told."""
+    """Return the resident memory of a process in bytes; 0 if unknown."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as facts:
             return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
