@@ -41,11 +41,11 @@ class Portal:
 
     @property
     def alive(self) -> bool:
-        """Whether the loop still runs."""
+        """Return True if the loop still runs."""
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """Ends the loop; whoever still waits on it is told. Idempotent."""
+        """End the loop and cancel the calls that still wait on it. Idempotent."""
         if self.alive:
             asyncio.run_coroutine_threadsafe(_cancel_the_rest(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -79,7 +79,7 @@ class LoopPortal(Portal):
 
     @property
     def alive(self) -> bool:
-        """Whether the loop still runs."""
+        """Return True if the loop still runs."""
         return self._loop.is_running()
 
     def close(self) -> None:
@@ -114,8 +114,7 @@ def blocking(
 
 
 def following(pieces: AsyncIterator[T], portal: Portal) -> Iterator[T]:
-    """What an async iterator gives, one after the other; it is closed with this one, also where Ctrl-C ends the wait
-    for a piece."""
+    """Yield the items of an async iterator; it is closed with this one, also if Ctrl-C ends the wait for an item."""
     waiting: list[asyncio.Task[Any]] = []
 
     async def more() -> list[T]:
