@@ -1,4 +1,4 @@
-"""The one configuration: a YAML file and the environment, checked as a whole before anything starts."""
+"""Configuration: a YAML file and the environment, validated as a whole before anything starts."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def load(
     env: Mapping[str, str] = os.environ,
     overrides: Mapping[str, object] | None = None,
 ) -> Config:
-    """The configuration in force: overrides before environment before file before defaults.
+    """Return the configuration in force: overrides before environment before file before defaults.
 
-    The file is `path`, else the one `MEMORANDA_CONFIG` names, else `./memoranda.yaml` when it is there.
-    `overrides` are keyed by dotted key (`server.port`), or nested like the file.
+    The file is `path`, else the one `MEMORANDA_CONFIG` names, else `./memoranda.yaml` when it is there. `overrides` are
+    keyed by dotted key (`server.port`), or nested like the file.
 
     Raises:
         ConfigError: anything is wrong; one line for each mistake, naming the key and the fix.

@@ -76,28 +76,28 @@ def _refuse_twins(name: str, node: Any) -> None:
 
 
 def filled(value: Any, env: Mapping[str, str], used: set[str]) -> tuple[Any, bool]:
-    """The value with every `${NAME}` replaced by that variable, and whether there was one.
+    """Return the value with every `${NAME}` replaced by that variable, and whether there was one.
 
-    `$${` stands for a literal `${`. Lists and mappings are filled through and through. The names of the
-    variables are added to `used`.
+    `$${` stands for a literal `${`. Lists and mappings are filled through and through. The names of the variables are
+    added to `used`.
 
     Raises:
         KeyError: a variable is not set; the argument is its name.
     """
-    found = False
+    replaced = False
 
     def fill(part: Any) -> Any:
-        nonlocal found
+        nonlocal replaced
         if isinstance(part, list):
             return [fill(each) for each in part]
         if isinstance(part, dict):
             return {key: fill(each) for key, each in part.items()}
         if not isinstance(part, str) or "${" not in part:
             return part
-        found = True
+        replaced = True
         return _VARIABLE.sub(_replacement(env, used), part)
 
-    return fill(value), found
+    return fill(value), replaced
 
 
 def _replacement(env: Mapping[str, str], used: set[str]) -> Callable[[re.Match[str]], str]:

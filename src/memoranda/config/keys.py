@@ -21,7 +21,7 @@ _INDEX = re.compile(r"\[\d+\]")
 def leaves(
     node: Mapping[Any, Any], known: Iterable[str], hints: Mapping[str, str], problems: list[ConfigError]
 ) -> Iterator[tuple[str, Any]]:
-    """The values of a nested mapping by dotted key, as far as the keys are `known`.
+    """Yield the values of a nested mapping by dotted key, as far as the keys are `known`.
 
     A key that is not known, or a value where a section belongs, is added to `problems`; `hints` has a better
     sentence for some of them. A section given as null is an empty one.
@@ -59,7 +59,7 @@ def children(section: str, known: Iterable[str]) -> list[str]:
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """The sentence for a key nobody knows, with what was probably meant."""
+    """Return the sentence for an unknown key, with the key that was probably meant."""
     known = list(known)
     here = children(key.rpartition(".")[0], known)
     if meant := _closest(key.rpartition(".")[2], {name.rpartition(".")[2]: name for name in here}):
@@ -70,7 +70,7 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
 
 
 def closest(key: str, known: Iterable[str]) -> str | None:
-    """The full key that was probably meant: one of that last name, else one that reads nearly the same."""
+    """Return the full key that was probably meant: one of that last name, else one that reads nearly the same."""
     known = sorted(known, key=len)
     last = key.rpartition(".")[2]
     same = next((other for other in known if other.rpartition(".")[2] == last), None)
@@ -79,8 +79,8 @@ def closest(key: str, known: Iterable[str]) -> str | None:
 
 def _closest(word: str, names: Mapping[str, str]) -> str | None:
     plain = {_plain(name): full for name, full in names.items()}
-    found = difflib.get_close_matches(_plain(word), plain, n=1, cutoff=0.6)
-    return plain[found[0]] if found else None
+    matches = difflib.get_close_matches(_plain(word), plain, n=1, cutoff=0.6)
+    return plain[matches[0]] if matches else None
 
 
 def _plain(word: str) -> str:
@@ -114,7 +114,7 @@ def described(kind: Any) -> str:
 
 
 def takes_list(kind: Any) -> bool:
-    """Whether a list is a value of the type `kind`."""
+    """Return True if a list is a value of the type `kind`."""
     info = inspect.type_info(kind)
     kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
     bare = (each.type if isinstance(each, inspect.Metadata) else each for each in kinds)

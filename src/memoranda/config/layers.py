@@ -24,7 +24,7 @@ EMPTY_IS_NULL = frozenset({"summarization.model"})
 
 
 class Reading:
-    """One reading of the configuration: collects mistakes as it goes, so that all are told at once."""
+    """One reading of the configuration: collects all mistakes, to report them together."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
@@ -69,15 +69,15 @@ class Reading:
                 self.problems.append(wrong)
 
     def settle(self, given: Iterator[Given]) -> tuple[dict[str, Given], dict[str, Given]]:
-        """One layer's values of ours and its source keys; two that disagree are a mistake."""
+        """Return one layer's values of our keys and of source keys; two that disagree are a mistake."""
         own: dict[str, Given] = {}
         theirs: dict[str, Given] = {}
         for each in given:
             self._add(own if each.key in self.types else theirs, each)
         for rule in sources.RULES:
             try:
-                for made in rule(theirs):
-                    self._add(own, made)
+                for value in rule(theirs):
+                    self._add(own, value)
             except ConfigError as wrong:
                 self.problems.append(wrong)
         return own, theirs
@@ -89,7 +89,7 @@ class Reading:
             self.problems.append(ConfigError(new.written, f"{says}; keep one of the two"))
 
     def unknown_variables(self) -> None:
-        """Notes variables that look like ours, or nearly like a source's, and are nobody's."""
+        """Report variables that look like ours, or nearly like a source's, and are unknown."""
         ours = {variable(key): key for key in self.types}
         for name in sorted(self.env):
             known = ours.keys() | sources.ENVIRONMENT.keys() | self.used
@@ -111,7 +111,7 @@ class Reading:
 
 
 def gather(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, object]) -> Config:
-    """The configuration of a file, the environment and overrides, the later over the earlier.
+    """Return the configuration of a file, the environment and overrides, the later over the earlier.
 
     Raises:
         ConfigError: what is wrong, one line for each mistake.
@@ -171,7 +171,7 @@ def variable(key: str) -> str:
 
 
 def together(problems: list[ConfigError]) -> ConfigError:
-    """All mistakes as one error, one line each."""
+    """Return all mistakes as one error, one line each."""
     if len(problems) == 1:
         return problems[0]
     lines = "\n".join(f"  {problem}" for problem in problems)
@@ -179,15 +179,15 @@ def together(problems: list[ConfigError]) -> ConfigError:
 
 
 def _origin(given: Given) -> str:
-    told = not given.made_of or given.written in given.origin
-    return given.origin if told else f"{given.origin} ({given.written})"
+    single = not given.made_of or given.written in given.origin
+    return given.origin if single else f"{given.origin} ({given.written})"
 
 
 def _sources(own: Mapping[str, Given], theirs: Mapping[str, Given]) -> dict[str, Setting]:
     notes = {key: sources.CHECKED.get(key, "accepted, no effect yet") for key in theirs}
-    for made in (each for rule in sources.RULES for each in rule(theirs)):
-        winner = own[made.key]
-        same = winner.value == made.value
-        note = f"in force as {made.key}" if same else f"overruled by {winner.written} ({winner.origin})"
-        notes |= dict.fromkeys(made.made_of, note)
+    for given in (each for rule in sources.RULES for each in rule(theirs)):
+        winner = own[given.key]
+        same = winner.value == given.value
+        note = f"in force as {given.key}" if same else f"overruled by {winner.written} ({winner.origin})"
+        notes |= dict.fromkeys(given.made_of, note)
     return {key: Setting(each.written, each.value, each.origin, notes[key]) for key, each in theirs.items()}

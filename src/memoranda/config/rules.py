@@ -27,7 +27,7 @@ PROFILES = "memoranda.responses.profiles"
 
 
 def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
-    """Adds a problem for each backend URL whose scheme this version does not have."""
+    """Add a problem for each backend URL whose scheme this version does not have."""
     for key, place in SCHEMES.items():
         if key not in own or own[key].value is None:
             continue
@@ -43,7 +43,7 @@ def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
 
 
 def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> None:
-    """Adds a problem for each pair of values that cannot both hold."""
+    """Add a problem for each pair of values that conflict."""
     default = Search()
     dense, words = (
         own[key].value if (key := f"search.{name}") in own else getattr(default, name)
@@ -56,10 +56,10 @@ def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> Non
         if len(given := [way for way in ways if way in own and own[way].value is not None]) > 1:
             says = f"is there beside `{own[given[0]].written}`; keep one of the two"
             problems.append(ConfigError(own[given[1]].written, says))
-    for one, other in (("database.url", "database.url_file"),):
-        if one in own and other in own and own[other].value is not None:
-            says = f"is there beside `{own[one].written}`; keep one of the two"
-            problems.append(ConfigError(own[other].written, says))
+    for first, second in (("database.url", "database.url_file"),):
+        if first in own and second in own and own[second].value is not None:
+            says = f"is there beside `{own[first].written}`; keep one of the two"
+            problems.append(ConfigError(own[second].written, says))
     knowledge = Knowledge()
     size, overlap = (
         own[key].value if (key := f"knowledge.{name}") in own else getattr(knowledge, name)
@@ -72,27 +72,27 @@ def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> Non
 
 
 def agent_profiles(given: Given, problems: list[ConfigError]) -> tuple[dict[str, Any], ...]:
-    """The agent profiles, each as it was written, checked by those who use them."""
-    kept: list[dict[str, Any]] = []
+    """Return the agent profiles as written, validated by their module."""
+    profiles: list[dict[str, Any]] = []
     for at, entry in enumerate(given.value):
         name = f"{given.written}[{at}]"
         try:
             import_module(PROFILES).configured(entry, name)
-            kept.append(entry)
+            profiles.append(entry)
         except InvalidInput as wrong:
             problems.append(ConfigError(wrong.field, str(wrong).removeprefix(f"{wrong.field}: ")))
     for field in ("id", "name"):
-        twice = [value for value, times in Counter(entry[field] for entry in kept).items() if times > 1]
+        twice = [value for value, times in Counter(entry[field] for entry in profiles).items() if times > 1]
         if twice:
             says = f"{twice[0]!r} is there twice; each profile needs its own {field}"
             problems.append(ConfigError(given.written, says))
-    return tuple(kept)
+    return tuple(profiles)
 
 
 def server_keys(
     given: Given, env: Mapping[str, str], used: set[str], problems: list[ConfigError]
 ) -> tuple[ServerKey, ...]:
-    """The server keys with their secrets read; variables they name are added to `used`."""
+    """Return the server keys with their secrets read; variables they name are added to `used`."""
     keys = []
     for at, entry in enumerate(given.value):
         name = f"{given.written}[{at}]"

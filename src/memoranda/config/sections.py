@@ -47,19 +47,19 @@ class Database(Section, frozen=True, kw_only=True):
 
 
 class Index(Section, frozen=True, kw_only=True):
-    """The vector index; null is the one that goes with the rows: `memory:`, or `pgvector:` on PostgreSQL."""
+    """The vector index; null is the default of the database: `memory:`, or `pgvector:` on PostgreSQL."""
 
     url: Url | None = None
 
 
 class Words(Section, frozen=True, kw_only=True):
-    """The word index; null is the one that goes with the rows: `tantivy:`, or `tsvector:` on PostgreSQL."""
+    """The keyword index; null is the default of the database: `tantivy:`, or `tsvector:` on PostgreSQL."""
 
     url: Url | None = None
 
 
 class Embedder(Section, frozen=True, kw_only=True):
-    """The embedding model; `cache_size` counts query embeddings kept. What follows is for models that a
+    """The embedding model; `cache_size` is the number of cached query embeddings. The other keys are for models that a
     provider serves; `timeout` and `query_timeout` are in seconds."""
 
     url: Url = "local:arctic-embed-s"
@@ -111,7 +111,7 @@ class Search(Section, frozen=True, kw_only=True):
 
 
 class Limits(Section, frozen=True, kw_only=True):
-    """What one call may bring."""
+    """Limits of one call."""
 
     max_content_bytes: Count = 1 << 20
     max_tags: Size = 64
@@ -140,8 +140,8 @@ class Jobs(Section, frozen=True, kw_only=True):
 
 
 class Files(Section, frozen=True, kw_only=True):
-    """Where the bytes of uploaded files are kept; null is what goes with the rows: `folder:`, the data folder's
-    `files`, or `database:` on PostgreSQL, where every server sees them."""
+    """Where the bytes of uploaded files are stored; null is the default of the database: `folder:`, the data folder's
+    `files`, or `database:` on PostgreSQL, visible to every server."""
 
     url: Url | None = None
 
@@ -171,9 +171,9 @@ class Knowledge(Section, frozen=True, kw_only=True):
 
 
 class Quotas(Section, frozen=True, kw_only=True):
-    """What a tenant may hold unless an admin says otherwise: bytes of uploaded files, files in one store, bytes
-    of one file, vector stores; live facts (of more the least valuable are archived), and days after which one that
-    nobody used is archived (0: never)."""
+    """The default quotas of a tenant: bytes of uploaded files, files in one store, bytes of one file, vector stores;
+    live facts (beyond them the least valuable are archived), and days after which an unused one is archived (0:
+    never)."""
 
     max_storage_bytes: Size = 10 << 30
     max_files_per_store: Size = 1_000
@@ -184,11 +184,10 @@ class Quotas(Section, frozen=True, kw_only=True):
 
 
 class Model(Section, frozen=True, kw_only=True):
-    """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers
-    are quoted from what was found. `timeout` (seconds) is the longest wait for more of an answer, `retries` are
-    tries after the first, before anything came. `context_tokens` is how much the model reads,
-    `max_output_tokens` how much it writes when a request does not say. With `fallback`, a question that the
-    model fails is answered from what was found."""
+    """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers are
+    quoted from the results. `timeout` (seconds) is the longest wait for more of an answer, `retries` are tries after
+    the first, before anything came. `context_tokens` is how much the model reads, `max_output_tokens` how much it
+    writes by default. With `fallback`, a question that the model fails is answered from the results."""
 
     url: ModelUrl | None = None
     name: Text | None = None
@@ -207,11 +206,11 @@ class Model(Section, frozen=True, kw_only=True):
 
 
 class Responses(Section, frozen=True, kw_only=True):
-    """How a response is made: tool calls at most (when the request does not say), seconds for one of them, what is
-    taken from memory and from files (results, least similarity, tokens), whether `memory_forget` waits until a user
-    has confirmed, whether files are searched at all, and before the model's first turn, seconds between signs of life
-    on a stream, background responses at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be
-    called: null is any while only this machine reaches the server and no keys are set, and none otherwise."""
+    """How a response is made: the default limit of tool calls, seconds for one of them, the context from memory and
+    from files (results, least similarity, tokens), whether `memory_forget` waits until a user has confirmed, whether
+    files are searched at all, and before the model's first turn, seconds between signs of life on a stream, background
+    responses at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be called: null is any
+    while only this machine reaches the server and no keys are set, and none otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0
@@ -232,8 +231,8 @@ class Responses(Section, frozen=True, kw_only=True):
 
 class Summarization(Section, frozen=True, kw_only=True):
     """Summaries of long conversations: above `token_threshold` tokens, all but the last `window_size` turns are
-    told as a summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them,
-    `eager` ones after a response. `model` is another model's name for it; empty text counts as null."""
+    replaced by a summary of at most `summary_max_tokens`; `lazy` ones are made by the request that needs them, `eager`
+    ones after a response. `model` is another model's name for it; empty text counts as null."""
 
     enabled: bool = False
     strategy: Literal["lazy", "eager"] = "lazy"
@@ -244,13 +243,13 @@ class Summarization(Section, frozen=True, kw_only=True):
 
 
 class Sessions(Section, frozen=True, kw_only=True):
-    """How what is said is kept. A channel's messages are cut into sessions where it was silent for more than
+    """The message log and its sessions. A channel's messages are cut into sessions where it was silent for more than
     `gap_minutes` (not when not `enabled`: the log goes on); with `summarize`, closed ones of `min_messages` and more
     are summarized, by `summary_model` or the configured one, again when `summary_version` rises, and, with
     `rollups`, week by week. A context shows `max_retrieved` summaries of `snippet_chars` characters each, and the
-    last `recent_messages` of the conversation that it is for. With `index_messages`, messages of `roles` are found
-    by a search when they have `min_length` characters and at most `max_length` (0: any number), also what is said in
-    responses; `batch_size` go into one transaction."""
+    last `recent_messages` of its conversation. With `index_messages`, messages of `roles` are indexed if they have
+    `min_length` characters and at most `max_length` (0: any number), also those of responses; `batch_size` go into one
+    transaction."""
 
     enabled: bool = True
     gap_minutes: Annotated[float, Meta(gt=0)] = 30.0
@@ -271,12 +270,12 @@ class Sessions(Section, frozen=True, kw_only=True):
 
 
 class Facts(Section, frozen=True, kw_only=True):
-    """What is taken out of conversations. `extraction` by a language model (`model`, or the configured one):
-    `lazy` when a session is closed, `eager` after each turn; `capture_rules` find preferences, decisions and
-    facts without one, at most `max_per_turn` in a turn. A fact as near to another as `near_cosine` or
-    `near_jaccard` is not kept twice; where rules cannot tell whether one contradicts another, `judge` asks the
-    model. With `decay`, a fact that is not used loses half of its worth in `half_life_days`, and is archived in time
-    (see `quotas`). Related ones are consolidated every `consolidation_hours` (0: only when asked for)."""
+    """Facts of conversations. `extraction` by a language model (`model`, or the configured one): `lazy` when a session
+    is closed, `eager` after each turn; `capture_rules` find preferences, decisions and facts without one, at most
+    `max_per_turn` in a turn. A fact as near to another as `near_cosine` or `near_jaccard` is not stored twice; if rules
+    cannot decide whether one contradicts another, `judge` asks the model. With `decay`, a fact that is not used loses
+    half of its worth in `half_life_days`, and is archived in time (see `quotas`). Related ones are consolidated every
+    `consolidation_hours` (0: only when asked for)."""
 
     extraction: Literal["off", "lazy", "eager"] = "off"
     model: str | None = None
@@ -291,10 +290,10 @@ class Facts(Section, frozen=True, kw_only=True):
 
 
 class UploadAsk(Section, frozen=True, kw_only=True):
-    """Asking uploaded documents at /api/v1/upload-ask. `memory` is its feature flag: without it no memory is
-    looked up or written, and the message log goes on. Results of documents and of memories, the least similarity
-    of a memory, tokens of documents, memories and history in a prompt, a summary every so many turns or above so
-    many tokens of a session, of so many tokens, memories kept of a user."""
+    """Asking uploaded documents at /api/v1/upload-ask. `memory` is its feature flag: without it no memory is looked up
+    or written, and the message log goes on. Results of documents and of memories, the least similarity of a memory,
+    tokens of documents, memories and history in a prompt, a summary every so many turns or above so many tokens of a
+    session, of so many tokens, memories per user."""
 
     enabled: bool = True
     memory: bool = True

@@ -1,7 +1,6 @@
 """The key names of the systems Memoranda takes over from, and which of our own keys they set.
 
-Every such key is checked and kept. One that sets a key of ours says so in `SETS`; the others wait for the
-capability that will read them.
+Every such key is validated and accepted. One that sets a key of ours is in `SETS`; the others have no effect yet.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ When = Literal["lazy", "eager"]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value somebody set: `key` is its canonical name, `written` the name they wrote, `origin` where.
+    """A value that was set: `key` is its canonical name, `written` its name as written, `origin` its place.
 
     `made_of` are the source keys (canonical) that a value of ours was made of, if it was.
     """
@@ -220,7 +219,7 @@ SETS: dict[str, str] = {
     "retention.vector_stores.max_files_per_store": "quotas.max_files_per_store",
     "retention.vector_stores.max_file_size_bytes": "quotas.max_file_bytes",
 }
-"""Keys whose value is the value of one of ours, as it stands."""
+"""Keys whose value is that of one of ours, unchanged."""
 
 
 def block_of(document: Mapping[Any, Any]) -> str:
@@ -257,17 +256,18 @@ def hints(block: str) -> dict[str, str]:
 
 
 def _same(given: Mapping[str, Given]) -> list[Given]:
-    """Without the vector memory responses take nothing from it and messages are not indexed, whatever else is said."""
+    """Return the keys of equal value; without the vector memory, responses do not use memory and messages are not
+    indexed."""
     enabled, indexed = "vector_memory.enabled", "vector_memory.indexing.auto_index_messages"
     if enabled not in given:
         return _set(given, SETS)
     on = given[enabled].value
-    made = [_made("responses.memory", on, given, [enabled])]
+    values = [_derived("responses.memory", on, given, [enabled])]
     if on:
-        return [*made, *_set(given, SETS)]
+        return [*values, *_set(given, SETS)]
     made_of = [enabled, *([indexed] if indexed in given else [])]
-    made.append(_made("sessions.index_messages", False, given, made_of))
-    return [*made, *_set(given, {key: target for key, target in SETS.items() if key != indexed})]
+    values.append(_derived("sessions.index_messages", False, given, made_of))
+    return [*values, *_set(given, {key: target for key, target in SETS.items() if key != indexed})]
 
 
 def _backend(given: Mapping[str, Given]) -> list[Given]:
@@ -278,25 +278,27 @@ def _backend(given: Mapping[str, Given]) -> list[Given]:
     place = f"vector_memory.{path}"
     named = [place] if path and place in given else []
     end = os.path.expanduser(given[place].value) if named else ""
-    made = [_made("index.url", f"{url}{end}", given, [key, *named])]
+    values = [_derived("index.url", f"{url}{end}", given, [key, *named])]
     if url == "pgvector:" and CONN_STRING in given:  # its vectors live beside its rows
-        made.append(_made("database.url", given[CONN_STRING].value, given, [CONN_STRING]))
-    return made
+        values.append(_derived("database.url", given[CONN_STRING].value, given, [CONN_STRING]))
+    return values
 
 
 def _file_search_backend(given: Mapping[str, Given]) -> list[Given]:
-    made = [_made("database.url_file", given[key].value, given, [key]) for key in DSN_FILES if key in given]
+    values = [
+        _derived("database.url_file", given[key].value, given, [key]) for key in DSN_FILES if key in given
+    ]
     key, url, prefix = (
         f"{FILE_SEARCH}.{name}" for name in ("vector_backend", "qdrant.url", "qdrant.collection_prefix")
     )
     if key not in given:
-        return made
+        return values
     if given[key].value == "pgvector":
-        return [*made, _made("index.url", "pgvector:", given, [key])]
+        return [*values, _derived("index.url", "pgvector:", given, [key])]
     named = [each for each in (url, prefix) if each in given]
     place = given[url].value if url in given else ""
     option = f"?collection_prefix={quote(given[prefix].value)}" if prefix in given else ""
-    return [*made, _made("index.url", f"qdrant:{place}{option}", given, [key, *named])]
+    return [*values, _derived("index.url", f"qdrant:{place}{option}", given, [key, *named])]
 
 
 def _embedder(given: Mapping[str, Given]) -> list[Given]:
@@ -312,7 +314,7 @@ def _embedder(given: Mapping[str, Given]) -> list[Given]:
         name: given[key].value for name, key in keys.items() if key in given and f"{{{name}}}" in chosen.url
     }
     made_of = [provider] * (provider in given) + [keys[name] for name in read]
-    url = _made("embedder.url", chosen.url.format(**(defaults | read)), given, made_of)
+    url = _derived("embedder.url", chosen.url.format(**(defaults | read)), given, made_of)
     return [url, *_set(given, {f"vector_memory.{key}": target for key, target in chosen.sets.items()})]
 
 
@@ -323,7 +325,7 @@ def _endpoint(given: Mapping[str, Given]) -> list[Given]:
         return []
     model = given.get(f"{place}.model")
     made_of = [f"{place}.url"] + [f"{place}.model"] * (model is not None)
-    url = _made("embedder.url", f"openai:{model.value if model else ''}", given, made_of)
+    url = _derived("embedder.url", f"openai:{model.value if model else ''}", given, made_of)
     rest = {"url": "base_url", "dimension": "dimension", "batch_size": "batch_size"}
     return [url, *_set(given, {f"{place}.{key}": f"embedder.{name}" for key, name in rest.items()})]
 
@@ -336,40 +338,40 @@ def _session(given: Mapping[str, Given]) -> list[Given]:
         return []
     template = _choice(given[provider], EMBEDDINGS)
     if "{model}" not in template:
-        return [_made("embedder.url", template, given, [provider])]
+        return [_derived("embedder.url", template, given, [provider])]
     name = given[model].value if model in given else PROVIDERS[given[provider].value].model
-    made = [
-        _made("embedder.url", template.format(model=name), given, [provider] + [model] * (model in given))
+    values = [
+        _derived("embedder.url", template.format(model=name), given, [provider] + [model] * (model in given))
     ]
     if timeout in given:
-        made.append(_made("embedder.timeout", given[timeout].value / 1000, given, [timeout]))
+        values.append(_derived("embedder.timeout", given[timeout].value / 1000, given, [timeout]))
     if chars in given:
         most = max(LEAST_MAX_TOKENS, given[chars].value // CHARS_PER_TOKEN)
-        made.append(_made("embedder.max_input_tokens", most, given, [chars]))
-    return made
+        values.append(_derived("embedder.max_input_tokens", most, given, [chars]))
+    return values
 
 
 def _episodic(given: Mapping[str, Given]) -> list[Given]:
-    """Facts out of conversations: off unless `memory.enabled`, then by the strategy, lazy where none is named."""
+    """Return the settings of fact extraction: off unless `memory.enabled`, then by the strategy, by default lazy."""
     enabled, strategy, interval, decay = (
         f"memory.{name}"
         for name in ("enabled", "extraction.strategy", "consolidation.interval", "decay.enabled")
     )
-    made = []
+    values = []
     if enabled in given:
         on = given[enabled].value
         named = [strategy] if on and strategy in given else []
         value = "off" if not on else given[strategy].value if named else "lazy"
-        made.append(_made("facts.extraction", value, given, [enabled, *named]))
+        values.append(_derived("facts.extraction", value, given, [enabled, *named]))
     if interval in given:
-        made.append(_made("facts.consolidation_hours", hours(given[interval].value), given, [interval]))
+        values.append(_derived("facts.consolidation_hours", hours(given[interval].value), given, [interval]))
     if decay in given and not given[decay].value:
-        made.append(_made("search.recency", "off", given, [decay]))
-    return [*made, *_set(given, {"memory.decay.half_life_days": "search.half_life_days"})]
+        values.append(_derived("search.recency", "off", given, [decay]))
+    return [*values, *_set(given, {"memory.decay.half_life_days": "search.half_life_days"})]
 
 
 def hours(duration: str) -> int:
-    """A duration in whole hours, at least one; none stays none."""
+    """Return a duration in whole hours, at least one; 0 stays 0."""
     number, unit = _DURATION.fullmatch(duration).groups()  # type: ignore[union-attr]
     seconds = int(number) * {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}[unit]
     return max(1, round(seconds / 3_600)) if seconds else 0
@@ -378,7 +380,7 @@ def hours(duration: str) -> int:
 def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
     """Values of ours that are those of the source keys; an empty text counts as not given."""
     return [
-        _made(target, given[key].value, given, [key])
+        _derived(target, given[key].value, given, [key])
         for key, target in table.items()
         if key in given and given[key].value != ""
     ]
@@ -391,7 +393,7 @@ RULES = (_same, _episodic, _backend, _file_search_backend, _embedder, _endpoint,
 provider this version does not have raises ConfigError."""
 
 
-def _made(target: str, value: Any, given: Mapping[str, Given], made_of: list[str]) -> Given:
+def _derived(target: str, value: Any, given: Mapping[str, Given], made_of: list[str]) -> Given:
     first = given[made_of[0]]
     return Given(target, value, first.written, first.origin, tuple(made_of))
 
