@@ -19,7 +19,7 @@ DIAGNOSED = 8 << 20
 
 
 def convert(raw: Any, type_: type[T], where: str = "") -> T:
-    """`raw` (mappings, lists, strings, numbers, datetimes) as a `type_`; what is one already stays as it is. A date
+    """`raw` (mappings, lists, strings, numbers, datetimes) as a `type_`; an instance is returned unchanged. A date
     where a moment is expected is midnight of that day in UTC.
 
     Raises:
@@ -33,13 +33,14 @@ def converted(raw: Any, type_: type[T], where: str = "", *, strict: bool = True)
     try:
         return msgspec.convert(raw, type_, strict=strict)
     except msgspec.ValidationError as exc:
-        if dates.expected(exc) and (found := dates.dated(raw, type_)) != raw:
-            return converted(found, type_, where, strict=strict)
+        if dates.expected(exc) and (moments := dates.dated(raw, type_)) != raw:
+            return converted(moments, type_, where, strict=strict)
         raise invalid(exc, type_, where, raw) from exc
 
 
 def checked(value: S) -> S:
-    """A value that was made by hand, as if it had been read. Errors as `convert`, for its constraints as well."""
+    """Return a value built in code, validated as if it had been read. Errors as `convert`, for its constraints as
+    well."""
     read = converted(_taken_apart(value), type(value))
     constraints.check(read)
     return read
@@ -78,5 +79,5 @@ def _plain(body: bytes) -> Any:
 
 
 def merged(first: str, value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A verb's positional argument and its keywords as one mapping."""
+    """Return the positional argument of a method and its keywords as one mapping."""
     return {first: value, **fields}

@@ -128,9 +128,9 @@ def _schema(field: str, values: tuple[Any, ...], empty: tuple[Any, ...]) -> Sche
 
 
 def constraints_of(type_: Any) -> Sequence[Constraint]:
-    """The constraints of a type, which are its `constraints`."""
-    found: Sequence[Constraint] = getattr(type_, "constraints", ())
-    return found
+    """Return the constraints of a type, its `constraints`."""
+    constraints: Sequence[Constraint] = getattr(type_, "constraints", ())
+    return constraints
 
 
 def check(value: msgspec.Struct, where: str = "") -> None:

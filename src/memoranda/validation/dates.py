@@ -17,7 +17,7 @@ def expected(exc: msgspec.ValidationError) -> bool:
 
 
 def dated(raw: Any, type_: Any) -> Any:
-    """A copy of `raw` with moments in place of the texts that are one and stand where the type has a moment."""
+    """Return a copy of `raw` with moments in place of texts where the type has a moment."""
     node = described(type_)
     return raw if node is None else _dated(raw, [node])
 

@@ -40,7 +40,7 @@ DAY = "must be a date such as 2024-05-01"
 
 
 def invalid(exc: msgspec.ValidationError, type_: Any, where: str, raw: Any = UNSET) -> InvalidInput:
-    """What msgspec found in `raw`, as our error; the field is below `where`."""
+    """Return the error of msgspec on `raw` as our error; the field is below `where`."""
     match = _AT.match(str(exc))
     what, path = (match["what"], match["path"] or "") if match else (str(exc), "")
     if unknown := _UNKNOWN.search(what):
@@ -56,7 +56,7 @@ def invalid(exc: msgspec.ValidationError, type_: Any, where: str, raw: Any = UNS
 
 
 def _sentence(what: str, type_: Any, path: str, value: Any) -> str:
-    """What is wrong with the value at a path, with what is allowed."""
+    """Return what is wrong with the value at a path, with what is allowed."""
     length, bound = _LENGTH.search(what), _BOUND.fullmatch(what)
     if length or bound or _PATTERN.fullmatch(what):
         kind = length["kind"] if length else "str" if bound is None else "number"
@@ -85,13 +85,13 @@ def _sentence(what: str, type_: Any, path: str, value: Any) -> str:
 
 
 def _limited(type_: Any, path: str, kind: str) -> tuple[Any, str]:
-    """The type at a path that has limits for values of a kind, and what it says of them."""
+    """Return the type at a path that has limits for values of a kind, and its description of them."""
     types: dict[str, Any] = {
         "str": inspect.StrType, "array": inspect.ListType, "object": inspect.DictType,
         "number": (inspect.IntType, inspect.FloatType),
     }  # fmt: skip
-    found = [(node, extra) for node, extra in nodes_at(type_, path) if isinstance(node, types[kind])]
-    return (found[0][0], found[0][1].get("says", "")) if found else (None, "")
+    limits = [(node, extra) for node, extra in nodes_at(type_, path) if isinstance(node, types[kind])]
+    return (limits[0][0], limits[0][1].get("says", "")) if limits else (None, "")
 
 
 def _naming(says: str, value: Any, node: Any) -> str:
@@ -115,13 +115,13 @@ def _number(bound: Any) -> str:
     return str(bound).removesuffix(".0")
 
 
-def _of_length(found: re.Match[str]) -> str:
-    """What is wrong with a length, with what is allowed."""
-    parts, least = "characters" if found["kind"] == "str" else "elements", found["sign"] == ">="
-    if least and found["bound"] == "1":
+def _of_length(match: re.Match[str]) -> str:
+    """Return what is wrong with a length, with what is allowed."""
+    parts, least = "characters" if match["kind"] == "str" else "elements", match["sign"] == ">="
+    if least and match["bound"] == "1":
         return "must not be empty"
     few, most = ("few", "least") if least else ("many", "most")
-    return f"has too {few} {parts}; send at {most} {found['bound']}"
+    return f"has too {few} {parts}; send at {most} {match['bound']}"
 
 
 def _allowed(type_: Any, path: str) -> list[str]:
@@ -140,9 +140,9 @@ def _values(node: Any) -> Sequence[Any]:
 
 
 def _fields(type_: Any, path: str) -> list[str]:
-    """The names of the fields that an object at a path may have."""
-    found = (getattr(node, "fields", ()) for node, _ in nodes_at(type_, path))
-    return list(dict.fromkeys(field.encode_name for fields in found for field in fields))
+    """Return the names of the fields that an object at a path may have."""
+    field_lists = (getattr(node, "fields", ()) for node, _ in nodes_at(type_, path))
+    return list(dict.fromkeys(field.encode_name for fields in field_lists for field in fields))
 
 
 def _join(*pieces: str) -> str:

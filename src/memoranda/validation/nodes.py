@@ -55,18 +55,18 @@ def inside(node: Any, step: str) -> Iterator[Any]:
 
 
 def structs_in(type_: Any) -> list[Any]:
-    """The structs that a struct is made of, itself first."""
-    found: dict[Any, None] = {}
+    """Return a struct and all structs in its fields, itself first."""
+    structs: dict[Any, None] = {}
     todo = [described(type_)]
     while todo:
         for node, _ in alternatives([todo.pop()]):
             if isinstance(node, inspect.StructType):
-                if node.cls not in found:
+                if node.cls not in structs:
                     todo += [field.type for field in node.fields]
-                found[node.cls] = None
+                structs[node.cls] = None
             else:
                 todo += inside(node, "0")
-    return list(found)
+    return list(structs)
 
 
 def value_at(raw: Any, path: str) -> Any:
