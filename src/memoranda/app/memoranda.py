@@ -101,9 +101,9 @@ class Memoranda:
         config: Config | None = None,
         **settings: Any,
     ) -> Memoranda:
-        """Open the data folder `data` (created if missing; `:memory:` stores nothing on disk), for this process
-        alone. Without `config`, the configuration is loaded from file and environment; `settings` are sections
-        that go before both (`embedder={"url": "hash:256"}`).
+        """Open the data folder `data` (created if missing; `:memory:` stores nothing on disk), for this process alone.
+        Without `config`, the configuration is loaded from file and environment; `settings` are sections that go before
+        both (`embedder={"url": "hash:256"}`).
 
         Raises:
             ConfigError: a key or value is wrong.

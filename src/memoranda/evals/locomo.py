@@ -45,8 +45,8 @@ def read(path: Path) -> Dataset:
 def turn_ids(evidence: str) -> list[str]:
     """Return the turns that a piece of evidence names, as `D3:14`.
 
-    Files in circulation put several into one string (`D8:6; D9:17`), add colons (`D:11:26`) or leading
-    zeros (`D30:05`); all of these are read. Empty when no turn is named.
+    Files in circulation put several into one string (`D8:6; D9:17`), add colons (`D:11:26`) or leading zeros
+    (`D30:05`); all of these are read. Empty when no turn is named.
     """
     return [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(evidence)]
 

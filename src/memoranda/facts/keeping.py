@@ -91,8 +91,7 @@ class _Keeper:
 
     def take(self, plan: Plan) -> Outcome:
         """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
-        another. A fact that was not stated in a conversation neither joins nor ends a standing
-        instruction."""
+        another. A fact that was not stated in a conversation neither joins nor ends a standing instruction."""
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content

@@ -1,9 +1,9 @@
 """Indexing of files: read and split in a worker process, embed in batches shared with other files, store. One job a
 file.
 
-A file of few chunks becomes searchable in the transaction that completes it. A larger one is stored in steps
-under a mark that excludes it from every search until its last chunk is stored. A job that dies with its process begins
-again and reuses what it had stored.
+A file of few chunks becomes searchable in the transaction that completes it. A larger one is stored in steps under a
+mark that excludes it from every search until its last chunk is stored. A job that dies with its process begins again
+and reuses what it had stored.
 """
 
 from __future__ import annotations

@@ -210,10 +210,10 @@ def index(
 ) -> Indexed:
     """Synchronize the memories of `files` with their contents; unchanged files change nothing.
 
-    New chunks are stored before old ones go, so a break leaves every text findable and the next run goes on
-    from there. Files under `roots` that were indexed before and are not among `files` are reported as gone,
-    and their chunks are deleted only when `how.prune` says so; what is at or below `unreadable` is not gone.
-    `on_file` is called after each file.
+    New chunks are stored before old ones go, so a break leaves every text findable and the next run goes on from there.
+    Files under `roots` that were indexed before and are not among `files` are reported as gone, and their chunks are
+    deleted only when `how.prune` says so; what is at or below `unreadable` is not gone. `on_file` is called after each
+    file.
     """
     done = Indexed()
     ledger = Ledger(stored(memories, how))

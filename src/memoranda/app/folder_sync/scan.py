@@ -51,9 +51,9 @@ class Skipped:
 def walk(root: Path, *, exclude: Sequence[str] = (), hidden: bool = False) -> Iterator[Path | Skipped]:
     """Yield every file of a folder that may be a text, in order, and what is left out.
 
-    Left out are hidden names, folders of `JUNK`, generated files, links, what git ignores when the folder is
-    in a git repository, what a pattern of `exclude` matches (a name, or a path below `root`), data folders and
-    SQLite databases in use. A file given as `root` is itself, whatever its name.
+    Left out are hidden names, folders of `JUNK`, generated files, links, what git ignores when the folder is in a git
+    repository, what a pattern of `exclude` matches (a name, or a path below `root`), data folders and SQLite databases
+    in use. A file given as `root` is itself, whatever its name.
     """
     if root.is_file():
         yield root
