@@ -258,12 +258,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Carry out as JSONL
+         * Export memories as JSONL
          * @description `scope_id` goes with `scope`, as in scope=session, scope_id=ID. `scope` is global or all, which go without `scope_id`. `scope` goes without `scopes`; write every scope there.
          */
         get: operations["get_memories_export"];
         put?: never;
-        /** Carry out as JSONL */
+        /** Export memories as JSONL */
         post: operations["post_memories_export"];
         delete?: never;
         options?: never;
@@ -280,7 +280,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take an export in */
+        /** Import an export */
         post: operations["post_memories_import"];
         delete?: never;
         options?: never;
@@ -1027,7 +1027,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the model was told */
+        /** The input items of a response */
         get: operations["get_responses_response_id_input_items"];
         put?: never;
         post?: never;

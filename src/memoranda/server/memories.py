@@ -225,10 +225,10 @@ ROUTES = (
         "POST", f"{AT}/move_index", "Start moving to another vector index", move_index, "operator", wire.JobObject,
         wire.MoveBody,
     ),
-    Route("GET", f"{AT}/export", "Carry out as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
-    Route("POST", f"{AT}/export", "Carry out as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
+    Route("GET", f"{AT}/export", "Export memories as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
+    Route("POST", f"{AT}/export", "Export memories as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
     Route(
-        "POST", f"{AT}/import", "Take an export in", import_, "write", wire.ImportedMemories, bytes,
+        "POST", f"{AT}/import", "Import an export", import_, "write", wire.ImportedMemories, bytes,
         wire.ImportQuery, long=True,
     ),
     Route(

@@ -152,7 +152,7 @@ ROUTES = (
     Route("DELETE", ONE, "Delete a response", delete, "write", wire.DeletedResponse),
     Route("POST", f"{ONE}/cancel", "Stop a background response", cancel, "write", Response),
     Route(
-        "GET", f"{ONE}/input_items", "What the model was told", input_items, "read", wire.ItemPage,
+        "GET", f"{ONE}/input_items", "The input items of a response", input_items, "read", wire.ItemPage,
         query=wire.InputItemsQuery,
     ),
 )  # fmt: skip
