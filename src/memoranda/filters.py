@@ -1,7 +1,6 @@
-"""What a search may see: one small expression tree over a row's attributes.
+"""Filters: one small expression tree over a row's attributes.
 
-Every index compiles the same tree, and `matches` is its meaning in plain Python: the reference
-that the backends are tested against.
+Every index compiles the same tree. `matches` defines its meaning in plain Python; the backends are tested against it.
 
 Attribute names that begin with `$` are the record's own (`$kind`, `$session_id`, `$occurred_at`,
 `$seq`, `$tags`, ...); all others are top-level metadata keys.
@@ -47,13 +46,13 @@ class Compare(msgspec.Struct, frozen=True):
 
 
 class AllOf(msgspec.Struct, frozen=True):
-    """True when every part is; with no parts, always."""
+    """True if every part is; with no parts, always."""
 
     parts: tuple[Filter, ...]
 
 
 class AnyOf(msgspec.Struct, frozen=True):
-    """True when some part is; with no parts, never."""
+    """True if some part is; with no parts, never."""
 
     parts: tuple[Filter, ...]
 
@@ -64,7 +63,7 @@ NOTHING = AnyOf(())
 
 
 def all_of(*parts: Filter | None) -> Filter:
-    """The conjunction, flattened; `None` parts are left out."""
+    """Return the conjunction, flattened; `None` parts are left out."""
     flat: list[Filter] = []
     for part in parts:
         if part is None:
@@ -77,12 +76,12 @@ def all_of(*parts: Filter | None) -> Filter:
 
 
 def any_of(*parts: Filter) -> Filter:
-    """The disjunction; one part stands for itself."""
+    """Return the disjunction; a single part is returned as it is."""
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
 def parse(raw: Any, path: str = "filters", *, own: Collection[str] = ()) -> Filter:
-    """A filter from its JSON form.
+    """Return a filter from its JSON form.
 
     Two forms are read: OpenAI's (`{"type": "eq", "key": "lang", "value": "en"}`, with `and`/`or` over
     `filters`), and a plain mapping (`{"lang": "en", "year": [2024, 2025]}`), in which every key must
@@ -175,7 +174,7 @@ def _scalar(value: Any, path: str) -> Scalar:
 
 
 def check_unicode(text: str, path: str) -> None:
-    """Refuses a string that no memory can hold: one with half of a surrogate pair.
+    """Check that a memory can store a string: it has no lone half of a surrogate pair.
 
     Raises:
         InvalidInput: names the character.
@@ -186,39 +185,39 @@ def check_unicode(text: str, path: str) -> None:
         raise InvalidInput(path, f"holds a lone surrogate at character {exc.start}") from exc
 
 
-def fold(where: Filter, held: Callable[[str], bool]) -> Filter:
-    """The same filter for rows none of which has a key that is not `held`: conditions on such keys are decided
-    here, once, instead of on each row. What is left may be `EVERYTHING` or `NOTHING`."""
+def fold(where: Filter, present: Callable[[str], bool]) -> Filter:
+    """Return the filter for rows that have only keys for which `present` is True. Conditions on other keys are decided
+    once, here, instead of on each row. The result may be `EVERYTHING` or `NOTHING`."""
     if isinstance(where, Compare):
-        if held(where.key):
+        if present(where.key):
             return where
         return EVERYTHING if matches(where, {}) else NOTHING
     every = isinstance(where, AllOf)
     neutral, final = (EVERYTHING, NOTHING) if every else (NOTHING, EVERYTHING)
-    parts = [part for part in (fold(part, held) for part in where.parts) if part != neutral]
+    parts = [part for part in (fold(part, present) for part in where.parts) if part != neutral]
     if final in parts:
         return final
     return all_of(*parts) if every else any_of(*parts)
 
 
 def matches(where: Filter, attributes: Attributes) -> bool:
-    """Whether a row with these attributes passes: the meaning every backend must reproduce."""
+    """Return True if a row with these attributes passes. Every backend must give the same result."""
     if isinstance(where, AllOf):
         return all(matches(part, attributes) for part in where.parts)
     if isinstance(where, AnyOf):
         return any(matches(part, attributes) for part in where.parts)
-    held = attributes.get(where.key)
+    stored = attributes.get(where.key)
     match where.op:
         case "eq":
-            return _equal(held, where.value)
+            return _equal(stored, where.value)
         case "ne":
-            return not _equal(held, where.value)
+            return not _equal(stored, where.value)
         case "in":
-            return any(_equal(held, value) for value in _tuple(where.value))
+            return any(_equal(stored, value) for value in _tuple(where.value))
         case "nin":
-            return not any(_equal(held, value) for value in _tuple(where.value))
+            return not any(_equal(stored, value) for value in _tuple(where.value))
         case _:
-            return _ordered(held, where.op, where.value)
+            return _ordered(stored, where.op, where.value)
 
 
 def _tuple(value: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
@@ -233,25 +232,25 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _equal(held: Any, value: Any) -> bool:
-    if isinstance(held, list | tuple):
-        return any(_same(item, value) for item in held)
-    return _same(held, value)
+def _equal(stored: Any, value: Any) -> bool:
+    if isinstance(stored, list | tuple):
+        return any(_same(item, value) for item in stored)
+    return _same(stored, value)
 
 
 def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _ordered(held: Any, op: str, value: Any) -> bool:
-    if not ((_number(held) and _number(value)) or (isinstance(held, str) and isinstance(value, str))):
+def _ordered(stored: Any, op: str, value: Any) -> bool:
+    if not ((_number(stored) and _number(value)) or (isinstance(stored, str) and isinstance(value, str))):
         return False
     match op:
         case "gt":
-            return bool(held > value)
+            return bool(stored > value)
         case "gte":
-            return bool(held >= value)
+            return bool(stored >= value)
         case "lt":
-            return bool(held < value)
+            return bool(stored < value)
         case _:
-            return bool(held <= value)
+            return bool(stored <= value)

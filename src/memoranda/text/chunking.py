@@ -22,10 +22,10 @@ def fixed(text: str, size: int = 512, overlap: int = 50, encoding: str = DEFAULT
     """The text in chunks of at most `size` tokens, each beginning `overlap` tokens before the last one's end.
 
     Cuts fall on the boundaries of the text's tokens, moved back to a whole character (code point). Together
-    the chunks hold every character; the last one stops at the text's end, and an empty text has none. As a
+    the chunks contain every character; the last one ends at the text's end, and an empty text has none. As a
     cut can break a match of the encoding's pattern, a chunk that by itself encodes to more than `size` is
     shortened until it fits; only a single token or character that costs more stays over. The overlap grows
-    by what keeps a character whole, and shrinks where a chunk would end no later than the one before it.
+    to keep a character whole, and shrinks where a chunk would end no later than the one before it.
 
     Raises:
         InvalidInput: `size` is below 1, `overlap` is not in [0, size), or the encoding is unknown.

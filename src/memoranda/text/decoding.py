@@ -1,4 +1,4 @@
-"""Bytes as text: by their byte order mark, as UTF-8, as UTF-16 or UTF-32 without a mark, or as what they look like."""
+"""Decode bytes: by their byte order mark, as UTF-8, as UTF-16 or UTF-32 without a mark, or by a guess."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 HEAD = 8_192
-"""Bytes at the beginning of a file that tell what it is."""
+"""Bytes at the beginning of a file that identify its type."""
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -15,23 +15,23 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""Byte order marks; UTF-32's little-endian one begins with UTF-16's, so it is asked first."""
+"""Byte order marks; UTF-32's little-endian mark begins with UTF-16's, so it is tested first."""
 MOST_CONTROLS = 0.05
 """The share of control characters above which bytes are no text."""
 MOST_ZEROS = 0.01
-"""The same share where NULs are among them: a text may hold one by accident."""
+"""The same share if NULs are among them: a text may contain one by accident."""
 SAMPLE = 65_536
 OTHERS = [
     *("cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1251", "koi8_r", "cp866"),
     *("cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"),
 ]
-"""Encodings that a text may have whose letters are not those of Western Europe."""
+"""Encodings of texts in other than Western European letters."""
 
 _CONTROLS = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 _HIGH = re.compile(rb"[\x80-\xff]")
 _FOREIGN = re.compile(r"[\x80-\xff]{3,}|(?<=[A-Za-z])[¡-©«-±´-»¼-¿×÷](?=[A-Za-z])")
-"""What Western European text in Windows-1252 does not hold: three of its upper characters in a row, or a sign inside
-a word."""
+"""Sequences that Western European text in Windows-1252 does not contain: three upper characters in a row, or a sign
+inside a word."""
 _NAMES = {
     "iso-8859-1": "cp1252",
     "latin-1": "cp1252",
@@ -50,18 +50,18 @@ _NAMES = {
     "iso-8859-8-i": "iso-8859-8",
     "unicode": "utf-16",
 }
-"""Names that stand for more than they say, as browsers read them."""
+"""Names that browsers map to another encoding."""
 _SEVEN_BITS = ("iso2022", "hz")
 
 
 class NotText(ValueError):
-    """The bytes are no text; the message says why, in a few words."""
+    """The bytes are not text; the message gives the reason in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A text as it was, line ends and all. `guessed` is True when neither a mark, valid UTF-8 nor a declaration told
-    the encoding; `replaced` when some bytes fit no encoding and are U+FFFD now."""
+    """A decoded text, with its original line ends. `guessed` is True if neither a mark, valid UTF-8 nor a declaration
+    gave the encoding; `replaced` if some bytes fit no encoding and are U+FFFD now."""
 
     text: str
     encoding: str
@@ -70,10 +70,10 @@ class Decoded:
 
 
 def decoded(data: bytes, declared: str | None = None) -> Decoded:
-    """The bytes as text. `declared` is the encoding that a header or a tag names: valid UTF-8 weighs more.
+    """Decode bytes. `declared` is the encoding that a header or a tag names; valid UTF-8 takes precedence.
 
     Raises:
-        NotText: they hold more than a few NULs, many control characters, or are not what their mark says.
+        NotText: they have more than a few NULs, many control characters, or do not fit their mark.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -97,7 +97,7 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether a file that begins with these bytes may be a text."""
+    """Return True if a file that begins with these bytes may be text."""
     marked = any(head.startswith(mark) for mark, _ in MARKS) or _wide(head) is not None
     return marked or _controls(head) <= (MOST_ZEROS if b"\0" in head else MOST_CONTROLS)
 
@@ -116,7 +116,7 @@ def _marked(data: bytes, encoding: str) -> Decoded:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-32 or UTF-16 without a mark, told by where the zeros are that ASCII characters have there."""
+    """Return UTF-32 or UTF-16 without a mark, detected by the zero bytes of ASCII characters; else None."""
     head = data[: HEAD // 4 * 4]
     if len(head) < 4 or b"\0" not in head or len(data) % 2:
         return None
@@ -133,14 +133,14 @@ def _wide(data: bytes) -> str | None:
 
 
 def _fitting(data: bytes, encoding: str) -> str | None:
-    """The encoding, if the first bytes are text in it."""
+    """Return the encoding if the first bytes are text in it."""
     text = data[: HEAD // 4 * 4].decode(encoding, "replace")
     odd = sum(not (sign.isprintable() or sign.isspace()) or sign == "\ufffd" for sign in text)
     return encoding if odd <= MOST_CONTROLS * len(text) else None
 
 
 def _codec(declared: str | None) -> str | None:
-    """The name under which Python knows an encoding; None for one it does not, and for what is no text encoding."""
+    """Return Python's name of an encoding; None for an unknown encoding, or one that is not a text encoding."""
     name = (declared or "").strip().strip("\"'").lower()
     name = _NAMES.get(name, name)
     try:
@@ -157,7 +157,7 @@ def _codec(declared: str | None) -> str | None:
 
 
 def _as(data: bytes, encoding: str) -> Decoded:
-    """The bytes in the encoding that they declare, if they mostly fit it."""
+    """Decode bytes in their declared encoding if they mostly fit it, else guess."""
     try:
         return Decoded(data.decode(encoding), encoding)
     except UnicodeError:
@@ -168,7 +168,7 @@ def _as(data: bytes, encoding: str) -> Decoded:
 
 
 def _guess(data: bytes) -> Decoded:
-    """Windows-1252 or Latin-1 for what looks Western European, else the most likely of `OTHERS`."""
+    """Decode as Windows-1252 or Latin-1 if the text looks Western European, else as the most likely of `OTHERS`."""
     sample = _sample(data)
     for encoding in ("cp1252", "latin-1"):
         try:
@@ -198,13 +198,13 @@ def _other(sample: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """Lines from the first one that is not ASCII."""
-    found = _HIGH.search(data)
-    at = data.rfind(b"\n", 0, found.start()) + 1 if found else 0
-    part = data[max(at, (found.start() if found else 0) - 1_000) :][:SAMPLE]
+    """Return a sample of lines from the first line that is not ASCII."""
+    match = _HIGH.search(data)
+    at = data.rfind(b"\n", 0, match.start()) + 1 if match else 0
+    part = data[max(at, (match.start() if match else 0) - 1_000) :][:SAMPLE]
     return part[: part.rfind(b"\n") + 1] or part if len(part) == SAMPLE else part
 
 
 def _controls(data: bytes) -> float:
-    """The share of control characters."""
+    """Return the share of control characters."""
     return 1 - len(data.translate(None, _CONTROLS)) / len(data) if data else 0.0

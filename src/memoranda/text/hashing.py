@@ -1,4 +1,4 @@
-"""Names for texts that never change: the same text has the same hash on every machine."""
+"""Stable hashes of texts: the same text has the same hash on every machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 
 def digest(*pieces: str) -> str:
-    """128 bits of BLAKE2b over the pieces, in hex; pieces cannot run into each other."""
+    """Return 128 bits of BLAKE2b over the pieces, in hex; each piece is hashed with its length."""
     state = blake2b(digest_size=16)
     for piece in pieces:
         raw = piece.encode("utf-8")

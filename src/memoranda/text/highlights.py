@@ -1,4 +1,4 @@
-"""Where a text matches a query: the snippets to show. No I/O."""
+"""Highlights: the snippets of a text that match a query. No I/O."""
 
 from __future__ import annotations
 
@@ -24,48 +24,50 @@ class Occurrence:
 
 
 def highlights(text: str, query: str | Collection[str], limit: int = 3, width: int = 160) -> list[Highlight]:
-    """Up to `limit` snippets of about `width` characters that hold most of the query's terms, in text order.
+    """Return up to `limit` snippets of about `width` characters with most of the query's terms, in text order.
     `query` is the query, or, when many texts are shown for one, its `terms.query_terms`.
 
-    Terms match as they do in the word index: stemmed, without stopwords. `text[h.start:h.end] == h.text` for
+    Terms match as in the keyword index: stemmed, without stopwords. `text[h.start:h.end] == h.text` for
     each; snippets do not overlap, begin and end at words where a word ends in reach, and never inside a
-    grapheme. Looks at the first 20 000 characters. Empty when nothing matches.
+    grapheme. Only the first 20 000 characters are searched. Empty if nothing matches.
     """
     wanted = set(query_terms(query) if isinstance(query, str) else query)
     if not wanted or limit <= 0 or width <= 0:
         return []
-    found = _occurrences(text[:MAX_SCANNED], wanted)
+    occurrences = _occurrences(text[:MAX_SCANNED], wanted)
     snippets: list[Highlight] = []
-    while found and len(snippets) < limit:
-        first, last = _best_window(found, width)
-        start, end = _bounds(text, found[first].start, found[last].end, width, snippets)
+    while occurrences and len(snippets) < limit:
+        first, last = _best_window(occurrences, width)
+        start, end = _bounds(text, occurrences[first].start, occurrences[last].end, width, snippets)
         snippets.append(Highlight(text=text[start:end], start=start, end=end))
-        found = [hit for hit in found if hit.end <= start or hit.start >= end]
+        occurrences = [hit for hit in occurrences if hit.end <= start or hit.start >= end]
     return sorted(snippets, key=lambda snippet: snippet.start)
 
 
 def _occurrences(text: str, wanted: set[str]) -> list[Occurrence]:
-    found: list[Occurrence] = []
+    occurrences: list[Occurrence] = []
     for match in WORD.finditer(text):
         for term in word_terms(match.group()):
             if term in wanted:
-                found.append(Occurrence(match.start(), match.end(), term))
+                occurrences.append(Occurrence(match.start(), match.end(), term))
                 break
-        if len(found) >= MAX_OCCURRENCES:
+        if len(occurrences) >= MAX_OCCURRENCES:
             break
-    return found
+    return occurrences
 
 
-def _best_window(found: list[Occurrence], width: int) -> tuple[int, int]:
+def _best_window(occurrences: list[Occurrence], width: int) -> tuple[int, int]:
     """First and last occurrence of the window with most distinct terms, then most occurrences, then first."""
     best, best_score = (0, 0), (0, 0)
     counts: dict[str, int] = {}
     last = -1
-    for first, hit in enumerate(found):
+    for first, hit in enumerate(occurrences):
         last = max(last, first - 1)
-        while last + 1 < len(found) and (found[last + 1].end - hit.start <= width or last < first):
+        while last + 1 < len(occurrences) and (
+            occurrences[last + 1].end - hit.start <= width or last < first
+        ):
             last += 1
-            counts[found[last].term] = counts.get(found[last].term, 0) + 1
+            counts[occurrences[last].term] = counts.get(occurrences[last].term, 0) + 1
         score = (len(counts), last - first)
         if score > best_score:
             best, best_score = (first, last), score
@@ -76,7 +78,7 @@ def _best_window(found: list[Occurrence], width: int) -> tuple[int, int]:
 
 
 def _bounds(text: str, start: int, end: int, width: int, taken: list[Highlight]) -> tuple[int, int]:
-    """The window grown evenly to `width`, kept off other snippets, its edges moved to where words end."""
+    """Return the window grown evenly to `width`, without overlap with other snippets, with edges at words."""
     floor = max((other.end for other in taken if other.end <= start), default=0)
     ceiling = min((other.start for other in taken if other.start >= end), default=len(text))
     spare = max(0, width - (end - start))
@@ -117,7 +119,7 @@ def _right_edge(text: str, end: int, high: int) -> int:
 
 
 def is_boundary(text: str, at: int) -> bool:
-    """Whether a cut before character `at` leaves graphemes whole: marks, joiners, skin tones, flags, CRLF."""
+    """Return True if a cut before character `at` splits no grapheme: marks, joiners, skin tones, flags, CRLF."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]

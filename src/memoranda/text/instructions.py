@@ -1,4 +1,4 @@
-"""Standing instructions of users as facts: how they are worded, which facts are some, and which question they are for.
+"""Standing instructions of users as facts: their wording, their detection, and the questions to which they apply.
 No I/O."""
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from memoranda.text.terms import terms
 from memoranda.types import Memory
 
 UNNAMED = "The user"
-"""How one is called whose name is not known."""
+"""The name of a user whose name is not known."""
 TAG = "instruction"
-"""The tag of a standing instruction that holds."""
+"""The tag of a standing instruction in force."""
 EXTRACTED = "extraction"
 """The `source` of a fact that was extracted from a conversation."""
 RULES = "rules"
-"""The `extracted_by` of a fact that rules found, and no model."""
+"""The `extracted_by` of a fact that was extracted by rules, not by a model."""
 _FORM = re.compile(r"^(?P<who>.{1,80}?)['’]s standing instruction: (?P<rule>.+)$", re.DOTALL)
 CONDITION = re.compile(
     r"^(?:whenever|every\s+time|each\s+time|when|if)\s+(?P<when>[^,]+),\s+"
     r"|\s(?:whenever|every\s+time|each\s+time|when|if)\s+(?P<last>(?:i|we|you)\s+.+)$",
     re.IGNORECASE,
 )
-"""For which questions a rule is."""
+"""The condition of a rule: the questions to which it applies."""
 _ASKING = frozenset(
     terms(
         "i you we ask mention talk say write send share answer reply explain give use suggest tell question about"
@@ -32,7 +32,7 @@ _CHOOSES = re.compile(
     r"^(?:always\s+|only\s+)?(?:answer|reply|respond|write|speak|talk|use|call|address|sign|format|greet|keep)\b",
     re.IGNORECASE,
 )
-"""Rules that choose one of several: another choice takes the place of the earlier one."""
+"""Rules that choose one of several options: a later choice replaces an earlier one."""
 
 
 def worded(rule: str, user: str | None) -> str:
@@ -41,7 +41,7 @@ def worded(rule: str, user: str | None) -> str:
 
 
 def is_standing(memory: Memory) -> bool:
-    """Return True for a standing instruction that holds: a fact with the tag, found by rules in a statement of a user.
+    """Return True for a standing instruction in force: a fact with the tag, extracted by rules from a user's statement.
 
     A tag alone is not enough: a model, which may obey a document, writes facts with tags of its choice by its tools,
     but no metadata.
@@ -60,10 +60,10 @@ def rule_of(text: str) -> str | None:
     return None if match is None else match["rule"]
 
 
-def of_different_people(one: str, other: str) -> bool:
+def of_different_people(first: str, second: str) -> bool:
     """Return True if two facts are standing instructions of people with different names."""
-    first, second = _FORM.match(one), _FORM.match(other)
-    names = {match["who"] for match in (first, second) if match is not None} - {UNNAMED}
+    matches = _FORM.match(first), _FORM.match(second)
+    names = {match["who"] for match in matches if match is not None} - {UNNAMED}
     return len(names) > 1
 
 
@@ -76,7 +76,7 @@ def rechosen(new: str, old: str) -> bool:
         or first[0] != second[0]
     ):
         return False
-    return sum(one != other for one, other in zip(first, second, strict=True)) == 1
+    return sum(word != other for word, other in zip(first, second, strict=True)) == 1
 
 
 def applies(text: str, question: str) -> bool:

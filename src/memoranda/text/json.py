@@ -1,4 +1,4 @@
-"""JSON as it is stored: compact, unicode as it is."""
+"""Compact JSON for storage, with unicode unescaped."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import msgspec
 
 
 def compact_json(value: Any) -> str:
-    """JSON without spaces, unicode as it is."""
+    """Return JSON without spaces, with unicode unescaped."""
     return msgspec.json.encode(value).decode("utf-8")

@@ -1,4 +1,4 @@
-"""A text that was tokenized once, so that the tokens of any stretch of it are known almost for nothing."""
+"""A text that is tokenized once, so that counting the tokens of any part of it is cheap."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Measured:
     encoding: str
 
     def cost(self, start: int, end: int) -> int:
-        """How many tokens the characters [start, end) are by themselves: those between the first and the last safe
-        cut are taken as they are, and only what is outside is encoded again."""
+        """Return the number of tokens of the characters [start, end) by themselves: tokens between the first and the
+        last safe cut are reused, and only the rest is encoded again."""
         starts = self.tokens.starts
         if end - start <= 2 * SLAB:
             first = bisect_left(self.safe, start, key=starts.__getitem__)
@@ -64,8 +64,8 @@ class Measured:
 
     def visible(self, at: int) -> int:
         """The first character at or after `at` that is no whitespace; the text's length if there is none."""
-        found = _SPACE.match(self.text, at)
-        return found.end() if found else at
+        match = _SPACE.match(self.text, at)
+        return match.end() if match else at
 
 
 def measure(text: str, encoding: str = DEFAULT_ENCODING) -> Measured:

@@ -1,4 +1,4 @@
-"""Results of pure functions, kept in memory by the words they were made of until something is forgotten."""
+"""Caches of pure functions of texts, in memory until something is forgotten."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from functools import _lru_cache_wrapper, lru_cache
 from typing import TypeVar
 
 T = TypeVar("T")
-_kept: list[_lru_cache_wrapper[object]] = []
+_caches: list[_lru_cache_wrapper[object]] = []
 
 
 def kept(maxsize: int, typed: bool = False) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
-    """`functools.lru_cache` for functions of texts: `let_go` empties it."""
+    """Like `functools.lru_cache`, for functions of texts: `let_go` clears it."""
 
     def decorate(work: Callable[..., T]) -> _lru_cache_wrapper[T]:
         wrapped = lru_cache(maxsize=maxsize, typed=typed)(work)
-        _kept.append(wrapped)
+        _caches.append(wrapped)
         return wrapped
 
     return decorate
 
 
 def let_go() -> None:
-    """Empties every such cache of this process."""
-    for one in _kept:
-        one.cache_clear()
+    """Clear every such cache of this process."""
+    for cache in _caches:
+        cache.cache_clear()

@@ -1,4 +1,4 @@
-"""A phrase to be found in texts, however it is spelled in letters and gaps."""
+"""A phrase search in texts, regardless of case and white space."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAX_CHARS = 1_000
 
 
 class Phrase:
-    """Words in order. Case does not matter, nor which white space is between them; they begin and end where words do:
-    `Ann` is in "call ann!", not in "planning".
+    """Words in order. Case and the kind of white space do not matter; the phrase matches whole words only: `Ann` is in
+    "call ann!", not in "planning".
 
     Raises:
         InvalidInput: there is no letter or digit in it, or it is too long.
@@ -31,11 +31,11 @@ class Phrase:
         self._pattern = re.compile(f"{before}{parts}{after}")
 
     def within(self, *texts: str | None) -> bool:
-        """Whether any of the texts holds it."""
+        """Return True if any of the texts contains the phrase."""
         return any(text and self._pattern.search(folded_of(text)) for text in texts)
 
     def within_json(self, *texts: str | None) -> bool:
-        """Whether a string or a key of any of these JSON texts holds it."""
+        """Return True if a string or a key of any of these JSON texts contains the phrase."""
         return any(text and self._in(msgspec.json.decode(text)) for text in texts)
 
     def _in(self, value: Any) -> bool:
@@ -47,5 +47,5 @@ class Phrase:
 
 
 def folded_of(text: str) -> str:
-    """The text as it is compared: composed, and without case."""
+    """Return the text for comparison: composed, and case-folded."""
     return unicodedata.normalize("NFC", text).casefold()

@@ -1,4 +1,4 @@
-"""The words of this house for a model: how to cite, what was found, what is remembered. Values to text, no more."""
+"""Prompts: how to cite, results of searches, memories, extraction of facts. Values to text only."""
 
 from __future__ import annotations
 
@@ -34,51 +34,51 @@ def passage(
     file_id: str = "",
     score: float | None = None,
 ) -> str:
-    """A passage as the model reads it: its number, where it is from, its score, its words."""
-    told = [
+    """Return a passage for the prompt: its number, source, score and text."""
+    details = [
         None if page is None else f"page {page}",
         _line(heading) if heading else None,
         file_id or None,
         None if score is None else f"score {score:.2f}",
     ]
-    where = ", ".join(one for one in told if one)
+    where = ", ".join(detail for detail in details if detail)
     return f"[{number}] {_line(filename)}{f' ({where})' if where else ''}\n{text.strip()}\n\n"
 
 
 def passages(blocks: Sequence[str], *, doubtful: bool = False) -> str:
-    """What a search in files found: the `passage` blocks, and how they are cited; `doubtful` passages probably do not
-    answer."""
+    """Return the results of a file search: the `passage` blocks, and how to cite them; `doubtful` passages probably do
+    not answer."""
     text = f"{CITING}\n\n{''.join(blocks)}".rstrip()
     return f"{text}\n\n{UNANSWERED}" if doubtful else text
 
 
 def no_passages() -> str:
-    """A search in files found nothing."""
+    """Return the result of a file search without hits."""
     return "No passage was found. Search with other words, or say that the files do not answer this."
 
 
 def memory(text: str) -> str:
-    """A memory as a line of the context."""
+    """Return a memory as a line of the context."""
     return f"- {_line(text)}"
 
 
 def memories(texts: Sequence[str]) -> str:
-    """What is remembered, as context before a conversation; empty when nothing is."""
+    """Return memories as context before a conversation; empty if there are none."""
     return _listed(MEMORIES, [memory(text) for text in texts])
 
 
 def sessions(texts: Sequence[str]) -> str:
-    """Summaries of earlier sessions, as context; empty when there are none."""
+    """Return summaries of earlier sessions as context; empty if there are none."""
     return _listed(SESSIONS, [memory(text) for text in texts])
 
 
 def summary(text: str) -> str:
-    """What was said before the messages that follow."""
+    """Return the summary of the conversation before the messages that follow."""
     return f"{SUMMARY}\n{text.strip()}"
 
 
 def found_memories(lines: Sequence[str], *, doubtful: bool = False) -> str:
-    """What a search in memory found: lines made by `found_memory`; `doubtful` ones probably do not answer."""
+    """Return the results of a memory search: lines of `found_memory`; `doubtful` ones probably do not answer."""
     if not lines:
         return "Found 0 relevant memories."
     noun = "memory" if len(lines) == 1 else "memories"
@@ -87,22 +87,22 @@ def found_memories(lines: Sequence[str], *, doubtful: bool = False) -> str:
 
 
 def found_memory(number: int, score: float, text: str, source: str, created: str) -> str:
-    """One memory of a search's result."""
+    """Return one memory of a search's results."""
     return f"{number}. [Score: {score:.2f}] {text}\n   Source: {source}, Created: {created}"
 
 
 def failed(reason: str) -> str:
-    """A tool did not do what it was called for."""
+    """Return the output of a tool call that failed."""
     return f"Error: {reason}"
 
 
 def refused(reason: str | None = None) -> str:
-    """The user does not let a tool run."""
+    """Return the output of a tool call that the user did not approve."""
     return f"The user did not approve this call{f': {_line(reason)}' if reason else ''}. Do not try it again."
 
 
 def shortened_output(text: str, tokens: int) -> str:
-    """An output that was longer than what is shown of it."""
+    """Return the shown beginning of an output that is longer."""
     return f"{text}\n[The output was longer; these are its first {tokens} tokens.]"
 
 
@@ -180,16 +180,16 @@ JUDGING_FORM = answer_form(
 
 
 def conversation(before: Sequence[str], lines: Sequence[str]) -> str:
-    """A conversation to take facts out of: the lines `before` for understanding, then numbered ones."""
+    """Return a conversation to extract facts from: the lines `before` for understanding, then numbered ones."""
     earlier = "Earlier, for understanding only:\n" + "\n".join(before) + "\n\n" if before else ""
     numbered = [f"[{number}] {line}" for number, line in enumerate(lines, 1)]
     return f"{earlier}Conversation:\n" + "\n".join(numbered)
 
 
 def pairs(lines: Sequence[tuple[str, str]]) -> str:
-    """Pairs of facts to be judged: (earlier, later), numbered."""
-    told = [f"{n}. earlier: {_line(old)} | later: {_line(new)}" for n, (old, new) in enumerate(lines, 1)]
-    return "\n".join(told)
+    """Return numbered pairs of facts (earlier, later) to be judged."""
+    numbered = [f"{n}. earlier: {_line(old)} | later: {_line(new)}" for n, (old, new) in enumerate(lines, 1)]
+    return "\n".join(numbered)
 
 
 def _listed(heading: str, lines: Sequence[str]) -> str:

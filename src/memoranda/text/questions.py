@@ -1,4 +1,4 @@
-"""A question as its content: what is asked, without the asking. English rules; other languages pass through."""
+"""A question reduced to its content, without polite phrases. English rules; other languages pass through."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _POLITE = r"(?:please|kindly|(?:many\ )?thanks(?:\ a\ lot)?|thank\ you(?:\ (?:very|so)\ much)?)"
 MAX_CHARACTERS = 4_000
-"""Longer queries are pasted text, and keep all of it."""
+"""Longer queries are pasted text, and are not changed."""
 
 _OPENING = re.compile(
     rf"""(?:
@@ -45,17 +45,17 @@ _CLOSING = re.compile(
 
 
 def normalise(query: str) -> str:
-    """The query in one line without greetings, politeness and the words that only ask to be told ("could you please
-    tell me", "I'd like to know about"); names, numbers, negations and what is asked stay as they were written.
+    """Return the query on one line without greetings, politeness and phrases that only introduce it ("could you please
+    tell me", "I'd like to know about"); names, numbers, negations and the subject stay as they were written.
 
-    Only the beginning and the end are looked at, and nothing that is quoted or code. Never empty unless the query is:
-    where nothing would be left, it is the query on one line. Applied twice it changes nothing more.
+    Only the beginning and the end are examined, and no quotes or code. Never empty unless the query is: if nothing
+    would be left, the query on one line is returned. Idempotent.
     """
     plain = " ".join(query.split())
-    kept = plain
-    while len(plain) <= MAX_CHARACTERS and (shorter := _shorter(kept)) != kept:
-        kept = shorter
-    return kept or query
+    content = plain
+    while len(plain) <= MAX_CHARACTERS and (shorter := _shorter(content)) != content:
+        content = shorter
+    return content or query
 
 
 def _shorter(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A text in chunks that end where it does: at headings, paragraphs, sentences, words, and only then anywhere."""
+"""A text in chunks that end at headings, paragraphs, sentences, words, and only then anywhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def recursive(
     can, and past a third of its size, at the best there is of: a page that begins with a sentence, a paragraph, a line
     that ends a sentence, a sentence, any line, a word. Only text without spaces is cut anywhere, between characters.
     The next chunk repeats the last whole sentences that fit in `overlap` tokens, or words where a sentence is longer,
-    and nothing of what stands before a heading. Together the chunks hold every visible character. `headings` and
+    but nothing from before a heading. Together the chunks contain every visible character. `headings` and
     `pages` are the characters where they begin, ascending.
 
     Raises:
@@ -48,7 +48,7 @@ def recursive(
 
 def pieces(text: str, size: int = 512, least: int = 40, headings: Sequence[int] = ()) -> list[Chunk]:
     """The text's sentences, put together until a piece has about `least` tokens, and cut where one is over `size`.
-    No piece goes on past a heading's start. They are what `semantic.group` puts together by meaning.
+    No piece continues past a heading's start. `semantic.group` joins the pieces by meaning.
 
     Raises:
         InvalidInput: `size` is below 1.
@@ -59,13 +59,13 @@ def pieces(text: str, size: int = 512, least: int = 40, headings: Sequence[int] 
     stops = sorted({*ends(text, 0, len(text)), *heads, len(text)})
     tokens = [*measured.tokens.starts.searchsorted(stops).tolist(), len(measured.tokens)]
     least = min(least, size // 2)
-    found: list[Chunk] = []
+    chunks: list[Chunk] = []
     start = begun = 0
     for stop, token, ahead in zip(stops, tokens, tokens[1:], strict=False):
         if token - begun >= least or ahead - begun > size or stop in heads or stop == len(text):
-            found.extend(_chunks(measured, start, stop, rules))
+            chunks.extend(_chunks(measured, start, stop, rules))
             start, begun = stop, token
-    return found
+    return chunks
 
 
 def _chunks(measured: Measured, start: int, stop: int, rules: _Rules) -> Iterator[Chunk]:
@@ -127,9 +127,9 @@ def _paragraph(text: str, low: int, high: int) -> int | None:
 
 def _sentence(text: str, low: int, high: int) -> int | None:
     """The last sentence in (low, high] that begins a line, or else the last."""
-    found = [at for at in ends(text, low, high) if low < at <= high]
-    lines = (at for at in reversed(found) if "\n" in _gap(text, low, at))
-    return next(lines, found[-1] if found else None)
+    starts = [at for at in ends(text, low, high) if low < at <= high]
+    lines = (at for at in reversed(starts) if "\n" in _gap(text, low, at))
+    return next(lines, starts[-1] if starts else None)
 
 
 def _gap(text: str, low: int, at: int) -> str:
@@ -160,8 +160,8 @@ def _again(measured: Measured, chunk: Chunk, overlap: int) -> int:
     for at in ends(text, max(chunk.start, floor - 40), chunk.end):
         if floor <= at < chunk.end and measured.cost(at, chunk.end) <= overlap:
             return at
-    if not text[floor - 1].isspace() and (found := _WORD.search(text, floor, chunk.end)):
-        floor = found.start()
+    if not text[floor - 1].isspace() and (match := _WORD.search(text, floor, chunk.end)):
+        floor = match.start()
     while floor < chunk.end and measured.cost(floor, chunk.end) > overlap:
         floor = measured.next(floor)
     return measured.visible(floor)

@@ -1,4 +1,4 @@
-"""Sentences put together where they mean the same. No I/O: the caller has them embedded."""
+"""Semantic chunking: neighbouring sentences of similar meaning are joined. No I/O: the caller embeds them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoranda.text.splitting import ChunkPlace
 from memoranda.text.tokens import count
 
 PERCENTILE = 90.0
-"""Of the distances between neighbours, those above this percentile are where the meaning turns."""
+"""The meaning turns where the distance between neighbours is above this percentile."""
 
 
 def group(

@@ -1,4 +1,4 @@
-"""Where sentences end, by rules: no model, any script that ends a sentence with a mark."""
+"""Sentence boundaries by rules: no model, for any script that ends a sentence with a mark."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NEVER_LAST = frozenset(
     approx ca esp resp incl z.b d.h u.a bzw usw.a ggf vgl abb nr s.a p.ex
     """.split()  # noqa: SIM905 - prose reads better than 60 quoted words
 )
-"""What goes on after its full stop, even before a capital or a number."""
+"""Abbreviations after whose full stop a sentence continues, even before a capital or a number."""
 
 _SELDOM_LAST = frozenset(
     {"al", "etc", "inc", "ltd", "co", "corp", "jr", "sr", "u.s", "u.k", "a.m", "p.m", "ph.d"}
 )
-"""What goes on after its full stop unless a capital follows."""
+"""Abbreviations after whose full stop a sentence continues unless a capital follows."""
 
 
 def ends(text: str, start: int, stop: int) -> Iterator[int]:
@@ -52,19 +52,19 @@ def ends(text: str, start: int, stop: int) -> Iterator[int]:
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """The sentences as characters [start, end), ascending, without the space between: together they hold every
-    visible character."""
-    found: list[tuple[int, int]] = []
+    """Return the sentences as characters [start, end), ascending, without the space between: together they contain
+    every visible character."""
+    sentences: list[tuple[int, int]] = []
     start = len(text) - len(text.lstrip())
     for at in (*ends(text, 0, len(text)), len(text)):
         if at > start:
-            found.append((start, start + len(text[start:at].rstrip())))
+            sentences.append((start, start + len(text[start:at].rstrip())))
             start = at
-    return found
+    return sentences
 
 
 def _is_end(text: str, mark: int, end: int, after: int) -> bool:
-    """Whether the mark at `mark`, closed at `end`, ends a sentence; what follows begins at `after`."""
+    """Return True if the mark at `mark`, closed at `end`, ends a sentence; the next text begins at `after`."""
     if after == len(text) or text.count("\n", end, after) > 1:
         return True
     if text[after].islower():
@@ -75,15 +75,16 @@ def _is_end(text: str, mark: int, end: int, after: int) -> bool:
 
 
 def _goes_on(text: str, stop: int, capital: bool) -> bool:
-    """Whether the full stop at `stop` belongs to the word before it; `capital` says how the next word begins."""
+    """Return True if the full stop at `stop` belongs to the word before it; `capital`: the next word begins with
+    one."""
     begin = max(0, stop - 20)
-    found = _LAST_WORD.search(text[begin:stop])
-    if not found or not found.group():
+    match = _LAST_WORD.search(text[begin:stop])
+    if not match or not match.group():
         return False
-    word = found.group() + "."
+    word = match.group() + "."
     plain = word[:-1].lower()
     if plain in _NEVER_LAST or (plain in _SELDOM_LAST and not capital) or _INITIAL.match(word):
         return True
-    first = begin + found.start()
+    first = begin + match.start()
     line = text.rfind("\n", begin, first) + 1 if "\n" in text[begin:first] else begin
     return bool(_ITEM_NUMBER.match(word)) and (line > begin or begin == 0) and not text[line:first].strip()

@@ -1,4 +1,4 @@
-"""How a document's text is split: the strategy as a value, and the text by it.
+"""Chunking of a document's text: the strategy as a value, and the split.
 
 The reader's process does this, so nothing heavier than the tokenizer is loaded here.
 """
@@ -42,7 +42,7 @@ class ChunkPlace(msgspec.Struct, frozen=True):
 
 
 class PageStart(Protocol):
-    """Where page `number` begins, in characters."""
+    """The position where page `number` begins, in characters."""
 
     @property
     def start(self) -> int: ...
@@ -51,7 +51,7 @@ class PageStart(Protocol):
 
 
 class HeadingStart(Protocol):
-    """Where a heading stands, in characters; level 1 is the highest."""
+    """The position of a heading, in characters; level 1 is the highest."""
 
     @property
     def start(self) -> int: ...
@@ -85,7 +85,7 @@ def split(
 
 
 def _line_start(text: str, heading: int) -> int:
-    """Where the line of a heading begins, if nothing but marks (`## `) stands before it there, else the heading."""
+    """Return where the line of a heading begins, if only marks (`## `) are before it, else the heading."""
     start = text.rfind("\n", 0, heading) + 1
     return heading if any(letter.isalnum() for letter in text[start:heading]) else start
 
@@ -97,8 +97,8 @@ def _placed(
     headings: Sequence[HeadingStart],
     heading_starts: Sequence[int],
 ) -> list[ChunkPlace]:
-    """The chunks that hold something visible, with the page and the headings they stand under; these begin at
-    `heading_starts`, their marks included."""
+    """Return the chunks with visible text, with their page and headings; headings begin at `heading_starts`, marks
+    included."""
     page_starts = [page.start for page in pages]
     paths = heading_paths(headings)
     places: list[ChunkPlace] = []
@@ -124,8 +124,8 @@ def _placed(
 
 
 def heading_paths(headings: Sequence[HeadingStart]) -> list[str | None]:
-    """For each heading the headings it stands under and itself, joined by " > ", the outermost left out where that is
-    over 200 characters; None when none has words."""
+    """Return for each heading its parents and itself, joined by " > ", without the outermost ones if that is over 200
+    characters; None if none has words."""
     paths: list[str | None] = []
     above: list[tuple[int, str]] = []
     for heading in headings:
@@ -154,13 +154,14 @@ _NO_NAMES = frozenset(
     copy data doc document download draft file final image img index new page scan test text untitled upload
     """.split()  # noqa: SIM905 - prose reads better than many quoted words
 )
-"""Words of file names that say nothing of the file."""
+"""Words of file names that do not describe the file."""
 
 
 def file_header(title: str | None, filename: str, above: str) -> str:
-    """What the first chunk of a file is indexed under: title, `above`, and the name of the file, so that all are found.
+    """Return the header of the first chunk of a file: title, `above`, and the name of the file, so that all are
+    searchable.
 
-    Each is there once; a name that says nothing (`scan 3.pdf`) is left out. One line of at most 300 characters.
+    Each occurs once; a name without meaning (`scan 3.pdf`) is left out. One line of at most 300 characters.
     """
     named, name, known = " ".join((title or "").split()), " ".join(filename.split()), above.casefold()
     words = _WORD.findall(name.rpartition(".")[0] or name)
@@ -174,7 +175,7 @@ def file_header(title: str | None, filename: str, above: str) -> str:
 
 
 def context_header(title: str | None, heading: str | None, filename: str) -> str:
-    """What a chunk is embedded and indexed under: `Title > Heading path`, one line of at most 300 characters.
+    """Return the header of a chunk for embedding and indexing: `Title > Heading path`, at most 300 characters.
 
     Empty when neither is known: a file's name alone says little and would be put before every chunk. A title that only
     repeats the file's name is left out, and so is one that the path begins with.

@@ -1,4 +1,4 @@
-"""Tables in plain text, whose cells stand between bars. No I/O."""
+"""Tables in plain text, with cells between bars. No I/O."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Table:
 def tables(text: str) -> Iterator[Table]:
     """Yield the tables of a text: two lines or more with bars.
 
-    A row is `Column: value; column: value` only where a line of dashes stands below the first row, which names the
-    columns then. Else it is as it stands, after the first row where that may name the columns: it has no number, and
-    the text does not begin with it, as that of a chunk does which continues a table.
+    A row is `Column: value; column: value` only if a line of dashes is below the first row, which then names the
+    columns. Otherwise it is the row itself, after the first row if that may name the columns: it has no number, and
+    the text does not begin with it, as the text of a chunk that continues a table does.
     """
     lines: list[tuple[int, int, list[str]]] = []
     at = 0

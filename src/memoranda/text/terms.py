@@ -1,4 +1,4 @@
-"""What counts as a word: one analysis for the word indexes, for highlights, for overlap. No I/O."""
+"""Analysis of text into terms, for keyword indexes, highlights and overlap. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_TERM_BYTES = 60
 MAX_QUERY_CHARS = 20_000
 MAX_QUERY_TERMS = 128
 
-# Snowball's English list, plus the ends that a tokenizer leaves of contractions ("don't" -> don, t).
+# Snowball's English list, plus the parts into which a tokenizer splits contractions ("don't" -> don, t).
 STOPWORDS = frozenset(
     """
     a about above after again against ain all am an and any are aren as at be because been before being
@@ -54,27 +54,27 @@ _ANALYZER = analyzer()
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD; the same length."""
+    """Return the text with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD; the same length."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def spaced(text: str) -> str:
-    """The text as an analyzer should read it: encodable, and a space around each Han or kana character."""
+    """Return the text for the analyzer: encodable, and with a space around each Han or kana character."""
     return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", encodable(text))
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in their order, repetitions kept."""
-    found: list[str] = _ANALYZER.analyze(spaced(text))
-    return found
+    """Return the terms of a text in order, with repetitions."""
+    analyzed: list[str] = _ANALYZER.analyze(spaced(text))
+    return analyzed
 
 
 def query_terms(query: str) -> list[str]:
-    """The first 128 distinct terms of a query: a pasted book must not cost what a book costs."""
+    """Return the first 128 distinct terms of a query, so that a pasted book is cheap."""
     return list(dict.fromkeys(terms(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_TERMS]
 
 
 @kept(65_536)
 def word_terms(word: str) -> Sequence[str]:
-    """The terms of one word: () for a stopword, usually one; remembered, since words repeat."""
+    """Return the terms of one word: () for a stopword, usually one; cached, since words repeat."""
     return tuple(terms(word))

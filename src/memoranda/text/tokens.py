@@ -19,7 +19,7 @@ from memoranda.errors import InvalidInput, StorageError
 
 DEFAULT_ENCODING = "o200k_base"
 SLAB = 32_768
-"""Characters encoded in one go. The encodings' patterns overflow their stack on whitespace of a million."""
+"""Characters encoded at once. The encodings' patterns overflow their stack on a million whitespace characters."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE_CUT = re.compile(r"(?<=\S)(?= )|(?<=[\r\n])(?= ?[^\s/])")
@@ -27,7 +27,7 @@ _SAFE_CUT = re.compile(r"(?<=\S)(?= )|(?<=[\r\n])(?= ?[^\s/])")
 
 @dataclass(frozen=True, slots=True)
 class _Spec:
-    """What defines an encoding. Source: tiktoken_ext/openai_public.py, MIT, OpenAI."""
+    """The definition of an encoding. Source: tiktoken_ext/openai_public.py, MIT, OpenAI."""
 
     sha256: str
     pattern: str
@@ -66,7 +66,7 @@ class Tokens:
 
 
 def count(text: str, encoding: str = DEFAULT_ENCODING) -> int:
-    """How many tokens the text has; names of special tokens in it are plain text.
+    """Return the number of tokens of the text; names of special tokens in it are plain text.
 
     Exact, except for a stretch of over 32 768 characters without a word's beginning or a line's: that is
     counted in slices, which can add or take a token at each cut.
@@ -79,7 +79,7 @@ def count(text: str, encoding: str = DEFAULT_ENCODING) -> int:
 
 
 def locate(text: str, encoding: str = DEFAULT_ENCODING) -> Tokens:
-    """Where each token of the text begins, in characters. Counts as `count` does.
+    """Return where each token of the text begins, in characters. Counts as `count` does.
 
     Raises:
         InvalidInput: the encoding is not one of `ENCODINGS`.
@@ -104,23 +104,23 @@ def locate(text: str, encoding: str = DEFAULT_ENCODING) -> Tokens:
 
 
 def _safe(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where `_SAFE_CUT` finds a space after a visible character, by the UTF-8 bytes `data`; not quite all of them:
-    what ends as an encoded space can end is left out. The spaces are C2 xx, E1 9A xx, E2 xx xx and E3 80 xx."""
+    """Return the tokens before which `_SAFE_CUT` finds a space after a visible character, by the UTF-8 bytes `data`.
+    A few are missed: those whose last byte could end an encoded space (C2 xx, E1 9A xx, E2 xx xx, E3 80 xx)."""
     safe: NDArray[np.bool_] = (data[begins] == 0x20) & (begins > 2)
     at = begins[safe]
-    one, two, three = data[at - 1], data[at - 2], data[at - 3]
+    last, second, third = data[at - 1], data[at - 2], data[at - 3]
     space = (
-        (two == 0xC2)
-        | (three == 0xE2)
-        | ((three == 0xE3) & (two == 0x80))
-        | ((three == 0xE1) & (two == 0x9A))
+        (second == 0xC2)
+        | (third == 0xE2)
+        | ((third == 0xE3) & (second == 0x80))
+        | ((third == 0xE1) & (second == 0x9A))
     )
-    safe[safe] = (one > 0x20) & ((one < 0x80) | ~space)
+    safe[safe] = (last > 0x20) & ((last < 0x80) | ~space)
     return safe
 
 
 def decode(ids: Sequence[int], encoding: str = DEFAULT_ENCODING, where: str = "tokens") -> str:
-    """The text of these token ids; `where` is how the caller names them in an error.
+    """Return the text of these token ids; `where` is how the caller names them in an error.
 
     Raises:
         InvalidInput: an id is not one of the encoding's, or together they are no valid UTF-8.
@@ -134,7 +134,7 @@ def decode(ids: Sequence[int], encoding: str = DEFAULT_ENCODING, where: str = "t
 
 
 def well_formed(text: str) -> str:
-    """The text with U+FFFD for every lone surrogate: same length, and UTF-8 has bytes for all of it."""
+    """Return the text with U+FFFD for every lone surrogate: the same length, and valid in UTF-8."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
@@ -142,7 +142,7 @@ def _slabs(text: str) -> Iterator[str]:
     """The text in pieces whose tokens, in a row, are the text's tokens.
 
     Both patterns begin a new match at a space that follows a visible character, and at what follows the
-    last newline of a run, whatever lies around it, so cutting there changes nothing.
+    last newline of a run, whatever is around it, so cutting there changes nothing.
     """
     start = 0
     while len(text) - start > 2 * SLAB:
@@ -156,7 +156,7 @@ def _slabs(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """An encoding, and how many bytes the token of each rank has."""
+    """An encoding, and the number of bytes of the token of each rank."""
 
     bpe: tiktoken.Encoding
     widths: NDArray[np.int64]

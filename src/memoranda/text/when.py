@@ -1,6 +1,6 @@
-"""Times that a question names ("last May", "two weeks ago", "on 8 May 2023"), and how near moments are to them.
+"""Times that a question names ("last May", "two weeks ago", "on 8 May 2023"), and the closeness of moments to them.
 
-English. Days begin at midnight UTC. What names no year ("in May", "on 8 May", "on Tuesday") is meant in every year.
+English. Days begin at midnight UTC. A time without a year ("in May", "on 8 May", "on Tuesday") is in every year.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 DAY = 86_400_000_000
 """Microseconds."""
 GRACE = 3 * DAY
-"""What is told so long after it happened is still near."""
+"""A message is close to an event for at least this long after it."""
 
 _MONTHS = [
     "january",
@@ -109,10 +109,10 @@ Time = Span | Yearly | Weekly
 
 
 def times(text: str, now: datetime) -> list[Time]:
-    """The times that `text` names, seen from `now`; empty when it names none. Each piece of text counts once, as the
-    longest expression that it is part of."""
+    """Return the times that `text` names, relative to `now`; empty if it names none. Each piece of text counts once, as
+    the longest expression that it is part of."""
     taken: list[tuple[int, int]] = []
-    found: list[Time] = []
+    named: list[Time] = []
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
             start, end = match.span()
@@ -121,13 +121,13 @@ def times(text: str, now: datetime) -> list[Time]:
             time = read(match, _midnight(now))
             if time is not None:
                 taken.append((start, end))
-                found.append(time)
-    return found
+                named.append(time)
+    return named
 
 
 def closeness(named: list[Time], moments: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How near each moment (n,) is to the nearest of the named times, in [0, 1]: 1 within it, falling to 0 over as long
-    as it lasts (at least three days) after it, since things are told when they are over; 0 otherwise."""
+    """Return how close each moment (n,) is to the nearest of the named times, in [0, 1]: 1 within it, then falling to 0
+    over its own length (at least three days), since people report events after they happened; 0 otherwise."""
     best = np.zeros(len(moments))
     for time in named:
         best = np.maximum(best, _near(time, moments))
@@ -177,16 +177,16 @@ def _month(year: int, month: int, months: int = 1) -> Span:
 
 
 def _date(match: re.Match[str], today: datetime) -> Time | None:
-    held = {name: value for name, value in match.groupdict().items() if value}
+    groups = {name: value for name, value in match.groupdict().items() if value}
     try:
-        if "iso" in held:
-            day = datetime(*(int(part) for part in held["iso"].split("-")), tzinfo=UTC)  # type: ignore[misc, arg-type]
+        if "iso" in groups:
+            day = datetime(*(int(part) for part in groups["iso"].split("-")), tzinfo=UTC)  # type: ignore[misc, arg-type]
             return _shifted(match, day)
-        month = _MONTH[(held.get("m1") or held.get("m2") or held["m3"])[:3].lower()]
-        year = held.get("y1") or held.get("y2") or held.get("y3")
-        if "m3" in held:
-            return _month(int(held["y3"]), month)
-        day_of_month = int(held.get("d1") or held["d2"])
+        month = _MONTH[(groups.get("m1") or groups.get("m2") or groups["m3"])[:3].lower()]
+        year = groups.get("y1") or groups.get("y2") or groups.get("y3")
+        if "m3" in groups:
+            return _month(int(groups["y3"]), month)
+        day_of_month = int(groups.get("d1") or groups["d2"])
         if year is None:
             datetime(2024, month, day_of_month, tzinfo=UTC)
             return Yearly((month, day_of_month), (month, day_of_month))
@@ -196,7 +196,7 @@ def _date(match: re.Match[str], today: datetime) -> Time | None:
 
 
 def _shifted(match: re.Match[str], day: datetime) -> Span:
-    """The day itself; the stretch before or after it where the text says so (`the week before 8 May 2023`)."""
+    """Return the day itself, or the span before or after it that the text names (`the week before 8 May 2023`)."""
     said = _BEFORE.search(match.string[max(0, match.start() - 40) : match.start()])
     if said is None:
         said = re.search(
@@ -259,7 +259,7 @@ def _near_now(match: re.Match[str], today: datetime) -> Time | None:
 
 
 def _passed(month: int, months: int, step: int, today: datetime) -> Span:
-    """The month or season that is `last` (the latest that has begun), `next` (not begun) or `this` (of this year)."""
+    """Return the month or season that is `last` (the latest begun), `next` (not begun) or `this` (of this year)."""
     this = _month(today.year, month, months)
     begun = this.start <= _span(today, today).start
     if step == 0 or (step == -1 and begun) or (step == 1 and not begun):
