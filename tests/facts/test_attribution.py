@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.facts.merging import Relation, relation
 from memoranda.facts.statements import confirmable, confirmed, statements
-from memoranda.facts.tags import content_tags, told_tags
+from memoranda.facts.tags import content_tags, informative_tags
 from memoranda.types import MACHINES, Subject
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -127,7 +127,7 @@ def test_confidence_and_tags_are_not_what_the_prompt_says(talk: Any) -> None:
     fact = talk.known(MUNICH["fact"])
     assert fact.confidence == 0.9
     assert fact.tags == ["munich"]
-    assert told_tags(["preferences", "Decisions and plans", "green tea"]) == ("green tea",)
+    assert informative_tags(["preferences", "Decisions and plans", "green tea"]) == ("green tea",)
     assert content_tags("Mara prefers green tea over coffee", ["Mara"]) == ("green", "tea", "coffee")
 
 

@@ -183,14 +183,14 @@ def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any) -> None:
 def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, monkeypatch: Any) -> None:
     """What ends between the two leaves neither; the next start makes both, once."""
     quick = {"gap_minutes": 0.003, "min_messages": 2}
-    whole, tried = summarizing.Summarizing._kept, []
+    whole, tried = summarizing.Summarizing._write_results, []
 
     def interrupted(self: Any, w: Any, made: Any) -> dict[str, int]:
         tried.append(whole(self, w, made))
         raise RuntimeError("the end")
 
     with home.open(sessions=quick) as r:
-        monkeypatch.setattr(summarizing.Summarizing, "_kept", interrupted)
+        monkeypatch.setattr(summarizing.Summarizing, "_write_results", interrupted)
         r.observe(["said before the end", "and the last of it"], channel_id="c")
         until(lambda: tried, "an attempt")
         held = r.sessions.list().data[0]

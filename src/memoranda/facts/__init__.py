@@ -1,4 +1,4 @@
-"""Facts: what conversations leave behind, with where it comes from, when it holds and what took its place."""
+"""Facts extracted from conversations, with their sources, validity and versions."""
 
 from __future__ import annotations
 

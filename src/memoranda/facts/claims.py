@@ -1,4 +1,4 @@
-"""What a fact says of what: subject, attribute, value. Rules for the commonest sentences, no model, no I/O."""
+"""Claims of facts: subject, attribute, value. Rules for the most common sentences, no model, no I/O."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ _RENEWED = _terms("new updated revised latest current final actual")
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One value that takes another's place, without a word of what it is the value of."""
+    """A value that replaces another one, in a sentence that does not name the attribute."""
 
     value: str
     old: str
@@ -275,7 +275,8 @@ class _Side:
 
 @kept(8_192)
 def _side(text: str) -> _Side:
-    """For or against what: likes and dislikes are sides of one thing, and so are a sentence and its denial."""
+    """Return the polarity and the terms of a sentence: a like and a dislike are opposites, as are a sentence and its
+    denial."""
     stems = frozenset(terms(text))
     against = bool(stems & _DISLIKES)
     denied = len(_NEGATION.findall(_ENDS.sub(" not ", text))) % 2 == 1

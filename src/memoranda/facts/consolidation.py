@@ -32,20 +32,20 @@ from memoranda.types import NewMemory, Subject
 
 log = logging.getLogger("memoranda.facts")
 SOURCE = "consolidation"
-"""The `source` of a fact that was put together of others."""
+"""The `source` of a consolidated fact."""
 MOST_PARTS = 8
 MOST_CHARS = 900
-"""Facts in one, and characters of all of them."""
+"""The most parts of a consolidated fact, and characters of all of them."""
 RELATED = 0.75
-"""From which similarity on, calibrated, two facts belong together."""
+"""The calibrated similarity from which on two facts belong together."""
 SHARED = 0.34
-"""The same by words, as a Jaccard of stemmed terms."""
+"""The same by terms, as a Jaccard index of stemmed terms."""
 EXTRA_TOKENS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact that may be joined with others, with its vector where it has one."""
+    """A fact that may be joined with others, with its vector if it has one."""
 
     row: Record
     vector: NDArray[np.float32] | None

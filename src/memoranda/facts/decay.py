@@ -1,4 +1,4 @@
-"""What a fact is worth as time goes by. Arithmetic alone."""
+"""The value of a fact over time. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ DAY = 86_400_000_000
 
 
 def days_unused(created_at: int, last_accessed_at: int | None, now: int) -> float:
-    """Days since a memory was used, or stored, whichever was later; 0 when the clock says that this is still to come.
-    Times are microseconds."""
+    """Return days since a memory was used, or stored, whichever was later; 0 if that is in the future. Times are
+    microseconds."""
     return max(0.0, (now - max(created_at, last_accessed_at or 0)) / DAY)
 
 
@@ -21,7 +21,7 @@ def freshness(days: float, half_life_days: float) -> float:
 
 
 def value(confidence: float, access_count: int, days: float, half_life_days: float | None) -> float:
-    """What a fact is worth beside others: confidence x (1 + ln(1 + uses)) x freshness; without a half life nothing gets
-    old."""
+    """Return the value of a fact: confidence x (1 + ln(1 + uses)) x freshness; without a half life it does not
+    decay."""
     fresh = 1.0 if half_life_days is None else freshness(days, half_life_days)
     return confidence * (1.0 + math.log1p(access_count)) * fresh

@@ -1,4 +1,4 @@
-"""Facts out of what was said, by job: read on from where it was left, ask, write, all in steps that may be repeated."""
+"""Extraction of facts from messages by a job: read on, call the model, write, in steps that may be repeated."""
 
 from __future__ import annotations
 
@@ -53,29 +53,29 @@ from memoranda.text.json import compact_json
 T = TypeVar("T")
 log = logging.getLogger("memoranda.facts")
 AT_ONCE = 60
-"""Messages that go into one question."""
+"""The most messages in one prompt."""
 BATCH_TOKENS = 6_000
-"""Tokens of conversation that go into one question; no more than half of what the model reads."""
+"""Tokens of conversation in one prompt; at most half of the context of the model."""
 LINE_TOKENS = 1_500
 """Tokens of one message that are shown; a pasted document is cut."""
 BEFORE = 4
-"""Messages said before that are shown for understanding."""
+"""Earlier messages that are shown as context."""
 BEFORE_CHARS = 400
 ANSWER_TOKENS = 4_000
 FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
-"""Seconds until a model that failed is asked again, doubled each time."""
+"""Seconds until a model that failed is called again, doubled each time."""
 FIRST = "first"
-"""Where the job stands that waits for the model on behalf of all later ones of its session."""
+"""The cursor of the job that waits for the model on behalf of all later ones of its session."""
 CORRECTED = 0.9
 """The confidence of a fact that a correction was applied to, before its support counts."""
 GIVES_UP = 3
-"""Times that one batch is sent to a model that refuses it, or says nothing of use."""
+"""Attempts with one batch at a model that refuses it, or returns nothing of use."""
 CONTENT = (400, 413, 422)
-"""Statuses by which a model refuses what it is sent, rather than who sends it."""
+"""Statuses by which a model refuses the content, not the sender."""
 
 
 _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDictionary()
-"""Of sessions that are being read, by store, tenant and session."""
+"""Locks of sessions that are being read, by store, tenant and session."""
 
 
 class Moved(Exception):
@@ -84,19 +84,19 @@ class Moved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages to take facts out of, what was said before them, and the session as it stood."""
+    """Messages to extract facts from, the messages before them, and the state of the session."""
 
     session: SessionRow
     messages: list[MessageRow]
     before: list[str]
     upto: int | None
-    """The session is read up to this message once the batch is done (0: up to its beginning); None: it is about single
+    """The session is read up to this message once the batch is done (0: up to its beginning); None: for single
     messages."""
 
 
 class Extraction:
-    """Handler of the job that takes facts out of a session, or anew out of single messages of it. In the background,
-    replies go before its calls of a model."""
+    """Handler of the job that extracts facts from a session, or again from single messages of it. In the background,
+    replies to users have priority over its model calls."""
 
     def __init__(self, core: Core, *, background: bool) -> None:
         self.core = core
@@ -148,7 +148,7 @@ class Extraction:
         key = (id(self.core.store), tenant, session)
         async with _LOCKS.setdefault(
             key, asyncio.Lock()
-        ):  # a model is not asked twice for what two would both read
+        ):  # two jobs must not send the same messages to the model
             return await self._extract(tenant, session, anew)
 
     async def _extract(self, tenant: str, session: str, anew: Sequence[str] | None) -> Learned:
@@ -170,7 +170,7 @@ class Extraction:
         return total
 
     async def _failed(self, tenant: str, session: str, exc: Exception) -> float:
-        """Notes in the session that it could not be read; seconds until the next try."""
+        """Record in the session that it could not be read; return the seconds until the next try."""
 
         def work(w: Writing) -> float:
             row = session_of(w.c, tenant, session)
@@ -207,8 +207,8 @@ class Extraction:
         return self.core.store.db.read(read, tenant)
 
     def _readable(self, c: Connection, session: SessionRow) -> tuple[int, ...]:
-        """The marks (`messages.extract`) of the messages that may be read now. A job reads what no request asked for
-        only while extraction is on; what it passes over is not read later."""
+        """Return the marks (`messages.extract`) of the messages that may be read now. A job reads messages without a
+        request of their own only while extraction is on; skipped ones are not read later."""
         if not self._background:
             return ASKED, SWITCHED
         channel = session.channel_id
@@ -261,7 +261,7 @@ class Extraction:
         return await self._write(tenant, lambda w: self._learn(w, batch, plans))
 
     def _model(self, tenant: str) -> Model | None:
-        """The model to ask; None where rules do its work: none is configured, or only they are switched on."""
+        """Return the model to call; None if rules replace it: none is configured, or only rules are enabled."""
         model, settings = self.core.model, self.settings
         if model.quotes_only or (settings.extraction == "off" and settings.capture_rules):
             return None
@@ -287,7 +287,7 @@ class Extraction:
         return parsed(answer.text), answer.name or model.name
 
     def _ask(self, batch: Batch) -> Ask:
-        """The question. After a failure it wants no form, which may be what the server cannot do."""
+        """Return the request. After a failure it has no response format, which the server may not support."""
         lines = [
             _line(row.label, row.content, row.occurred_at, most=4 * LINE_TOKENS) for row in batch.messages
         ]
@@ -352,14 +352,14 @@ class Extraction:
 
 
 def _reason(exc: Exception) -> str:
-    """What went wrong, without the words of a provider, which may be those of the conversation."""
+    """Return what went wrong, without the text of a provider, which may quote the conversation."""
     status = f" (status {exc.status})" if isinstance(exc, ModelRefused) and exc.status else ""
     says = (exc.__doc__ or "").partition("\n")[0].strip()
     return f"{type(exc).__name__}{status}: {says}"
 
 
 def _instructions(batch: Batch) -> list[Candidate]:
-    """Return the standing instructions of people and their withdrawals, by rules also where a model finds the facts."""
+    """Return the standing instructions of people and their withdrawals, by rules also if a model extracts the facts."""
     return [
         _resting_on(instruction, number)
         for number, row in enumerate(batch.messages, 1)
@@ -389,7 +389,7 @@ def _still_rests(fact: Draft, same: Sequence[MessageRow]) -> bool:
 
 
 def _line(label: str, content: str, at: int, *, most: int = BEFORE_CHARS) -> str:
-    """A message as a line: when, who, what."""
+    """Return a message as a line: when, who, what."""
     text = " ".join(content.split())
     cut = text if len(text) <= most else f"{text[:most]} ..."
     return f"{moment(at):%Y-%m-%d %H:%M} {label}: {cut}"

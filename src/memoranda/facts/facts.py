@@ -1,4 +1,4 @@
-"""The verbs of facts, for one subject: extract, consolidate, history, undo, sweep."""
+"""Facts of one subject: extract, consolidate, history, undo, sweep."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memoranda.validation import convert
 
 log = logging.getLogger("memoranda.facts")
 BY_MODEL = 20
-"""Clusters that a model writes in one call; the rest waits for the next."""
+"""Clusters that a model merges in one call; the rest waits for the next."""
 
 
 class Extracted(msgspec.Struct, kw_only=True):
@@ -67,7 +67,7 @@ class Consolidated(msgspec.Struct, kw_only=True):
 
 
 class Facts:
-    """One subject's facts. They are memories of kind `fact`: every verb of memory is theirs too."""
+    """The facts of one subject. They are memories of kind `fact`: every method of memories applies to them too."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
@@ -127,7 +127,7 @@ class Facts:
         return await consolidate(self._core, self.subject.tenant_id, where, background=False)
 
     async def history(self, id: str) -> FactHistory:
-        """The versions of a fact, in the order in which they hold, each with what became of it and why.
+        """Return the versions of a fact, in the order of their validity, each with its changes and their reasons.
 
         Raises:
             NotFound: no such memory for this subject.
@@ -187,24 +187,24 @@ class Facts:
 async def consolidate(core: Core, tenant: str, where: Filter, *, background: bool) -> Consolidated:
     """Consolidate the facts of a tenant that pass `where`. In the background, replies to users have priority over its
     model calls."""
-    found = await core.threads.run(_clusters, core, tenant, where)
+    groups = await core.threads.run(_clusters, core, tenant, where)
     quoting = core.model.quotes_only
     model = None if quoting else core.ledger.paid(core.model, tenant, PURPOSE, background=background)
-    some = found if model is None else found[:BY_MODEL]
+    some = groups if model is None else groups[:BY_MODEL]
     done: list[Merged] = []
-    for cluster in some:
-        parts = [one.row for one in cluster]
+    for group in some:
+        parts = [fact.row for fact in group]
         texts = [row.content for row in parts]
         text, by = await consolidation.merged(model, core.config.facts.model, texts)
         replacement = consolidation.composed(parts, text, by, core.ingest.bounds, now_micros())
         row = await core.threads.result(core.store.transact(tenant, _putting(parts, replacement)))
         if row is not None:
             core.tally["facts.consolidated"] += len(parts)
-            done.append(Merged(id=row.id, consolidates=[one.id for one in parts]))
+            done.append(Merged(id=row.id, consolidates=[part.id for part in parts]))
     if done:
-        merged = sum(len(one.consolidates) for one in done)
+        merged = sum(len(item.consolidates) for item in done)
         log.info("facts consolidated", extra={"tenant": tenant, "facts": merged, "into": len(done)})
-    return Consolidated(merged=done, left=len(found) - len(some))
+    return Consolidated(merged=done, left=len(groups) - len(some))
 
 
 def _putting(parts: Sequence[Record], replacement: Any) -> Any:

@@ -1,4 +1,4 @@
-"""From candidates to drafts: which messages a fact rests on, whom and what it belongs to. No I/O."""
+"""Turns candidates into drafts: the messages a fact rests on, and its scope. No I/O."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def _weighed(candidate: Candidate, sources: Sequence[MessageRow]) -> Candidate:
 
 
 def nearest(text: str, messages: Sequence[MessageRow]) -> list[MessageRow]:
-    """The messages that share the most terms with a text, those of its speaker first counted; none when none does."""
+    """Return the messages that share the most terms with a text, those of its speaker counted first; empty if none
+    does."""
     wanted = set(terms(text))
     shares = [
         len(wanted & set(terms(row.content))) + 0.5 * bool(wanted & set(terms(row.name))) for row in messages
@@ -145,7 +146,7 @@ def _draft(
     )
     try:
         return draft(new, Subject(tenant_id=session.tenant_id), now, bounds, "")
-    except InvalidInput:  # too long for this tenant, say: a model's answer is no reason to fail
+    except InvalidInput:  # too long for this tenant, for example: an answer of a model must not fail the job
         return None
 
 
@@ -164,7 +165,7 @@ def owner_of(session: SessionRow, sources: Sequence[MessageRow]) -> str | None:
 
 
 def _place(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, Any]:
-    """Whom and what a fact belongs to. Never to more people than every message it rests on."""
+    """Return the scope of a fact: never of more users than every message it rests on."""
     user = owner_of(session, sources)
     agent = next((row.agent_id for row in sources if row.agent_id is not None), session.agent_id)
     channel = session.channel_id

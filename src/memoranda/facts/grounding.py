@@ -66,7 +66,7 @@ def related(fact: str, said: Sequence[str], speakers: Collection[str], share: fl
 
 
 def _content(fact: str, said: Sequence[str], speakers: Iterable[str]) -> tuple[set[str], set[str]]:
-    """The content terms of a fact, and those of them that the texts have."""
+    """Return the content terms of a fact, and those of them that the texts have."""
     names = {term for name in speakers for term in terms(name)}
     mine = set(terms(_DATES.sub(" ", fact))) - names - COMMON
     return mine, mine & _said(said)
@@ -81,5 +81,5 @@ def _numbers(texts: Sequence[str]) -> set[str]:
 
 
 def _worded(texts: Sequence[str]) -> set[str]:
-    """Numbers that are written as words."""
+    """Return numbers that are written as words."""
     return {_WORDS[word] for text in texts for word in _WORD.findall(text.lower()) if word in _WORDS}

@@ -1,4 +1,4 @@
-"""The versions of a fact, and taking the last change back."""
+"""The versions of a fact, and undoing its last change."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _links(row: Record) -> Iterable[str]:
 
 
 def version_of(row: Record) -> FactVersion:
-    """A row as a version."""
+    """Return a row as a version of a fact."""
     return FactVersion(
         memory=to_memory(row),
         begins=moment(versions.start_of(row)),
@@ -94,12 +94,16 @@ def undo(w: Writing, row: Record) -> Undone:
             undone=None if last is None else last.id,
             restored=[] if last is None else _restored_by(last),
         )
-    back, now, joined = [one.id for one in ended.values()], now_micros(), bool(versions.parts_of(head))
-    w.mark([head.seq], lambda one: versions.taken_back(one, back, now))
+    back, now, joined = (
+        [version.id for version in ended.values()],
+        now_micros(),
+        bool(versions.parts_of(head)),
+    )
+    w.mark([head.seq], lambda version: versions.taken_back(version, back, now))
     why = "what it was joined into was taken back" if joined else "what took its place was taken back"
 
-    def again(one: Record) -> Record:
-        apart = versions.put(one, {"apart": True}) if joined else one
+    def again(version: Record) -> Record:
+        apart = versions.put(version, {"apart": True}) if joined else version
         return versions.restored(apart, [head.id], now, why)
 
     w.mark(ended, again)
@@ -107,7 +111,7 @@ def undo(w: Writing, row: Record) -> Undone:
 
 
 def _head(w: Writing, row: Record) -> Record:
-    """The version that nothing took the place of."""
+    """Return the version that is not superseded."""
     seen = {row.id}
     while row.superseded_by is not None and row.superseded_by not in seen:
         seen.add(row.superseded_by)
@@ -119,7 +123,7 @@ def _head(w: Writing, row: Record) -> Record:
 
 
 def _taken_back_last(w: Writing, head: Record) -> Record | None:
-    """The fact that was taken back already, when the last that became of a version is that."""
+    """Return the fact that was undone already, if that is the last change of a version."""
     if versions.is_undone(head):
         return head
     changes = versions.changes_of(head)

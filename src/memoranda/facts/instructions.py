@@ -12,7 +12,7 @@ from memoranda.text.terms import terms
 
 CONFIDENCE = 0.8
 LONGEST = 240
-"""Characters of an instruction; a longer text is a task of its own."""
+"""The most characters of an instruction; a longer text is a task."""
 MOST = 3
 """Instructions of one message."""
 _LEAD = r"(?:(?:and|but|so|ok|okay|also|oh|hey|hi|thanks|great|please|just|btw|by the way|bitte|und|aber)[,!]?\s+)*"
@@ -66,7 +66,7 @@ _EVERY_TIME = re.compile(
     r"\b(?:always|never|only|not|don['’]t|immer|nie\w*|nur)\b|^(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)",
     re.IGNORECASE,
 )
-"""What says itself that it holds every time, or is German."""
+"""Phrases that apply every time, or are German."""
 
 
 def instructions(text: str, speaker: str | None) -> list[Candidate]:
@@ -114,5 +114,5 @@ def _withdrawal(said: str, speaker: str | None) -> Candidate | None:
 
 
 def _unpointed(rule: str) -> str:
-    """The rule without "me" and "you", which are known."""
+    """Return the rule without "me" and "you", which are known."""
     return re.sub(r"\b(?:you|your|yours|du|dein\w*)\b", " ", rule, flags=re.IGNORECASE)

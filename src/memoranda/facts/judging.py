@@ -1,4 +1,4 @@
-"""A second question to a model: what new facts are to those that are there, where rules cannot tell."""
+"""A second model call: the relation of new facts to stored ones if rules cannot decide it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memoranda.text import prompts
 
 log = logging.getLogger("memoranda.facts")
 MOST = 30
-"""Pairs in one question."""
+"""The most pairs in one prompt."""
 RELATED = 0.5
-"""From which similarity on, calibrated, two facts may be about the same thing."""
+"""The calibrated similarity from which on two facts may be about the same thing."""
 SHARED = 0.25
-"""The same by words, as a Jaccard."""
+"""The same by terms, as a Jaccard index."""
 ANSWER_TOKENS = 3_000
 _SAID = {
     "same": Relation.NEAR,

@@ -46,7 +46,7 @@ class Plan:
 
 
 class Learned(NamedTuple):
-    """What became of facts: new rows, sources that joined a row that was there, rows that were superseded."""
+    """Counts of facts written: new rows, sources that joined an existing row, rows superseded."""
 
     kept: int = 0
     joined: int = 0
@@ -54,7 +54,7 @@ class Learned(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of facts, in numbers and one by one."""
+    """The results of writing facts, as counts and one by one."""
 
     counts: Learned
     outcomes: list[Outcome]
@@ -137,7 +137,7 @@ class _Keeper:
         return rows, cosines
 
     def _known(self, row: Record, related: Relation, rows: dict[int, Record]) -> Known:
-        """A part of a fact that was put together holds for as long as that does."""
+        """Return a stored fact as `place` needs it. A part of a consolidated fact is valid as long as that is."""
         holder = self._holder(row, rows)
         return Known(
             seq=row.seq,

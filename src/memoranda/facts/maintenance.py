@@ -47,11 +47,11 @@ class Clock:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Looks at the clock from here on."""
+        """Start the clock."""
         self._task = asyncio.create_task(self._watch(), name="facts-clock")
 
     async def end(self) -> None:
-        """Nothing becomes due from here on."""
+        """Stop the clock."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -86,7 +86,7 @@ class Clock:
 
     def _place(self, c: Connection, kind: str, every: int, now: int) -> bool:
         """Enqueue the jobs of an interval; return False if another process did. The first interval only begins."""
-        c.one("draw_revs", [1])  # waits for another process that is about to do the same
+        c.one("draw_revs", [1])  # waits for another process that does the same
         last = c.one("get_meta", [kind])
         if not _is_due(last, every, now):
             return False

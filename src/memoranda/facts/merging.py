@@ -1,4 +1,4 @@
-"""What a new fact is to one that is there: the same, as good as the same, more exact, against it, or other. No I/O."""
+"""The relation of a new fact to a stored one: the same, nearly the same, refining, contradicting, or other. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoranda.text.instructions import of_different_people, rechosen, rule_of
 from memoranda.text.terms import terms
 
 SHORT = 8
-"""Terms of two facts together up to which a word of its own on either side makes them two."""
+"""Terms of two facts together up to which a term of its own on either side makes them distinct."""
 _ALIKE = {
     term: group.split()[0]
     for group in ("like love enjoy ador prefer fond", "live resid", "work employ", "use util", "want wish")
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[^\W\d_][\w'-]+")
 
 
 class Relation(StrEnum):
-    """What one fact is to another."""
+    """The relation of one fact to another."""
 
     SAME = "same"
     NEAR = "near"
@@ -49,21 +49,22 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """From which cosine and from which Jaccard on two facts are as good as the same."""
+    """The cosine and the Jaccard index from which on two facts are nearly the same."""
 
     cosine: float = 0.95
     jaccard: float = 0.6
 
 
 def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = Bounds()) -> Relation:
-    """What `new` is to `old`, two facts of one scope; `cosine` is that of their vectors, None when not known.
+    """Return the relation of `new` to `old`, two facts of one scope; `cosine` is that of their vectors, None if
+    unknown.
 
     In this order: one text; two standing instructions (see `_of_rules`); a value of one attribute that became another
     (see `claims`), a like that became a dislike, a denial, a decision that became another, a number or date that
-    changed while the rest stayed: against it. All of the old one and more of the same beginning: more exact. Near by
-    cosine or Jaccard, or all of it in the old one, without a difference in numbers, names, dates or negation: as good
-    as the same; but two short ones of which each has a word of its own (green tea, black tea) are two, however much
-    they share.
+    changed while the rest stayed: contradicting. All of the old one and more, with the same beginning: refining. Near
+    by cosine or Jaccard, or contained in the old one, without a difference in numbers, names, dates or negation: nearly
+    the same; but two short facts with a term of their own each (green tea, black tea) are distinct, however much they
+    share.
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
@@ -86,8 +87,8 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = B
 
 
 def _of_rules(new: str, old: str) -> Relation:
-    """What one standing instruction is to another: against it where it denies it, or chooses another of the same kind
-    (answer in German, answer in English)."""
+    """Return the relation of one standing instruction to another: contradicting if it denies it, or chooses another of
+    the same kind (answer in German, answer in English)."""
     if flipped(new, old) or rechosen(new, old):
         return Relation.CONTRADICTS
     return Relation.NEAR if set(terms(new)) == set(terms(old)) else Relation.OTHER
@@ -100,18 +101,18 @@ def equivalent(first: str, second: str, cosine: float | None, bounds: Bounds) ->
 
 
 def _contents(left: str, right: str) -> tuple[set[str], set[str]]:
-    """The content terms of two facts, without their common subject."""
+    """Return the content terms of two facts, without their common subject."""
     first, second = terms(left), terms(right)
     subject = set(first[:1]) & set(second[:1])
     return set(first) - subject - COMMON, set(second) - subject - COMMON
 
 
 def supported(verdict: Relation, new: str, old: str) -> bool:
-    """Return True if the words of two facts allow what a model says the new one is to the old one.
+    """Return True if the terms of two facts support the verdict of a model on their relation.
 
-    "The same" and "more exact" make one fact of two, so half of the content terms of the old fact (for "the same": of
-    the shorter one) must be in both, not counting the subject and words that every fact has; and what is "the same" has
-    no other number, name or negation. Other verdicts are left to the model.
+    "The same" and "refining" merge two facts, so half of the content terms of the old fact (for "the same": of the
+    shorter one) must be in both, not counting the subject and words that every fact has; and what is "the same" has no
+    other number, name or negation. Other verdicts are left to the model.
     """
     if verdict not in (Relation.NEAR, Relation.REFINES):
         return True
@@ -184,9 +185,9 @@ def _negations(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A fact that is there, as far as a new one's place among its versions depends on it. `at` is when it begins to
-    hold, `ended` when it ends (microseconds; None: not); `mended` says that it was taken back by hand, and `live` that
-    it is looked up: neither superseded nor taken back."""
+    """A stored fact, as far as the place of a new one among its versions depends on it. `at` is when it begins to be
+    valid, `ended` when it ends (microseconds; None: not); `mended` is True if it was undone by hand, and `live` if it
+    is looked up: neither superseded nor undone."""
 
     seq: int
     at: int
@@ -198,7 +199,7 @@ class Known:
 
 @dataclass(slots=True)
 class Place:
-    """What becomes of a new fact: its sources join those of `joins` instead of a row of its own; or it ends the facts
+    """The place of a new fact: its sources join those of `joins` instead of a row of its own; or it ends the facts
     `ends`, each for a reason; and is itself ended by `ended_by` at `ended`."""
 
     joins: int | None = None
@@ -208,10 +209,10 @@ class Place:
 
 
 def place(at: int, known: Sequence[Known]) -> Place:
-    """The place of a fact that begins to hold at `at` among those that are there.
+    """Return the place of a fact that begins to be valid at `at` among the stored ones.
 
-    When they hold decides, not when they came: what contradicts it and began earlier ends where it begins; what began
-    later ends it. One that says the same and holds at that time takes its sources, and there is no new fact.
+    Validity decides, not arrival: a contradicting fact that began earlier ends where it begins; one that began later
+    ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact.
     """
     alike = [fact for fact in known if fact.relation in (Relation.SAME, Relation.NEAR) and not fact.mended]
     same = [fact for fact in alike if fact.relation is Relation.SAME]

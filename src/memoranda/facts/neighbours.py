@@ -1,4 +1,4 @@
-"""The facts that are near a new one: by vector, by words, and by the attribute that it is about."""
+"""The facts near a new one: by vector, by keyword, and by attribute."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memoranda.store.rows import Record, fetch
 from memoranda.store.validation import Draft
 
 NEAREST = 8
-"""Neighbours on either side."""
+"""Neighbours by vector, and as many by keyword."""
 MOST_CORRECTED = 50
-"""Facts with the old value among which the latest is looked for."""
+"""The most facts with the old value among which the latest is chosen."""
 PURPOSE = "facts"
-"""What the ledger calls the taking of facts."""
+"""The purpose of fact extraction in the ledger."""
 _ALSO = {
     "resid": "lives living moved resides home",
     "employ": "works working joined employed job",
@@ -30,7 +30,7 @@ FACT = Compare("$kind", "eq", "fact")
 
 
 def at_home(row: Record) -> Filter:
-    """The facts of the home of a row, see `keeping.home_of`; whether they hold or not."""
+    """Return a filter for the facts of the home of a row, see `keeping.home_of`, valid or not."""
     agent = Compare("$agent_id", "eq", row.agent_id)
     if row.user_id is not None:
         return all_of(FACT, Compare("$user_id", "eq", row.user_id), agent)
@@ -75,7 +75,7 @@ def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> li
     wanted = {seq for plan in plans for seq in plan.near}
     rows = store.db.read(lambda c: fetch(c, tenant, wanted), tenant)
     bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
-    for plan in plans:  # here, so that the thread that writes need not
+    for plan in plans:  # here, to spare the writer thread
         for seq, cosine in plan.near.items():
             if seq in rows:
                 text = rows[seq].content

@@ -1,4 +1,4 @@
-"""What a model answers when it is asked for facts, read with patience. No I/O."""
+"""Lenient parsing of the facts in an answer of a model. No I/O."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memoranda.clock import micros
-from memoranda.facts.tags import told_tags
+from memoranda.facts.tags import informative_tags
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
 MOST = 50
-"""Facts taken out of one answer; what comes after is left."""
+"""The most facts from one answer; later ones are ignored."""
 MOST_CHARS = 200_000
-"""Characters of an answer that are looked at."""
+"""The most characters of an answer that are parsed."""
 LONGEST = 600
-"""Characters of one fact; a longer one is no fact."""
+"""The most characters of a fact; a longer text is none."""
 MOST_TAGS = 8
 TAG_CHARS = 40
 ATTEMPTS = 500
-"""Places of an answer at which JSON may begin that are tried."""
+"""The most places of an answer at which JSON is tried."""
 UNSAID = 0.7
 """The confidence of a fact that comes without one."""
 LOOSE = 0.5
@@ -120,7 +120,7 @@ def _next_start(text: str, at: int) -> int | None:
 
 
 def _value(text: str, at: int) -> tuple[Any, int]:
-    """The JSON value at a place and where it ends; (None, `at`) when there is none."""
+    """Return the JSON value at a place and where it ends; (None, `at`) if there is none."""
     try:
         value, end = json.JSONDecoder(strict=False).raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -210,11 +210,11 @@ def _tags(value: Any) -> tuple[str, ...]:
     if not isinstance(listed, Sequence):
         return ()
     said = [tidy(tag).lower() for tag in listed if isinstance(tag, str)]
-    return told_tags(tag for tag in said if 0 < len(tag) <= TAG_CHARS)[:MOST_TAGS]
+    return informative_tags(tag for tag in said if 0 < len(tag) <= TAG_CHARS)[:MOST_TAGS]
 
 
 def _numbers(value: Any) -> tuple[int, ...]:
-    """Numbers of messages however they are written: 3, "3", "m3", "[1, 2]", lists of these."""
+    """Return the numbers of messages in any notation: 3, "3", "m3", "[1, 2]", lists of these."""
     listed = value if isinstance(value, list) else [value]
     numbers: list[int] = []
     for item in listed[:100]:
@@ -228,7 +228,7 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 def _moment(value: Any) -> int | None:
-    """Microseconds since 1970 of an ISO date, a month, a year; None of anything else."""
+    """Return the microseconds since 1970 of an ISO date, a month or a year; None for anything else."""
     if not isinstance(value, str) or not (match := _DATE.match(value[:40])):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Whether facts that claim to be found by rules rest on a stored message that says so."""
+"""Checks that facts that claim to be extracted by rules rest on a stored message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoranda.text.instructions import rule_of
 
 
 def unproven(c: Connection, tenant: str, rows: Sequence[Record]) -> set[str]:
-    """Return the ids of those facts that no stored message of their user bears out.
+    """Return the ids of those facts that no stored message of their user proves.
 
     A standing instruction must follow by the rules from a message among its sources; any other fact needs a message
     of a person among them. A message of another user proves nothing.

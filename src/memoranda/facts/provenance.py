@@ -32,15 +32,15 @@ from memoranda.text.json import compact_json
 
 FACT, MESSAGE = "fact", "message"
 LATEST = 1 << 62
-"""A revision that none is beyond."""
+"""A revision beyond all others."""
 RELEASE_AFTER = 1.0
 """Seconds after which a worker goes on, if the request for the change has not finished the job."""
 WAKE_AFTER = (0.1, 2.0)
-"""Seconds after which workers look for a job that was placed in a transaction whose end this cannot see."""
+"""Seconds after which workers check for a job of a transaction whose commit is not visible here."""
 
 
 class Provenance:
-    """Hooks of the store, see `Writing`, and the handler of the job that goes on with them."""
+    """Hooks of the store, see `Writing`, and the handler of the job that continues them."""
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
         self.core = core
@@ -56,7 +56,7 @@ class Provenance:
         return _let_go(w, ids, part)
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
-        """The text of a memory, or of a message, became another."""
+        """Update the facts of an edited memory or message."""
         if before.content == after.content and before.kind == after.kind:
             return
         if before.kind not in (FACT, MESSAGE):
@@ -96,7 +96,7 @@ class Provenance:
         return dict(totals)
 
     def _again(self, w: Writing, id_: str) -> None:
-        """Has facts taken out of a message anew, if they were before."""
+        """Enqueue the extraction of a message again, if it was extracted before."""
         row = messages_by_id(w.c, w.tenant, [id_]).get(id_)
         session = None if row is None else session_of(w.c, w.tenant, row.session_id)
         if row is None or session is None or not row.extract or row.seq > session.facts_seq:
@@ -123,7 +123,7 @@ class _Part(NamedTuple):
 
 
 def _part(w: Writing, ids: Sequence[str], until: int = LATEST, *, edited: bool = False) -> _Part:
-    """At most `ROWS` facts of each kind, of those that were written up to a revision."""
+    """Return at most `ROWS` facts of each kind, of those that were written up to a revision."""
     resting, more = _some(w, "facts_made_of", ids, until)
     superseded, others = ([], False) if edited else _some(w, "facts_to_restore", ids, until)
     return _Part(resting, superseded, more or others)
@@ -135,8 +135,8 @@ def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -
 
 
 def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
-    """Takes sources from facts. Those that rest on nothing then, and those that were put together of facts that are
-    among the sources, go; what the sources took the place of holds again. (rows, vectors) removed."""
+    """Remove sources from facts. Facts without a source, and those consolidated of facts among the sources, are
+    deleted; facts that the sources superseded are restored. Return (rows, vectors) removed."""
     _restore(w, part.superseded)
     gone = set(ids)
     going = [row.seq for row in _ending(w, part.resting, gone)]
@@ -164,7 +164,7 @@ def _restore(w: Writing, rows: Sequence[Record]) -> None:
 
 
 def _ending(w: Writing, rows: Sequence[Record], gone: set[str]) -> list[Record]:
-    """Those of some facts that go with these sources."""
+    """Return those of some facts that are deleted with these sources."""
     left = {row.seq: refs_of(_without(row, gone)) for row in rows}
     said = messages_by_id(w.c, w.tenant, {ref for refs in left.values() for ref in refs})
     return [row for row in rows if _ends(row, gone, left[row.seq], said)]
@@ -175,8 +175,8 @@ def _without(row: Record, gone: set[str]) -> Record:
 
 
 def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
-    """Return True if a fact cannot stay: a part of it went, or the last message it rests on, or only what an assistant
-    or a tool said is left of its sources."""
+    """Return True if a fact cannot stay: a part of it or the last message it rests on is deleted, or only messages of
+    an assistant or a tool are left of its sources."""
     if gone & set(versions.parts_of(row)) or all(ref.startswith("resp_") for ref in left):
         return True
     messages = [said[ref] for ref in left if ref in said]

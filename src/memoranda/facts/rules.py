@@ -17,7 +17,7 @@ from memoranda.text.terms import terms
 MOST_CHARS = 8_000
 """Characters of one message that are looked at: a pasted document does not describe its sender."""
 LONGEST = 240
-"""Characters of a sentence; a longer one says more than one thing."""
+"""The most characters of a sentence; a longer one says more than one thing."""
 USER = "The user"
 """The name of a speaker whose name is not known."""
 
@@ -58,7 +58,7 @@ _DATE = (
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b)"
 )
 _VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[€$£]|\S+@\S).*?)"
-"""What a thing is, where that is a number, a date, a name or an address: nothing that is true for the moment only."""
+"""Values that are a number, a date, a name or an address: nothing temporary."""
 
 RULES: tuple[Rule, ...] = (
     _rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.87),
@@ -195,9 +195,9 @@ _CLAUSE = re.compile(
     r"|,\s+(?=[^,]*\b(?:is|are|was|were|will|gives?|has|have|i|me|we|us|they|them|it|you|he|she)\b).*$",
     re.IGNORECASE,
 )
-"""What is said along with a statement, behind it."""
+"""Text after a statement that does not belong to it."""
 _ALONG = re.compile(r"(?<=[!:])\s+|,\s+|\s+[–—-]+\s+")
-"""Where a statement may begin behind something else."""
+"""Where a statement may begin after other text."""
 _OPEN = re.compile(r"[!:]$")
 _SINCE = re.compile(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
 _AND = re.compile(r",?\s+(?:and|und)\s+(?=(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)

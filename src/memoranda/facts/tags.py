@@ -18,8 +18,8 @@ GENERIC = frozenset(
 """Terms of tags that fit every fact: models repeat them from the prompt."""
 
 
-def told_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags that say something of the content, each once."""
+def informative_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return the tags that are informative, each once."""
     return tuple(dict.fromkeys(tag for tag in tags if not set(terms(tag)) <= GENERIC))
 
 

@@ -31,15 +31,15 @@ class FactWriter:
         self.bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
 
     async def concerned(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
-        """Return the places of the facts that are compared with others. Not those that have ended, were put together of
-        others or are there already, and none while there is nothing to compare with."""
+        """Return the places of the facts that are compared with others. Ended, consolidated and already stored ones are
+        not, and none is while there is nothing to compare with."""
         return await self.core.threads.run(self._compared_places, tenant, drafts, before)
 
     async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[Outcome]:
         """Store facts, in order, each with what follows for its versions: it may join one that says the same, and
-        supersede what it contradicts. With `before`, only facts that were stored up to that revision are looked at.
+        supersede what it contradicts. With `before`, only facts stored up to that revision are considered.
 
-        While an index does not answer, they are stored as they are.
+        While an index does not answer, they are stored without comparison.
 
         Raises:
             Conflict: an id already names another text.
