@@ -1,4 +1,4 @@
-"""What is said: the log, the sessions it is cut into, their summaries, and the weeks of a channel."""
+"""Messages: the log, its sessions, their summaries, and weekly rollups of channels."""
 
 from memoranda.sessions.beginning import SessionServices, begin
 from memoranda.sessions.sessions import Sessions

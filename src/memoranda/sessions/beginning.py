@@ -31,5 +31,5 @@ class SessionServices:
 
 
 def begin(core: Core) -> SessionServices:
-    """Registers hooks and jobs; to be called before jobs are worked on, with the event loop running."""
+    """Register hooks and jobs; call it before jobs run, with the event loop running."""
     return SessionServices(core)

@@ -1,4 +1,4 @@
-"""Sessions are closed when nothing more is said in them: by what is said after a silence, or by the clock."""
+"""Closing of sessions without new messages: by a message after the gap, or by the clock."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from memoranda.store.jobs import Jobs
 log = logging.getLogger("memoranda.sessions")
 SUMMARIZE_JOB = "sessions.summarize"
 VERSION = "sessions.summary_version"
-"""Where the database says which version of summaries was asked for last."""
+"""The key of the last configured version of summaries in the metadata."""
 STEP = 256
 """Sessions closed in one transaction."""
 SECOND = 1_000_000
 LOOK_SECONDS = 1.0
-"""How often the clock is looked at where other processes write too, or something is overdue."""
+"""Seconds between two checks if other processes write too, or something is overdue."""
 LONGEST_SECONDS = 300.0
 
 
 def note(core: Core, event: Literal["opened", "closed"], tenant: str, ids: Iterable[str]) -> None:
-    """Counts and logs what became of sessions, once that is committed."""
+    """Count and log changes of sessions after their commit."""
     for id_ in ids:
         core.tally[f"sessions.{event}"] += 1
         log.info("session %s", event, extra={"tenant": tenant, "session": id_})
 
 
 class Closing:
-    """Closes sessions, with what follows from it."""
+    """Closes sessions and enqueues their follow-up jobs."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -49,8 +49,8 @@ class Closing:
         self.gap = gap_of(self.settings.gap_minutes)
 
     def close(self, c: Connection, rows: Sequence[SessionRow], now: int) -> set[str]:
-        """Closes open sessions in the transaction of `c`, with the jobs that follow from it; their kinds, which are to
-        be woken after the commit."""
+        """Close open sessions in the transaction of `c`, and enqueue follow-up jobs; return their kinds, to be woken
+        after the commit."""
         kinds: set[str] = set()
         waiting: set[str] = set()
         for row in rows:
@@ -75,7 +75,7 @@ class Closing:
 
 
 class Clock:
-    """Closes what is due, of all tenants. Every process looks: what two find is done once."""
+    """Closes due sessions of all tenants. Every process checks; a session is closed once."""
 
     def __init__(self, closing: Closing) -> None:
         self.closing = closing
@@ -87,22 +87,22 @@ class Clock:
         self._watcher: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Looks at the clock from here on."""
+        """Start the clock."""
         self.core.expect = self.expect
         self._watcher = self._loop.create_task(self._watch())
 
     async def end(self) -> None:
-        """Looks no more."""
+        """Stop the clock."""
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
 
     def expect(self, due_at: int) -> None:
-        """Something is due at a moment (microseconds); called from any thread."""
+        """Note that something is due at a moment (microseconds); callable from any thread."""
         if self._next and due_at >= self._next:
             return
         self._next = due_at
-        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start checks anyway
             self._loop.call_soon_threadsafe(self._sooner.set)
 
     async def _watch(self) -> None:
@@ -126,7 +126,7 @@ class Clock:
                     await self._sooner.wait()
 
     async def look(self) -> float:
-        """Closes what is due; seconds after which to look again."""
+        """Close what is due; return the seconds until the next check."""
         threads, db = self.core.threads, self.core.store.db
         now = now_micros()
         at = await threads.run(db.read, self._due)

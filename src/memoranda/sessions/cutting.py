@@ -1,7 +1,7 @@
-"""Which messages make a session: those of a channel between which it was never silent for longer than the gap.
+"""Cuts messages of a channel into sessions: no two neighbours of a session are further apart than the gap.
 
-Values alone. Times and gaps are microseconds. Whatever the order in which messages come, the same messages end up in
-the same sessions."""
+Pure functions. Times and gaps are microseconds. Whatever the order of arrival, the same messages end up in the same
+sessions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Protocol, TypeVar
 
 MINUTE = 60_000_000
 PATIENCE = MINUTE
-"""For how long at most a session stays open after its last message came, when that was said long ago: what is read in
-from a history is closed soon."""
+"""How long at most a session stays open after its last message arrived, if that is dated long ago: sessions of an
+imported history are closed soon."""
 FOREVER = 1 << 62
-"""A gap that nothing is wider than."""
+"""A gap wider than any other."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Cluster:
 
 
 class Timed(Protocol):
-    """What has a beginning and an end."""
+    """A value with a beginning and an end."""
 
     @property
     def started_at(self) -> int: ...
@@ -41,7 +41,7 @@ S = TypeVar("S", bound=Timed)
 
 
 def gap_of(minutes: float) -> int:
-    """The gap in microseconds."""
+    """Return the gap in microseconds."""
     return round(minutes * MINUTE)
 
 

@@ -14,13 +14,13 @@ from memoranda.text.terms import STOPWORDS, WORD, word_terms
 
 EXTRACTIVE = "extractive"
 SENTENCES = 6
-"""Sentences of a summary at most."""
+"""The most sentences of a summary."""
 TOPICS = 5
 LISTED = 10
-"""Decisions, questions, ... at most."""
+"""The most decisions, questions, ... of a digest."""
 ENTITIES = 12
 ITEM_CHARS = 240
-"""Characters of a decision, a question, ... at most."""
+"""The most characters of a decision, a question, ..."""
 NEXT = 3
 """Sentences after a question in which another may answer it."""
 _DECIDED = re.compile(
@@ -34,7 +34,7 @@ _TO_DO = re.compile(
 )
 _QUESTION = re.compile(r"""[?？؟]["'”’»)]*(?:\s|$)""")
 _ASIDE = re.compile(r"\b(?:by the way|btw|fyi|anyway|heads up|unrelated|übrigens|au fait)\b", re.IGNORECASE)
-"""Said of something else than what was asked."""
+"""Words that change the subject."""
 _ANSWER = re.compile(
     r"^(?:yes|yeah|yep|no\b|nope|sure|ok|okay|of course|definitely|probably|ja\b|nein|oui|non\b)",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _PLAIN = frozenset(
     yet
     """.split()  # noqa: SIM905 - prose reads better than 80 quoted words
 )
-"""Words that are said everywhere, and so are no topic."""
+"""Words of every conversation, which are no topics."""
 
 
 class Digest(msgspec.Struct, kw_only=True):
@@ -76,7 +76,7 @@ class Digest(msgspec.Struct, kw_only=True):
 
 
 class Turn(NamedTuple):
-    """Something that was said; `tokens` 0 are not known."""
+    """A message; `tokens` is 0 if unknown."""
 
     speaker: str
     role: str

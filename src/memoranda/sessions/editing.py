@@ -63,7 +63,7 @@ def _replaced(before: Record, change: Change, now: int, bounds: Bounds, embedder
 
 
 def _same(before: Record, after: Record) -> Record:
-    """A message stays the message it was, whatever its text."""
+    """Return the changed record with the identity of the message, whatever its text."""
     return after._replace(dedup_key=before.dedup_key)
 
 

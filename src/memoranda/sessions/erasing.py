@@ -64,7 +64,7 @@ def _named(w: Writing, aim: Aim, ids: Sequence[str]) -> dict[str, int]:
 
 
 def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
-    """Rows are looked up again: they may have gone, or moved to another session, since they were read."""
+    """Remove messages. Rows are read again: they may be deleted, or moved to another session, since they were read."""
     there = list(messages_by_id(w.c, w.tenant, [row.id for row in rows]).values())
     memories, vectors = remove_messages(w, there)
     return {"messages": len(there), "memories": memories, "vectors": vectors}

@@ -1,4 +1,4 @@
-"""What follows when a message goes or changes, by whatever way: the log, its session and the summary go with it."""
+"""Hooks that update the log, sessions and summaries when a message is removed or changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memoranda.text.tokens import count
 SUMMARY = "session_summary"
 ROLLUP = "rollup"
 SOON = 100_000
-"""Microseconds after which a job is looked for that is placed in a transaction which is not committed yet."""
+"""Microseconds after which workers check for a job of a transaction that is not committed yet."""
 
 
 class Following:
@@ -94,7 +94,7 @@ class Following:
     # --- sessions ----------------------------------------------------------------------------------
 
     def _measure(self, w: Writing, ids: Iterable[str]) -> None:
-        """Sessions some of whose messages went or changed: counted anew, without a summary, or gone when empty."""
+        """Update sessions with removed or changed messages: count again, drop the summary, or delete them if empty."""
         now, changed = now_micros(), False
         for row in sessions_by_id(w.c, w.tenant, ids).values():
             withdraw(w, row, now)
@@ -149,7 +149,7 @@ def _changed(row: MessageRow, memory: Record) -> MessageRow:
 
 
 def write_message(c: Connection, row: MessageRow) -> None:
-    """Writes what may change of a message."""
+    """Write what may change of a message."""
     c.run(
         "set_message",
         [

@@ -8,7 +8,7 @@ from memoranda.clock import moment
 from memoranda.sessions.keeping import DAY
 
 NAMED = 12
-"""Names of those who spoke, at most."""
+"""The most names of speakers."""
 
 
 def session_header(
@@ -29,7 +29,7 @@ def week_header(channel: str, week: int, participants: Sequence[str], topics: Se
 
 
 def week_name(week: int) -> str:
-    """The week as ISO 8601 names it: `2024-W19`."""
+    """Return the week in ISO 8601: `2024-W19`."""
     year, number, _ = moment(week * DAY).isocalendar()
     return f"{year}-W{number:02d}"
 

@@ -60,7 +60,7 @@ def united(listed: str, more: Sequence[str]) -> str:
 
 
 def merged(w: Writing, row: SessionRow, other: SessionRow, now: int) -> SessionRow:
-    """The session with all that is in `other`, which goes."""
+    """Return the session with all messages of `other`, which is deleted."""
     seqs = [int(seq) for (seq,) in w.c.all("seqs_of_messages", [w.tenant, other.id])]
     w.c.run("move_messages", [row.id, w.tenant, other.id])
     w.mark(seqs, lambda memory: memory._replace(session_id=row.id))
@@ -70,7 +70,7 @@ def merged(w: Writing, row: SessionRow, other: SessionRow, now: int) -> SessionR
 
 
 def _grown(row: SessionRow, other: SessionRow, ended_at: int, messages: int) -> SessionRow:
-    """The session with some messages of `other`, which end at a moment."""
+    """Return the session with some messages of `other`, up to a moment."""
     return row._replace(
         user_id=row.user_id or other.user_id,
         agent_id=row.agent_id or other.agent_id,
@@ -91,7 +91,7 @@ class Joining:
         self.closing = closing
 
     async def join(self, run: Run) -> dict[str, Any]:
-        """Moves into a session what is in those beside it that began later; how many messages moved."""
+        """Merge adjacent later sessions into a session; return how many messages moved."""
         core, moved = self.closing.core, 0
         while True:
             step = core.store.transact(run.tenant, lambda w: self._step(w, run))

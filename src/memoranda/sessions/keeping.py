@@ -18,11 +18,11 @@ WEEK = 7 * DAY
 QUIET = 2_000_000
 """How long a week must be unchanged before its rollup is made again."""
 _MONDAY = 3
-"""Days since a Monday on the first day of 1970."""
+"""The days from a Monday to the first day of 1970."""
 
 
 def week_of(moment: int) -> int:
-    """The first day, in days since 1970, of the ISO week (UTC) of a moment in microseconds."""
+    """Return the first day, in days since 1970, of the ISO week (UTC) of a moment in microseconds."""
     day = moment // DAY
     return day - (day + _MONDAY) % 7
 

@@ -117,7 +117,7 @@ class Log:
     # --- sessions ----------------------------------------------------------------------------------
 
     def _placed(self, fresh: Sequence[Saying]) -> list[Saying]:
-        """The messages with their sessions, which are written."""
+        """Return the messages with their sessions, after writing those."""
         placed: list[Saying] = [*fresh]
         for cluster in self._clusters(fresh):
             some = [fresh[place] for place in cluster.places]

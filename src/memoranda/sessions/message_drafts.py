@@ -52,7 +52,7 @@ class Place:
         return digest(compact_json(said), row.content_hash)
 
     def owner(self, user_id: str | None) -> str | None:
-        """For whom alone a channel's sessions are cut: a writer that is bound to a user, and what is its own."""
+        """Return the user whose sessions in a channel are separate; None if the writer sees all users."""
         return None if sees_all(self.subject) else user_id
 
 

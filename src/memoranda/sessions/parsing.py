@@ -15,7 +15,7 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)(?:```|\Z)", re.DOTALL | re.IGNOREC
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _NOWHERE = re.compile("[\x00\ud800-\udfff]")
 MAX_CHARS = 200_000
-"""Characters of an answer that are looked at."""
+"""The most characters of an answer that are parsed."""
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _LIMITS = {
     "topics": 2 * TOPICS,

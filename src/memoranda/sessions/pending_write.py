@@ -36,7 +36,7 @@ class Ready:
         self._now = now
 
     def steps(self, size: int) -> Iterator[Ready]:
-        """The same in parts of so many messages, of long ones fewer."""
+        """Yield the messages in parts of so many, of long ones fewer."""
         for some in parted(self._sayings, _weight, size):
             yield Ready(self._core, self._place, some, self._now)
 
@@ -105,7 +105,7 @@ def _weight(saying: Saying) -> float:
 async def changed(
     core: Core, tenant: str, work: Callable[[Writing], T], woken: Callable[[T], Iterable[str]]
 ) -> T:
-    """The result of a transaction; `woken` names the kinds of the jobs that it placed, which are looked for though the
+    """Return the result of a transaction; `woken` names the kinds of jobs that it enqueued, which are woken even if the
     caller is cancelled meanwhile."""
     future = core.store.transact(tenant, work)
     loop = asyncio.get_running_loop()
@@ -114,7 +114,7 @@ async def changed(
         if done.exception() is not None:
             return
         for kind in woken(done.result()):
-            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start checks anyway
                 loop.call_soon_threadsafe(core.jobs.wake, kind)
 
     future.add_done_callback(then)

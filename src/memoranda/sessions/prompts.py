@@ -1,4 +1,4 @@
-"""What a model is asked for a summary of a session, or of a channel's week."""
+"""Prompts for the summary of a session, or of a channel's week."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ ROLLUP = f"You summarize a week of a channel, out of its sessions' summaries, so
 
 
 def conversation(header: str, lines: str) -> str:
-    """What was said, under what is known of it."""
+    """Return the messages under a header."""
     return f"{header}\n\n{lines}\n\nThe JSON object:"
 
 
 def left_out(number: int) -> str:
-    """Messages between the beginning and the end that are too many."""
+    """Return a line for messages that are left out between the beginning and the end."""
     return f"[{number} messages are left out here]"

@@ -1,4 +1,4 @@
-"""What is said and its sessions as rows and as values."""
+"""Messages and sessions as rows and as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
 ENOUGH = 1_000
-"""Messages of a session that are read at once."""
+"""The most messages of a session that are read at once."""
 
 
 class MessageRow(NamedTuple):
@@ -55,7 +55,7 @@ class MessageRow(NamedTuple):
 
     @property
     def author(self) -> str | None:
-        """The name of the person who said it, where it is known, see `author_of`."""
+        """The name of the person who sent it, if known, see `author_of`."""
         return author_of(self.speaker, self.role)
 
     @property
@@ -121,7 +121,7 @@ def texts_of(encoded: str) -> list[str]:
 
 
 def to_message(row: MessageRow) -> Message:
-    """The message as the caller sees it."""
+    """Return the message as the caller sees it."""
     return Message(
         id=row.id,
         session_id=row.session_id,
@@ -178,7 +178,7 @@ def to_session(row: SessionRow) -> Session:
 
 
 def messages_by_id(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, MessageRow]:
-    """The messages of these ids that are there, by id."""
+    """Return the existing messages of these ids, by id."""
     listed = json.dumps([id_ for id_ in ids if nameable(id_)])
     return {row[2]: MessageRow._make(row) for row in c.all("messages_by_id", [tenant, listed])}
 
@@ -243,7 +243,7 @@ def session_of(c: Connection, tenant: str, id_: str) -> SessionRow | None:
 
 
 def sessions_by_id(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, SessionRow]:
-    """The sessions of these ids that are there, by id."""
+    """Return the existing sessions of these ids, by id."""
     listed = json.dumps([id_ for id_ in ids if nameable(id_)])
     return {row[1]: SessionRow._make(row) for row in c.all("sessions_by_id", [tenant, listed])}
 
@@ -256,7 +256,7 @@ def sees(subject: Subject, row: SessionRow) -> bool:
 
 
 def session_seen(c: Connection, subject: Subject, id_: str) -> SessionRow:
-    """A session that the subject may see.
+    """Return a session that the subject may see.
 
     Raises:
         NotFound: there is none for this subject.
@@ -268,7 +268,7 @@ def session_seen(c: Connection, subject: Subject, id_: str) -> SessionRow:
 
 
 def message_seen(c: Connection, subject: Subject, session_id: str, id_: str) -> MessageRow:
-    """A message of a session that the subject may see.
+    """Return a message of a session that the subject may see.
 
     Raises:
         NotFound: there is none for this subject.
@@ -301,7 +301,7 @@ class Wanted(msgspec.Struct, kw_only=True):
 
 
 def session_condition(subject: Subject, wanted: Wanted) -> tuple[str, list[Any]]:
-    """The sessions that are wanted and that a subject sees, as SQL over `sessions s`."""
+    """Return a condition for the requested sessions that a subject sees, as SQL over `sessions s`."""
     parts: list[str] = ["s.tenant_id = ?"]
     values: list[Any] = [subject.tenant_id]
     if not sees_all(subject):
@@ -349,7 +349,7 @@ def session_page(
 
 
 def set_session(c: Connection, row: SessionRow) -> None:
-    """Writes what changes of a session as messages come and go."""
+    """Write the fields of a session that change with its messages."""
     c.run(
         "set_session",
         [
@@ -361,10 +361,10 @@ def set_session(c: Connection, row: SessionRow) -> None:
 
 
 def check_cursor(name: str, cursor: str, row: object | None) -> None:
-    """Refuses a cursor that names nothing.
+    """Refuse a cursor without a row.
 
     Raises:
-        InvalidInput: it does.
+        InvalidInput: there is none.
     """
     if row is None:
         raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")

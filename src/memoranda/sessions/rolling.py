@@ -55,7 +55,7 @@ class Rolling:
         count = 0
         while weeks := await self._due(run.tenant):
             for week in weeks:
-                count += await self._one(run.tenant, week, telling)
+                count += await self._roll_up(run.tenant, week, telling)
             await run.report(run.done + len(weeks))
         return count
 
@@ -66,7 +66,7 @@ class Rolling:
         )
         return [Week._make(row) for row in rows]
 
-    async def _one(self, tenant: str, week: Week, telling: Telling) -> bool:
+    async def _roll_up(self, tenant: str, week: Week, telling: Telling) -> bool:
         start = week.week * DAY
         values = [tenant, week.channel_id, week.owner, start, start + WEEK, MOST]
 
@@ -98,7 +98,7 @@ class Rolling:
         return digest is not None
 
     async def _left(self, tenant: str, week: Week) -> None:
-        """Leaves a week as it is: summaries are switched off where it was."""
+        """Leave a week unchanged: summaries are switched off in its channel."""
         values = [tenant, week.channel_id, week.owner, week.week, week.updated_at]
         await self.core.threads.result(
             self.core.store.db.write(lambda c: c.run("leave_rollup", values), tenant=tenant)
@@ -138,7 +138,7 @@ def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | N
 
 
 def rollup_memory(tenant: str, week: Week, rows: Sequence[SessionRow], digest: Digest, now: int) -> Draft:
-    """A channel's week as a memory."""
+    """Return the memory of a channel's week."""
     ids = [row.id for row in rows]
     return derived_memory(
         tenant,

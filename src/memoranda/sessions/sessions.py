@@ -1,4 +1,4 @@
-"""The verbs of sessions: observe what is said, look at it, close, summarize, change and delete it."""
+"""Sessions of one subject: observe messages, read, close, summarize, change and delete them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
 MAX_PAGE = 1_000
 SHORT = 4_000
-"""Characters whose tokens are counted where requests are answered; more go to a thread."""
+"""The most characters whose tokens are counted on the event loop; more go to a thread."""
 
 
 class Sessions:
@@ -139,7 +139,7 @@ class Sessions:
     # --- looking -----------------------------------------------------------------------------------
 
     async def get(self, id: str) -> Session:
-        """One session.
+        """Return one session.
 
         Raises:
             NotFound: no such session for this subject.
@@ -203,7 +203,7 @@ class Sessions:
         before: str | None = None,
         order: str = "asc",
     ) -> MessagePage:
-        """One page of what was said in a session, in the order in which it was said.
+        """Return one page of the messages of a session, in order of time.
 
         Raises:
             NotFound: no such session for this subject.
@@ -346,7 +346,7 @@ class Sessions:
 
         def work(w: Writing) -> bool:
             w.draw(1)
-            # A join that begins meanwhile stops: what has not moved stays in the other session.
+            # A merge that runs meanwhile stops: messages not moved yet stay in the other session.
             w.c.run("stop_job_of", [now_micros(), self._tenant, JOIN_JOB, id])
             row = records.session_of(w.c, self._tenant, id)
             if row is None:
@@ -366,12 +366,13 @@ class Sessions:
         return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
 
     async def _change(self, work: Callable[[Writing], T], woken: Callable[[T], Iterable[str]]) -> T:
-        """The result of a transaction; the jobs that it placed are looked for though the caller is gone meanwhile."""
+        """Return the result of a transaction; jobs that it enqueued are woken even if the caller is cancelled
+        meanwhile."""
         return await changed(self._core, self._tenant, work, woken)
 
 
 def _summaries(done: object) -> tuple[str]:
-    """What changes of a session's messages is summarized anew."""
+    """Return the kinds of jobs to wake after messages changed: sessions are summarized again."""
     return (SUMMARIZE_JOB,)
 
 

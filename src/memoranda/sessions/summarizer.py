@@ -18,11 +18,11 @@ from memoranda.store.core import Core
 from memoranda.text.extracting import trimmed
 
 PURPOSE = "sessions"
-"""What it is called where costs are counted."""
+"""The purpose of summaries in the ledger."""
 MODEL_TOKENS = 12_000
 """Tokens of a conversation that a model reads, at most; half of its context, if that is less."""
 MESSAGE_TOKENS = 1_000
-"""Tokens of one message."""
+"""The most tokens of one message."""
 THINKING = 2_000
 """Tokens that a model may write beyond the summary: for lists, and for those that think first."""
 LISTS = 600
@@ -31,7 +31,7 @@ FIRST_PART = 0.25
 
 
 class Telling:
-    """Makes digests at a tenant's cost; those in the background behind replies."""
+    """Makes digests at a tenant's cost; in the background, replies to users have priority."""
 
     def __init__(self, core: Core, tenant: str, *, background: bool) -> None:
         self._core = core
@@ -45,7 +45,7 @@ class Telling:
 
     @property
     def name(self) -> str:
-        """The model that is asked."""
+        """The model that is called."""
         return self._settings.summary_model or self._model.name
 
     def extracted(self, messages: Sequence[MessageRow]) -> Digest:
@@ -56,21 +56,22 @@ class Telling:
         )
 
     async def of_session(self, row: SessionRow, messages: Sequence[MessageRow]) -> Digest:
-        """The digest of a session.
+        """Return the digest of a session.
 
         Raises:
             ModelError: the model gave none.
-            SpendingLimit: the tenant has spent its day.
+            SpendingLimit: the tenant has reached its daily limit.
         """
         if self.by_rules:
             return await asyncio.to_thread(self.extracted, messages)
         header = session_header(
             row.channel_id, row.started_at, row.ended_at, texts_of(row.participants), ()
         ).removesuffix(". ")
-        return await self._asked(prompts.SESSION, header, transcript(messages, self._room), row.attempts)
+        return await self._asked(prompts.SESSION, header, transcript(messages, self._budget), row.attempts)
 
     async def of_week(self, header: str, rows: Sequence[SessionRow], attempts: int = 0) -> Digest:
-        """The digest of a week out of its sessions' summaries, after so many that failed. Errors as `of_session`."""
+        """Return the digest of a week from its sessions' summaries, after so many failed attempts. Errors as
+        `of_session`."""
         if self.by_rules:
             return await asyncio.to_thread(week_digest, rows, self._settings.summary_max_tokens)
         lines = "\n\n".join(
@@ -78,15 +79,16 @@ class Telling:
             for row in rows
         )
         return await self._asked(
-            prompts.ROLLUP, header.removesuffix(". "), trimmed(lines, self._room), attempts
+            prompts.ROLLUP, header.removesuffix(". "), trimmed(lines, self._budget), attempts
         )
 
     @property
-    def _room(self) -> int:
+    def _budget(self) -> int:
         return min(MODEL_TOKENS, max(1_000, self._core.config.model.context_tokens // 2))
 
     async def _asked(self, prompt: str, header: str, lines: str, attempts: int) -> Digest:
-        """What the model says. After a failure it is asked for no form, which may be what the server cannot do."""
+        """Return the digest of the model. After a failure no response format is requested, which the server may not
+        support."""
         most = self._settings.summary_max_tokens
         ask = Ask(
             messages=[

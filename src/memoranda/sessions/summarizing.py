@@ -293,7 +293,7 @@ class Summarizing:
 
 
 def summary_memory(row: SessionRow, digest: Digest, now: int) -> Draft:
-    """A session's summary as a memory; what is embedded begins with where, when and who it was."""
+    """Return the memory of a session's summary; its embedding includes a header of channel, time and speakers."""
     participants = texts_of(row.participants)
     return derived_memory(
         row.tenant_id,

@@ -21,7 +21,7 @@ from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
 TENANT = ""
-"""The channel of the rows that are about a whole tenant."""
+"""The channel of rows for a whole tenant."""
 
 
 class SwitchValues(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +81,8 @@ def switches_of(c: Connection, tenant: str, channels: Iterable[str | None]) -> d
 
 
 def in_force(config: Config, switched: SwitchValues) -> InForce:
-    """What holds under the configuration where a tenant and channel have `switched` this. Sessions are not summarized
-    where the configuration does not cut them."""
+    """Return what is in force under the configuration with the switches of a tenant and channel. Sessions are not
+    summarized if the configuration does not cut them."""
     sessions = config.sessions
     return InForce(
         extraction=_first(switched.extraction, extraction_mode(config.facts, None) != "off"),
@@ -92,7 +92,7 @@ def in_force(config: Config, switched: SwitchValues) -> InForce:
 
 
 def summarized(c: Connection, config: Config, tenant: str, channel_id: str | None) -> bool:
-    """Return True if sessions of a channel (None: of none) are summarized when they are closed."""
+    """Return True if closed sessions of a channel (None: outside of channels) are summarized."""
     return in_force(config, switches_of(c, tenant, [channel_id])[channel_id]).session_summaries
 
 
@@ -101,18 +101,18 @@ def _first(said: bool | None, default: bool) -> bool:
 
 
 class Switches:
-    """The switches of a tenant, which its admins read and set, and those of its channels, which a service key that is
-    bound to no user reads and sets, too."""
+    """The switches of a tenant, which its admins read and set, and those of its channels, which a service key without a
+    user reads and sets, too."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
         self.subject = subject
 
     async def get(self, channel_id: str | None = None, *, tenant: str | None = None) -> SwitchState:
-        """The switches of a channel, or of the whole tenant, and what is in force.
+        """Return the switches of a channel, or of the whole tenant, and what is in force.
 
         Raises:
-            InvalidInput: `channel_id` is no id.
+            InvalidInput: `channel_id` is invalid.
             Forbidden: the subject administers neither, or asks about another tenant and is not the operator.
         """
         named = self._may(channel_id, tenant)
@@ -123,8 +123,8 @@ class Switches:
     async def set(
         self, channel_id: str | None = None, *, tenant: str | None = None, **switches: Unpack[SwitchFields]
     ) -> SwitchState:
-        """Sets the named switches of a channel, or of the whole tenant; None leaves it to the next in order: of a
-        channel to the tenant, of a tenant to the configuration. It holds for jobs that are queued, too.
+        """Set the named switches of a channel, or of the whole tenant; None leaves it to the next level: for a
+        channel to the tenant, for a tenant to the configuration. It applies to queued jobs, too.
 
         Raises:
             InvalidInput: names the switch, or `channel_id`.
@@ -167,7 +167,7 @@ class Switches:
 
 
 def checked(changes: Mapping[str, Any]) -> dict[str, bool | None]:
-    """The changes, once nothing in them is wrong.
+    """Return the changes, validated.
 
     Raises:
         InvalidInput: names the switch.

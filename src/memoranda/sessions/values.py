@@ -1,4 +1,4 @@
-"""What is said and the sessions it belongs to, as callers see them."""
+"""Messages and sessions as callers see them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from memoranda.config.sections import Facts
 from memoranda.types import MACHINES, Content, Id, Metadata, Moment, some_text
 
 EXTRACT_JOB = "facts.extract"
-"""The job that takes facts out of a session; its payload is `{"session_id": ...}`."""
+"""The job that extracts facts from a session; its payload is `{"session_id": ...}`."""
 Status = Literal["open", "closed", "summarized", "failed"]
 STATUSES: tuple[str, ...] = ("open", "closed", "summarized", "failed")
 Mode = Literal["off", "lazy", "eager"]
 MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 """From the weakest to the strongest."""
 NEVER, ASKED, SWITCHED = 0, 1, 2
-"""What `messages.extract` says of a message: no facts are taken out of it; its request or agent asked for them; a
-switch or the configuration says so, as long as it does."""
+"""Values of `messages.extract`: no facts are extracted; the request or agent asked for them; a switch or the
+configuration enables them, while it does."""
 
 
 UNNAMED = frozenset({"user", "human", "person", "customer", "member"})
-"""Roles of persons that are no names."""
+"""Roles of persons that are not names."""
 
 
 def is_person(role: str) -> bool:
@@ -33,15 +33,14 @@ def is_person(role: str) -> bool:
 
 
 def author_of(speaker: str | None, role: str) -> str | None:
-    """Return the name of the person who wrote a message: the speaker, or a role that is a name; None where neither
-    tells."""
+    """Return the name of the person who wrote a message: the speaker, or a role that is a name; None without either."""
     return speaker or (role if is_person(role) and role.lower() not in UNNAMED else None)
 
 
 def name_of(speaker: str | None, user_id: str | None, role: str) -> str:
     """Return the name of the author of a message: its speaker, or the user if a person wrote it, or its role.
 
-    The `user_id` of an assistant's message says in whose conversation it was said, not who said it.
+    The `user_id` of an assistant's message names the user of the conversation, not the speaker.
     """
     return speaker or (user_id if is_person(role) else None) or role
 
@@ -178,7 +177,7 @@ class SessionPage(msgspec.Struct, kw_only=True):
 
 
 class Around(TypedDict, total=False):
-    """Where what is said belongs, as keywords of `Sessions.observe`."""
+    """The place of messages, as keywords of `Sessions.observe`."""
 
     session_id: str | None
     channel_id: str | None
@@ -189,8 +188,7 @@ class Around(TypedDict, total=False):
 
 
 def extraction_mode(facts: Facts, asked: bool | None) -> Mode:
-    """When facts are taken out of what is said: what was `asked` for, or switched, decides; without it the
-    configuration."""
+    """Return when facts are extracted from messages: as `asked`, or switched; else as configured."""
     if asked is False:
         return "off"
     if asked and facts.extraction == "off":
