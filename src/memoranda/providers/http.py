@@ -1,4 +1,4 @@
-"""What every provider behind HTTP shares: connections for each event loop, waits between tries, what an error says."""
+"""Shared by providers behind HTTP: clients per event loop, waits between attempts, and parsing of errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import httpx
 import msgspec
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
-"""Seconds before the second try, and the most before any, when the provider names no time; doubled each time."""
+"""Seconds before the second attempt, and the most before any, if the provider names no time; doubled each time."""
 TOLD_CHARS = 200
 TOO_LONG = re.compile(
     r"(?i)context (length|size|window)|too (long|large)|token (limit|count)|maximum .*tokens?"
@@ -26,7 +26,7 @@ TOO_LONG = re.compile(
 
 
 class Clients:
-    """HTTP clients, one for each event loop, each made by `make` when it is first wanted there."""
+    """HTTP clients, one for each event loop, each created by `make` on first use."""
 
     def __init__(self, make: Callable[[], httpx.AsyncClient]) -> None:
         self._make = make
@@ -34,14 +34,14 @@ class Clients:
         self._closing: set[asyncio.Task[None]] = set()
 
     def here(self) -> httpx.AsyncClient:
-        """The client of the running loop."""
+        """Return the client of the running loop."""
         loop = asyncio.get_running_loop()
         if (client := self._clients.get(loop)) is None:
             client = self._clients[loop] = self._make()
         return client
 
     def close(self) -> None:
-        """Lets go of the connections; those of a loop that still runs are closed there."""
+        """Close the connections; those of a loop that still runs are closed there."""
         clients, self._clients = list(self._clients.items()), WeakKeyDictionary()
         for loop, client in clients:
             with suppress(RuntimeError):  # the loop closed meanwhile, and its sockets with it
@@ -55,19 +55,19 @@ class Clients:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """The authorities that every connection trusts: read once, as it takes some 20 ms."""
+    """Return the TLS context of every connection: loaded once, since it takes about 20 ms."""
     return httpx.create_ssl_context()
 
 
 def clean(text: str, secret: str | None) -> str:
-    """The text short, on one line, and without the key."""
+    """Return the text shortened, on one line, and without the key."""
     text = text.replace(secret, "***") if secret else text
     text = " ".join(text.split())
     return text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}..."
 
 
-def told_wait(response: httpx.Response, now: float) -> float | None:
-    """Seconds that a response asks to wait, None where it does not say; `now` is Unix time.
+def retry_after(response: httpx.Response, now: float) -> float | None:
+    """Return the seconds that a response asks to wait, None if it names none; `now` is Unix time.
 
     Reads `retry-after-ms`, then `Retry-After` as seconds or as a date (RFC 9110, 10.2.3), which counts from
     the response's own `Date`, so that the two clocks need not agree; then the `retryDelay` in Google's errors.
@@ -79,8 +79,8 @@ def told_wait(response: httpx.Response, now: float) -> float | None:
                 return max(0.0, seconds)
     if (at := _date(headers.get("retry-after"))) is not None:
         return max(0.0, at - (_date(headers.get("date")) or now))
-    if found := re.search(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', response.content[:65_536]):
-        return float(found[1])
+    if match := re.search(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', response.content[:65_536]):
+        return float(match[1])
     return None
 
 
@@ -91,9 +91,9 @@ def _date(text: str | None) -> float | None:
         return None
 
 
-def told(response: httpx.Response) -> tuple[str, str]:
-    """What the body of an error says, and its code: `{"error": {"message": ...}}`, `{"error": ...}`,
-    `{"message": ...}` or `{"detail": ...}`; nothing where it has another shape, as that may repeat the texts."""
+def error_of(response: httpx.Response) -> tuple[str, str]:
+    """Return message and code of an error body: `{"error": {"message": ...}}`, `{"error": ...}`, `{"message": ...}` or
+    `{"detail": ...}`; empty for another shape, since that may repeat the texts of the request."""
     try:
         body = msgspec.json.decode(response.content)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -109,11 +109,11 @@ def told(response: httpx.Response) -> tuple[str, str]:
 
 
 def backoff(attempt: int) -> float:
-    """Seconds before the try after this one, less up to half by chance."""
+    """Return the seconds before the next attempt, less a random part of up to half."""
     longest: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
     return longest * random.uniform(0.5, 1.0)
 
 
 def times(count: int) -> str:
-    """How often, in words."""
+    """Return a count in words."""
     return "once" if count == 1 else f"{count} times"

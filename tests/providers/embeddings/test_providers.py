@@ -27,7 +27,7 @@ from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.providers.embeddings import Embedded, Embedder, Task, http, open_embedder
 from memoranda.providers.embeddings.known import KNOWN
 from memoranda.providers.embeddings.remote import same_model
-from memoranda.providers.http import told_wait
+from memoranda.providers.http import retry_after
 from support.embedding_providers import Asked, Provider, Reply
 from support.pauses import Pauses
 from support.waiting import SECONDS, until, until_async
@@ -409,7 +409,7 @@ def test_the_wait_that_a_provider_asks_for_is_kept(provider: Any, pauses: Pauses
 def test_how_long_to_wait_is_read_in_every_form(
     headers: dict[str, str], body: bytes, seconds: float | None
 ) -> None:
-    assert told_wait(httpx.Response(429, headers=headers, content=body), 1_000_000) == seconds
+    assert retry_after(httpx.Response(429, headers=headers, content=body), 1_000_000) == seconds
 
 
 def test_a_wait_beyond_patience_is_told_at_once_and_kept(provider: Any, pauses: Pauses) -> None:

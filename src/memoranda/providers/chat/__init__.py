@@ -1,4 +1,4 @@
-"""Language models: who answers, chosen by `model.url`."""
+"""Language models, chosen by `model.url`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["MODELS", "Model", "open_model"]
 
 
 def open_model(settings: Settings) -> Model:
-    """The model that `settings.url` names: `http://HOST/v1` and `https://` for chat completions, `scripted:PATH`,
-    `extractive:`, which is also what None means. Nobody is asked before the first answer.
+    """Open the model that `settings.url` names: `http://HOST/v1` and `https://` for chat completions, `scripted:PATH`,
+    `extractive:`, which is also the default. No server is contacted before the first answer.
 
     Raises:
         ConfigError: the scheme is unknown, or a setting is missing or wrong; the message says which.

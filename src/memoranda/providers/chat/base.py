@@ -1,4 +1,4 @@
-"""The door to a language model: what it is asked, and the pieces in which it answers."""
+"""The interface of language models: asks, and the pieces of answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 from memoranda.types import EvidenceLevel
 
 Message = dict[str, Any]
-"""A message as chat completions have it: `role` (system, developer, user, assistant, tool), `content` (text or parts),
+"""A message of chat completions: `role` (system, developer, user, assistant, tool), `content` (text or parts),
 and for tools `tool_calls` or `tool_call_id`."""
 
 EndReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that was put before the model and can be cited: its marker's number, what it is, and where it is from."""
+    """A text in the prompt that can be cited: its marker's number, its kind, and its origin."""
 
     number: int
     text: str
@@ -31,10 +31,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class Ask(msgspec.Struct, kw_only=True):
     """One call of a model.
 
-    `tools` and `tool_choice` are in the shape of chat completions. `model` names another model than the door's own.
+    `tools` and `tool_choice` are in the form of chat completions. `model` names another model than the default one.
     `max_tokens` bounds the answer. `sources` are the passages in `messages` that can be cited, which a model that
-    only quotes goes by; `question` is what they are to answer, and `evidence` whether they are likely to (None: not
-    known). `extra` goes to the provider as it stands.
+    only quotes uses; `question` is the question that they should answer, and `evidence` how likely they do (None: not
+    known). `extra` is sent to the provider unchanged.
     """
 
     messages: list[Message]
@@ -56,20 +56,20 @@ class Ask(msgspec.Struct, kw_only=True):
     sources: list[Source] = []
     evidence: EvidenceLevel | None = None
     stream: bool = True
-    """Whether pieces are wanted as they come; without, the door may wait for the whole answer."""
+    """True if pieces are wanted as they arrive; otherwise the model may wait for the whole answer."""
     background: bool = False
-    """Whether nobody waits for the answer, so that replies on the same endpoint go first."""
+    """True for background work: replies on the same endpoint have priority."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """More of the answer. `logprobs` as chat completions have them (`content` list), None when not asked for."""
+    """More of the answer. `logprobs` as in chat completions (`content` list), None if not requested."""
 
     text: str
     logprobs: list[dict[str, Any]] | None = None
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
-    """More of the model's reasoning, where it shows it."""
+    """More of the model's reasoning, if it shows it."""
 
     text: str
 
@@ -99,8 +99,8 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The answer is complete: always the last piece, and there is exactly one. `usage` is None where the provider
-    does not say; `model` is the name it answers under."""
+    """The answer is complete: always the last piece, exactly one. `usage` is None if the provider does not report it;
+    `model` is the name that the provider returns."""
 
     reason: EndReason
     usage: TokenUsage | None = None
@@ -111,30 +111,30 @@ Piece = TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | Ended
 
 
 class Model(ABC):
-    """A language model. `name` is what it answers under when an `Ask` names none."""
+    """A language model. `name` is its default model, for an `Ask` that names none."""
 
     name: str
     quotes_only: bool = False
-    """Whether it only quotes the sources it is given, so that its answers must say so."""
+    """True if it only quotes the given sources, so that its answers must say so."""
 
     @abstractmethod
     def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        """The answer, piece by piece as it comes, `Ended` last. Closing the iterator (`aclose`) stops the call.
+        """Yield the pieces of the answer as they arrive, `Ended` last. Closing the iterator (`aclose`) stops the call.
 
         Raises:
-            ModelUnavailable: it did not answer, or not in time; nothing came yet.
-            ModelRefused: it will not take this request.
+            ModelUnavailable: it did not answer, or not in time; no piece was yielded.
+            ModelRefused: it refuses this request.
             ModelBroken: its answer ended early, or cannot be understood.
         """
 
     async def names(self) -> list[str]:
-        """The models that can be asked for by name; at least its own."""
+        """Return the names of the available models; at least its own."""
         return [self.name]
 
     def usage(self) -> dict[str, int]:
-        """What it was asked since it was opened: requests, retries, failures, tokens in and out."""
+        """Return counts since it was opened: requests, retries, failures, tokens in and out."""
         return {}
 
     def close(self) -> None:
-        """Lets go of connections. Idempotent."""
+        """Close the connections. Idempotent."""
         return

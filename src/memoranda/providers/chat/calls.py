@@ -1,4 +1,4 @@
-"""Tool calls put together from parts that servers send in many ways. No I/O."""
+"""Tool calls assembled from parts, which servers send in different ways. No I/O."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Nameless(Exception):
 
 
 class _Call:
-    """One call so far. `key` is how the server tells it from others: its index, or nothing."""
+    """One call so far. `key` identifies it in the stream: its index, or None."""
 
-    __slots__ = ("arguments", "extra", "id", "key", "name", "number", "told")
+    __slots__ = ("arguments", "extra", "id", "key", "name", "number", "sent")
 
     def __init__(self, number: int, key: Any) -> None:
         self.number = number
@@ -28,11 +28,11 @@ class _Call:
         self.name: str | None = None
         self.arguments: list[str] = []
         self.extra: Any = None
-        self.told = False
+        self.sent = False
 
     @property
     def whole(self) -> bool:
-        """Whether the arguments are complete JSON."""
+        """True if the arguments are complete JSON."""
         try:
             msgspec.json.decode("".join(self.arguments))
         except msgspec.DecodeError:
@@ -40,15 +40,15 @@ class _Call:
         return True
 
     def delta(self, text: str) -> ToolCallDelta | None:
-        """What is to be said after more arguments; nothing before the name is known."""
+        """Add arguments and return the delta to send; None before the name is known."""
         if text:
             self.arguments.append(text)
-        if self.told:
+        if self.sent:
             return ToolCallDelta(self.number, text) if text else None
         if not self.name:
             return None
-        self.told = True
-        self.id = self.id or made_id()
+        self.sent = True
+        self.id = self.id or new_call_id()
         return ToolCallDelta(self.number, "".join(self.arguments), self.id, self.name)
 
 
@@ -63,8 +63,8 @@ class Calls:
         return bool(self._calls)
 
     def feed(self, parts: list[CallPart]) -> list[ToolCallDelta]:
-        """The deltas of the parts in one chunk."""
-        found: list[ToolCallDelta] = []
+        """Return the deltas of the parts in one chunk."""
+        deltas: list[ToolCallDelta] = []
         touched: list[_Call] = []
         for part in parts:
             call = self._call(part, touched)
@@ -77,21 +77,21 @@ class Calls:
             call.extra = part.extra_content or call.extra
             delta = call.delta(well_formed(as_text(function.arguments)) if function is not None else "")
             if delta is not None:
-                found.append(delta)
-        return found
+                deltas.append(delta)
+        return deltas
 
     def end(self) -> list[ToolCallDelta]:
-        """Empty arguments as the object that they mean.
+        """Return an empty object for calls without arguments.
 
         Raises:
             Nameless: a call has no name.
         """
-        if not all(call.told for call in self._calls):
+        if not all(call.sent for call in self._calls):
             raise Nameless
         return [ToolCallDelta(call.number, "{}") for call in self._calls if not any(call.arguments)]
 
     def extras(self) -> dict[str, Any]:
-        """By id, what the server wants to see again beside a call."""
+        """Return the extra content to send back with a call, by the id of the call."""
         return {call.id: call.extra for call in self._calls if call.id and call.extra}
 
     def _call(self, part: CallPart, touched: list[_Call]) -> _Call:
@@ -103,7 +103,8 @@ class Calls:
         return call
 
     def _unnumbered(self, part: CallPart, touched: list[_Call]) -> _Call:
-        """The call of a part without an index: that of its id, or else the last one, unless the part begins another."""
+        """Return the call of a part without an index: the one with its id, else the last, unless the part begins
+        another."""
         if part.id:
             known = next((call for call in self._calls if call.id == str(part.id)), None)
             if known is not None:
@@ -123,7 +124,7 @@ class Calls:
 
 
 def _another(call: _Call, part: CallPart) -> bool:
-    """Whether the part begins another call, although it has the place of `call`: some servers number every call 0."""
+    """Return True if the part begins another call although it has the index of `call`: some servers always send 0."""
     name = part.function.name if part.function is not None else None
     if not part.id or not name or call.id in (None, str(part.id)):
         return False
@@ -131,12 +132,12 @@ def _another(call: _Call, part: CallPart) -> bool:
 
 
 def as_text(arguments: Any) -> str:
-    """Arguments as the JSON text they should have come as."""
+    """Return arguments as JSON text."""
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
 
 
-def made_id() -> str:
-    """An id for a call that came without one."""
+def new_call_id() -> str:
+    """Return an id for a call without one."""
     return f"call_{token_hex(12)}"

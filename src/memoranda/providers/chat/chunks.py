@@ -1,4 +1,4 @@
-"""The shapes of a chat completion, whole or in chunks, as tolerant as servers are various. No I/O."""
+"""The JSON of a chat completion, whole or in chunks, parsed tolerantly. No I/O."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _DECODER = msgspec.json.Decoder(Chunk)
 
 
 def decoded(data: bytes) -> Chunk:
-    """The chunk in `data`, or in a list there; bytes that are no UTF-8 and halves of surrogate pairs are let through.
+    """Return the chunk in `data`, or in a list; invalid UTF-8 and halves of surrogate pairs are tolerated.
 
     Raises:
         ValueError: it is no JSON, or has another shape.
@@ -78,22 +78,22 @@ def decoded(data: bytes) -> Chunk:
 
 
 def counted(chunk: Chunk) -> TokenUsage | None:
-    """The tokens that a chunk tells of, None where it does not."""
-    told = chunk.usage or (chunk.x_groq or {}).get("usage")
-    if not isinstance(told, dict):
+    """Return the token usage in a chunk, None if it has none."""
+    fields = chunk.usage or (chunk.x_groq or {}).get("usage")
+    if not isinstance(fields, dict):
         return None
     usage = TokenUsage(
-        input=_number(told, "prompt_tokens", "input_tokens"),
-        output=_number(told, "completion_tokens", "output_tokens"),
-        cached=_number(_part(told, "prompt_tokens_details"), "cached_tokens")
-        or _number(told, "prompt_cache_hit_tokens"),
-        reasoning=_number(_part(told, "completion_tokens_details"), "reasoning_tokens"),
+        input=_number(fields, "prompt_tokens", "input_tokens"),
+        output=_number(fields, "completion_tokens", "output_tokens"),
+        cached=_number(_part(fields, "prompt_tokens_details"), "cached_tokens")
+        or _number(fields, "prompt_cache_hit_tokens"),
+        reasoning=_number(_part(fields, "completion_tokens_details"), "reasoning_tokens"),
     )
     return usage if usage.input or usage.output else None
 
 
 def text_of(content: Any) -> tuple[str, str]:
-    """The text and the reasoning in a content that is text, a list of parts, a part, or nothing."""
+    """Return the text and the reasoning in a content that is text, a list of parts, a part, or None."""
     if isinstance(content, str):
         return content, ""
     if isinstance(content, dict):
@@ -109,13 +109,13 @@ def text_of(content: Any) -> tuple[str, str]:
     return text, thought
 
 
-def _part(told: dict[str, Any], name: str) -> dict[str, Any]:
-    part = told.get(name)
+def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    part = fields.get(name)
     return part if isinstance(part, dict) else {}
 
 
-def _number(told: dict[str, Any], *names: str) -> int:
-    """The first of these that is a whole number."""
-    values = (told.get(name) for name in names)
-    found = (int(value) for value in values if isinstance(value, int | float) and float(value).is_integer())
-    return max(0, next(found, 0))
+def _number(fields: dict[str, Any], *names: str) -> int:
+    """Return the first of these fields that is a whole number, else 0."""
+    values = (fields.get(name) for name in names)
+    whole = (int(value) for value in values if isinstance(value, int | float) and float(value).is_integer())
+    return max(0, next(whole, 0))

@@ -32,17 +32,17 @@ from memoranda.providers.chat.stream import Failed, Stream, Whole
 log = logging.getLogger("memoranda.models")
 
 LINGER_SECONDS = 2.0
-"""How long more is waited for after the server said why it ended: the usage may follow."""
+"""Seconds to wait for more after the finish reason: the usage may follow."""
 NAMES_SECONDS, NAMES_KEPT, NAMES_MISSED = 5.0, 60.0, 10.0
-"""How long `names` waits for the server, keeps what it told, and leaves it alone after it told nothing."""
+"""Seconds that `names` waits for the server, caches its answer, and caches a failure."""
 EXTRAS_KEPT = 10_000
-"""Calls of which it is remembered what the server wants to see again beside them."""
+"""Tool calls whose extra content is cached, to be sent back with them."""
 REPAIRABLE = frozenset({400, 404, 422, 501})
-"""Statuses by which servers refuse a parameter that they do not know."""
+"""Statuses by which servers refuse an unknown parameter."""
 
 
 class ChatModel(Model):
-    """Asks the server at `base` for answers of the model `name`. Nothing is connected before the first ask."""
+    """Asks the server at `base` for answers of the model `name`. No connection is opened before the first ask."""
 
     def __init__(self, name: str, base: str, quirks: Quirks, secret: Secret, settings: Settings) -> None:
         self.name = name
@@ -56,10 +56,10 @@ class ChatModel(Model):
         self._priority = Priority() if quirks.few_at_once or own else None
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        """As `Model.answer`. Where the server answers few calls at once, a background call gives way to others, see
-        `Priority`, and its pieces come together at its end."""
+        """Like `Model.answer`. If the server answers few calls at once, a background call gives way to others, see
+        `Priority`, and yields all its pieces at its end."""
         if self._priority is not None and ask.background:
-            # servers see from a stream that nobody listens any more
+            # a server stops a stream when the client disconnects
             streamed = msgspec.structs.replace(ask, stream=True)
             stopped: list[TokenUsage] = []
             whole = await self._priority.background(lambda: self._collected(streamed, stopped))
@@ -72,20 +72,20 @@ class ChatModel(Model):
                     yield piece
 
     async def _collected(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
-        """All pieces of an answer. When it is stopped, `stopped` gets an estimate of what it had cost."""
-        held: list[Piece] = []
+        """Return all pieces of an answer. If it is cancelled, an estimate of its cost is added to `stopped`."""
+        collected: list[Piece] = []
         try:
             async with aclosing(self._answer(ask)) as pieces:
                 async for piece in pieces:
-                    held.append(piece)
+                    collected.append(piece)
         except asyncio.CancelledError:
-            stopped.append(estimated(ask, sum(map(characters, held))))
+            stopped.append(estimated(ask, sum(map(characters, collected))))
             raise
-        return held
+        return collected
 
     async def _answer(self, ask: Ask) -> AsyncGenerator[Piece, None]:
         reading = Reading(self.quirks.inline_thinking, _names(ask) if self.quirks.written_calls else ())
-        with self._telling(reading):
+        with self._translated(reading):
             answer = await self._asked(ask)
             stream = Stream(reading) if streamed(answer, ask.stream) else Whole(reading)
             try:
@@ -104,8 +104,8 @@ class ChatModel(Model):
         if time.monotonic() < until:
             return list(names)
         try:
-            told = named_models(await self._link.get("/models", NAMES_SECONDS))
-            self._names = (time.monotonic() + NAMES_KEPT, list(dict.fromkeys([self.name, *told])))
+            served = named_models(await self._link.get("/models", NAMES_SECONDS))
+            self._names = (time.monotonic() + NAMES_KEPT, list(dict.fromkeys([self.name, *served])))
         except ModelUnavailable as exc:
             log.warning("%s", exc)
             self._names = (time.monotonic() + NAMES_MISSED, [self.name])
@@ -118,7 +118,8 @@ class ChatModel(Model):
         self._link.close()
 
     async def _asked(self, ask: Ask) -> Answer:
-        """The answer to `ask` under way. A parameter that the server does not know is left out, and from then on."""
+        """Start the answer to `ask`. A parameter that the server does not know is left out, now and in later
+        requests."""
         name = ask.model or self.name
         without = self._without.get(name, frozenset())
         while True:
@@ -139,7 +140,7 @@ class ChatModel(Model):
             return answer
 
     async def _more(self, answer: Answer, stream: Stream | Whole) -> bytes:
-        """More of the answer; b"" at its end, or when nothing follows the reason why it ended."""
+        """Return more of the answer; b"" at its end, or if nothing follows the finish reason."""
         reading, now = stream.reading, time.monotonic()
         if stream.heard > answer.heard:
             answer.heard, answer.at = stream.heard, now
@@ -158,7 +159,7 @@ class ChatModel(Model):
             raise ModelBroken(f"{self._link.place} broke off: {self._link.clean(str(exc))}") from exc
 
     def _ending(self, stream: Stream | Whole, model: str) -> list[Piece]:
-        """The last pieces, `Ended` at their end."""
+        """Return the last pieces, with `Ended` at their end."""
         pieces = list(stream.end())
         if not stream.done and stream.reading.finished is None:
             raise ModelBroken(f"{self._link.place} broke off: its answer has no end")
@@ -173,14 +174,14 @@ class ChatModel(Model):
         return pieces
 
     def _remember(self, extras: dict[str, Any]) -> None:
-        """Keeps what belongs beside calls, the latest of it."""
+        """Cache the extra content of calls, the latest only."""
         self._extras |= extras
         for old in list(self._extras)[: max(0, len(self._extras) - EXTRAS_KEPT)]:
             del self._extras[old]
 
     @contextmanager
-    def _telling(self, reading: Reading) -> Iterator[None]:
-        """Tells of what cannot be read in the words of the errors that are promised, and counts failures."""
+    def _translated(self, reading: Reading) -> Iterator[None]:
+        """Translate parsing errors into the errors of `Model.answer`, and count failures."""
         try:
             try:
                 yield
@@ -209,29 +210,29 @@ class ChatModel(Model):
 
 
 def _with_stopped(pieces: list[Piece], stopped: Sequence[TokenUsage], ask: Ask) -> Iterator[Piece]:
-    """The pieces of a whole answer, with what the tries before it cost added to its usage."""
+    """Yield the pieces of a whole answer, with the cost of cancelled attempts added to its usage."""
     said = sum(map(characters, pieces))
     for piece in pieces:
         if stopped and isinstance(piece, Ended):
             usage = piece.usage or estimated(ask, said)
             total = msgspec.structs.replace(
                 usage,
-                input=usage.input + sum(one.input for one in stopped),
-                output=usage.output + sum(one.output for one in stopped),
+                input=usage.input + sum(attempt.input for attempt in stopped),
+                output=usage.output + sum(attempt.output for attempt in stopped),
             )
             piece = msgspec.structs.replace(piece, usage=total)
         yield piece
 
 
 def _names(ask: Ask) -> list[str]:
-    """The names of the functions that may be called."""
+    """Return the names of the functions that may be called."""
     if ask.tool_choice == "none" or ask.top_logprobs is not None:
         return []
     return [str(tool.get("function", {}).get("name")) for tool in ask.tools]
 
 
 def streamed(answer: Answer, asked: bool) -> bool:
-    """Whether an answer is events, as some servers stream what should be whole, or the other way round."""
+    """Return True if an answer is events; some servers stream what should be whole, or the other way round."""
     begins = answer.first.removeprefix(b"\xef\xbb\xbf").lstrip()
     if begins.startswith((b"data:", b"event:", b"id:", b":")):
         return True
@@ -239,9 +240,9 @@ def streamed(answer: Answer, asked: bool) -> bool:
 
 
 def named_models(document: Any) -> list[str]:
-    """The names in an answer to `GET /models`: in `data`, `models`, or a list alone; by `id`, else by `name`."""
-    found = document.get("data") or document.get("models") if isinstance(document, dict) else document
-    entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    """Return the names in an answer to `GET /models`: in `data`, `models`, or a plain list; by `id`, else by `name`."""
+    listed = document.get("data") or document.get("models") if isinstance(document, dict) else document
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     names = [entry.get("id") or entry.get("name") for entry in entries]
     return [name for name in names if isinstance(name, str)]
 
@@ -269,7 +270,7 @@ def open_chat(settings: Settings) -> ChatModel:
 
 
 def _base(url: str) -> str:
-    """The address as it is used: no slash at its end, no password, no query."""
+    """Return the normalised address: no slash at its end, no password, no query."""
     parts = urlsplit(url)
     try:
         _ = parts.port

@@ -1,4 +1,4 @@
-"""Answers without a language model: the sentences of what was found that answer best, each with its source."""
+"""Answers without a language model: quotes of the best sentences of search results, each with its source."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ModelRefused
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, TokenUsage, ToolCallDelta
-from memoranda.providers.chat.calls import made_id
+from memoranda.providers.chat.calls import new_call_id
 from memoranda.providers.chat.quoting import Sentence, best
 from memoranda.providers.chat.script import Asked
 from memoranda.text.tokens import count, well_formed
 
 SEARCHES = ("file_search", "memory_search")
-"""Ends of the names of functions that are called with the question."""
+"""Suffixes of the names of functions that are called with the question."""
 NOTHING = (
     "I found nothing that answers this. No language model is answering, and without one I can only quote."
 )
@@ -28,8 +28,8 @@ NOTHING_TO_QUOTE = (
 
 
 class ExtractiveModel(Model):
-    """Calls the searches that it is offered with the question, then quotes the best sentences of what was found. Always
-    the same for the same ask; no embedding, no network."""
+    """Calls the offered search tools with the question, then quotes the best sentences of the results. Deterministic;
+    no embedding, no network."""
 
     name = "extractive"
     quotes_only = True
@@ -45,18 +45,18 @@ class ExtractiveModel(Model):
         if calls := [] if asked.results else searches(ask):
             for index, name in enumerate(calls):
                 arguments = msgspec.json.encode({"query": question}).decode()
-                yield ToolCallDelta(index, arguments, made_id(), name)
+                yield ToolCallDelta(index, arguments, new_call_id(), name)
             yield Ended("tool_calls", usage, self.name)
             return
         texts = await asyncio.to_thread(_texts, question, ask, bool(asked.results))
-        kept = _within(texts, ask.max_tokens)
-        for number, text in enumerate(kept):
+        shown = _within(texts, ask.max_tokens)
+        for number, text in enumerate(shown):
             yield TextDelta(f" {text}" if number else text)
-        yield Ended("stop" if len(kept) == len(texts) else "length", usage, self.name)
+        yield Ended("stop" if len(shown) == len(texts) else "length", usage, self.name)
 
 
 def searches(ask: Ask) -> list[str]:
-    """The functions to call with the question, by `SEARCHES` and what `tool_choice` allows."""
+    """Return the functions to call with the question, by `SEARCHES` and `tool_choice`."""
     if ask.tool_choice == "none":
         return []
     only = ask.tool_choice.get("function", {}).get("name") if isinstance(ask.tool_choice, dict) else None
@@ -78,7 +78,7 @@ def _texts(question: str, ask: Ask, searched: bool) -> list[str]:
 
 
 def quoted(sentence: Sentence) -> str:
-    """The sentence with its marker; a memory is named, as it has no file that a marker could lead to."""
+    """Return the sentence with its marker; a memory is named, since it has no file that a marker could refer to."""
     source = sentence.source
     if source.kind == "document":
         return f"{sentence.text} [{source.number}]"
@@ -90,18 +90,18 @@ def quoted(sentence: Sentence) -> str:
 
 
 def _within(texts: list[str], most: int | None) -> list[str]:
-    """As many texts as fit into `most` tokens."""
+    """Return as many texts as fit into `most` tokens."""
     if most is None:
         return texts
-    kept: list[str] = []
+    fitting: list[str] = []
     for text in texts:
         most -= count(text) + 1
         if most < 0:
             break
-        kept.append(text)
-    return kept
+        fitting.append(text)
+    return fitting
 
 
 def open_extractive(settings: Settings) -> ExtractiveModel:
-    """The answerer that quotes; there is nothing to set."""
+    """Open the extractive model; it has no settings."""
     return ExtractiveModel()

@@ -1,4 +1,4 @@
-"""The way to one server of chat completions: connections, tries, waits, and what a refusal says."""
+"""Requests to one chat-completions server: connections, attempts, waits, and refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import msgspec
 from memoranda.config.secret import Secret
 from memoranda.errors import ModelRefused, ModelUnavailable, UnknownModel
 from memoranda.providers.chat.transport import Transport
-from memoranda.providers.http import TOO_LONG, Clients, backoff, clean, times, told, told_wait, trusted
+from memoranda.providers.http import TOO_LONG, Clients, backoff, clean, error_of, retry_after, times, trusted
 
 log = logging.getLogger("memoranda.models")
 
@@ -29,7 +29,7 @@ CONNECT_SECONDS = 5.0
 CONNECTIONS = 512
 """Calls at once; the next waits for its turn."""
 DRAIN_SECONDS = 1.0
-"""How long the end of a body is waited for, in the background, so that its connection can be used again."""
+"""Seconds to wait for the end of a body, in the background, so that its connection can be reused."""
 ERROR_BYTES = 64 << 10
 ERROR_SECONDS = 10.0
 PASSING = frozenset({408, 409, 425, 429})
@@ -45,8 +45,8 @@ FIXES = {
 
 @dataclass(slots=True)
 class Usage:
-    """What a server was asked since the model was opened. `requests` counts tries, `retries` those that were not the
-    first, `failures` calls without an answer that can be used."""
+    """Requests to a server since the model was opened. `requests` counts attempts, `retries` attempts after the first,
+    `failures` calls without a usable answer."""
 
     requests: int = 0
     retries: int = 0
@@ -56,7 +56,7 @@ class Usage:
 
 
 class Passing(Exception):
-    """A try failed in a way that another may not. `wait` is how long the server asked for, in seconds."""
+    """An attempt failed, and another may succeed. `wait` is how long the server asked for, in seconds."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -64,7 +64,7 @@ class Passing(Exception):
 
 
 class Refusal(Exception):
-    """The server will not take this request. `says` is its reason, `parameter` what it names as the cause."""
+    """The server refuses this request. `says` is its reason, `parameter` the cause that it names."""
 
     def __init__(self, status: int, says: str, shown: str, parameter: str = "", fix: str = "") -> None:
         super().__init__(f"status {status}: {shown}" if shown else f"status {status}")
@@ -76,8 +76,8 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """A body under way: its first bytes, and how to read on; `read` gives b"" at the end. `heard` counts what was
-    understood of it until the time `at`."""
+    """A body being received: its first bytes, and a function for more; `read` returns b"" at the end. `heard` counts
+    the parsed events until the time `at`."""
 
     response: httpx.Response
     first: bytes
@@ -92,8 +92,8 @@ class Answer:
 
 
 class Link:
-    """Asks one server. `base` begins its addresses, `place` names it in messages. `timeout` is the longest silence
-    in seconds, `retries` are tries after the first."""
+    """Sends requests to one server. `base` begins its addresses, `place` names it in messages. `timeout` is the longest
+    silence in seconds, `retries` are attempts after the first."""
 
     def __init__(self, base: str, secret: Secret, timeout: float, retries: int) -> None:
         self.base = base
@@ -108,10 +108,10 @@ class Link:
         self._closed = False
 
     async def post(self, path: str, content: bytes) -> Answer:
-        """The answer to `content`, its first bytes read. Tries again until then, and never after.
+        """Return the answer to `content`, its first bytes read. Retries until then, and never after.
 
         Raises:
-            Refusal: the server will not take it.
+            Refusal: the server refuses it.
             ModelUnavailable: it did not answer, or not in time.
         """
         for attempt in range(1, self._retries + 2):
@@ -129,7 +129,7 @@ class Link:
         raise AssertionError("the last try returns or raises")
 
     async def get(self, path: str, seconds: float) -> Any:
-        """The JSON at `path`.
+        """Return the JSON at `path`.
 
         Raises:
             ModelUnavailable: it did not come within `seconds`, or is no JSON.
@@ -146,19 +146,19 @@ class Link:
             raise ModelUnavailable(f"{self.place} does not tell {path}: {exc}") from exc
 
     def refused(self, exc: Refusal) -> ModelRefused:
-        """The error for a request that the server will not take."""
+        """Return the error for a request that the server refuses."""
         unknown = exc.status == 404 and _MODEL.search(exc.says)
         return (UnknownModel if unknown else ModelRefused)(
             f"{self.place} refused the request ({exc}); {exc.fix}", exc.status
         )
 
     def clean(self, text: str) -> str:
-        """The text short, on one line, and without the key."""
+        """Return the text shortened, on one line, and without the key."""
         return clean(text, self._secret.last)
 
     async def leave(self, answer: Answer, settle: bool) -> None:
-        """Ends the connection of an answer at once. With `settle`, as it has been read, the connection can be used
-        again once the last bytes are here, for which nobody waits."""
+        """Close the connection of an answer at once. With `settle`, the answer has been read: the connection is reused
+        after its last bytes, which are read in the background."""
         if not settle:
             await answer.response.aclose()
             return
@@ -167,7 +167,7 @@ class Link:
         task.add_done_callback(self._draining.discard)
 
     def close(self) -> None:
-        """Lets go of the connections."""
+        """Close the connections."""
         self._closed = True
         self._clients.close()
 
@@ -194,7 +194,7 @@ class Link:
             raise
 
     async def _sent(self, method: str, path: str, content: bytes, timeout: float) -> httpx.Response:
-        """The response to a request, its headers read."""
+        """Return the response to a request, its headers read."""
         client = self._clients.here()
         limits = httpx.Timeout(None, connect=min(CONNECT_SECONDS, timeout), read=timeout, pool=timeout)
         try:
@@ -225,7 +225,7 @@ class Link:
     async def _failure(
         self, response: httpx.Response, read: Callable[[], Awaitable[bytes]]
     ) -> Passing | Refusal:
-        """What a status other than 200 comes to."""
+        """Return the error for a status other than 200."""
         body = b""
         with suppress(TimeoutError, httpx.TransportError, httpx.DecodingError):
             async with asyncio.timeout(min(ERROR_SECONDS, self._timeout)):
@@ -236,12 +236,12 @@ class Link:
             for pair in response.headers.multi_items()
             if pair[0] in ("retry-after", "retry-after-ms", "date")
         ]
-        return self._told(
+        return self._classified(
             httpx.Response(response.status_code, headers=headers, content=body), response.headers
         )
 
-    def _told(self, response: httpx.Response, headers: httpx.Headers) -> Passing | Refusal:
-        status, (says, code) = response.status_code, told(response)
+    def _classified(self, response: httpx.Response, headers: httpx.Headers) -> Passing | Refusal:
+        status, (says, code) = response.status_code, error_of(response)
         details, parameter = named(response.content)
         shown = self.clean(says or details)
         refusal = Refusal(status, f"{says} {details} {code}", shown, parameter)
@@ -251,7 +251,7 @@ class Link:
             refusal.fix = "set model.context_tokens to what the model reads"
             return refusal
         if status in PASSING or status >= 500:
-            return Passing(str(refusal), told_wait(response, time.time()))
+            return Passing(str(refusal), retry_after(response, time.time()))
         if status < 400:
             to = self.clean(headers.get("location", "another address").split("?")[0])
             refusal.fix = f"it points to {to}; set model.url to that"
@@ -260,7 +260,7 @@ class Link:
         return refusal
 
     def _client(self) -> httpx.AsyncClient:
-        """A client of our own transport, or of httpx's where the environment names a proxy for this server."""
+        """Return a client with our own transport, or httpx's if the environment names a proxy for this server."""
         parts = urlsplit(self.base)
         if not ({parts.scheme, "all"} & getproxies().keys()) or proxy_bypass(parts.netloc):
             return httpx.AsyncClient(transport=Transport(self._trusted, CONNECTIONS), trust_env=False)
@@ -279,7 +279,7 @@ async def _drain(answer: Answer) -> None:
 
 
 async def rest_of(answer: Answer, most: int) -> bytes:
-    """The whole body, or more than `most` bytes of a longer one."""
+    """Return the whole body, or more than `most` bytes of a longer one."""
     parts, size = [answer.first], len(answer.first)
     while size <= most and (more := await answer.read()):
         parts.append(more)
@@ -288,7 +288,7 @@ async def rest_of(answer: Answer, most: int) -> bytes:
 
 
 def named(content: bytes) -> tuple[str, str]:
-    """What an error says in other places than the usual: sentences of a validator (`detail`), and the parameter."""
+    """Return the messages of a validator (`detail`) and the parameter that an error names."""
     try:
         body = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -297,11 +297,11 @@ def named(content: bytes) -> tuple[str, str]:
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
         return "", ""
-    told = inner.get("message") if isinstance(inner.get("message"), dict) else inner
-    details = told.get("detail") if isinstance(told, dict) else None
-    found = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
-    says = "; ".join(f"{_last(each.get('loc'))}: {each.get('msg')} ({each.get('type')})" for each in found)
-    parameter = inner.get("param") or next((_last(each.get("loc")) for each in found), "")
+    message = inner.get("message") if isinstance(inner.get("message"), dict) else inner
+    details = message.get("detail") if isinstance(message, dict) else None
+    problems = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    says = "; ".join(f"{_last(each.get('loc'))}: {each.get('msg')} ({each.get('type')})" for each in problems)
+    parameter = inner.get("param") or next((_last(each.get("loc")) for each in problems), "")
     return says, parameter if isinstance(parameter, str) else ""
 
 
@@ -310,7 +310,7 @@ def _last(place: Any) -> str:
 
 
 def _reader(response: httpx.Response) -> Callable[[], Awaitable[bytes]]:
-    """How the body is read: straight from our own transport, unless it is packed."""
+    """Return how the body is read: directly from our own transport, unless it is compressed."""
     straight: Callable[[], Awaitable[bytes]] | None = response.extensions.get("read")
     if straight is not None and "content-encoding" not in response.headers:
         return straight

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 STOPPED = 3
-"""Times that a background call is stopped for a reply; after that it runs to its end."""
+"""Times that a background call is stopped for a reply; after that it runs to completion."""
 PATIENCE = 120.0
 """Seconds that a background call waits for a moment without replies."""
 
@@ -17,9 +17,9 @@ PATIENCE = 120.0
 class Priority:
     """Replies and background calls of one endpoint that answers few calls at once. All on one event loop.
 
-    Replies begin at once. Background calls run one at a time while no reply does. One that runs when a reply begins is
-    stopped and made again, at most `STOPPED` times; and none waits longer than `patience` seconds before each of its
-    tries, so that an endpoint that is never idle does not keep them out.
+    Replies begin at once. Background calls run one at a time while no reply does. A background call that runs when a
+    reply begins is stopped and repeated, at most `STOPPED` times. It waits at most `patience` seconds before each
+    attempt, so that it also runs on an endpoint that is never idle.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -27,14 +27,14 @@ class Priority:
         self._replies = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._running: asyncio.Task[object] | None = None
         self.stopped = 0
         """Background calls that were stopped for a reply."""
 
     @contextmanager
     def reply(self) -> Iterator[None]:
-        """A reply is under way."""
+        """Run a reply: background calls are stopped meanwhile."""
         self._replies += 1
         self._idle.clear()
         if self._running is not None:
@@ -47,8 +47,8 @@ class Priority:
                 self._idle.set()
 
     async def background(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return what `work` gives, which is called again when it was stopped."""
-        async with self._one:
+        """Return the result of `work`, which is called again if it was stopped."""
+        async with self._lock:
             for _ in range(STOPPED):
                 await self._quiet()
                 task = asyncio.ensure_future(work())

@@ -1,4 +1,4 @@
-"""What servers of chat completions do differently, as data: one row each, chosen by `model.provider` or by the URL."""
+"""Differences between chat-completions servers, as data: one row each, chosen by `model.provider` or by the URL."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from memoranda.errors import ConfigError
 class Quirks:
     """One kind of server.
 
-    `hosts` are ends of host names and `port` the usual port by which a URL is known. `key_variable` holds its key,
-    read for its own host alone. `max_tokens` is its name of the bound on the answer. `leaves_out` are parameters that
-    it does not take. `developer` tells whether it knows that role. `one_system` puts all instructions into one
-    message at the start, as chat templates want it. `inline_thinking` reads `<think>` in the answer as reasoning.
-    `named_tool` tells whether `tool_choice` can name a function, `required` is its word for "some tool".
-    `call_id_chars` is how many letters and digits the id of a tool call has, 0 is any. `few_at_once` tells whether one
-    call holds up others. `written_calls` reads a tool call that stands in the answer as JSON text.
+    `hosts` are ends of host names and `port` the usual port by which a URL is recognised. `key_variable` has its key,
+    read for its own host only. `max_tokens` is its name of the bound on the answer. `leaves_out` are parameters that
+    it does not accept. `developer`: it knows that role. `one_system` puts all instructions into one message at the
+    start, as chat templates require. `inline_thinking` reads `<think>` in the answer as reasoning. `named_tool`:
+    `tool_choice` can name a function; `required` is its word for "some tool". `call_id_chars` is the number of letters
+    and digits of a tool call's id, 0 is any. `few_at_once`: one call delays others. `written_calls` reads a tool call
+    that is in the answer as JSON text.
     """
 
     name: str
@@ -91,7 +91,7 @@ QUIRKS = {
 
 
 def quirks_of(provider: str | None, url: str) -> Quirks:
-    """The quirks of the provider of that name, or of the one that the URL shows; `generic` where it shows none.
+    """Return the quirks of the provider of that name, or of the one that the URL shows; `generic` if it shows none.
 
     Raises:
         ConfigError: there is no provider of that name.

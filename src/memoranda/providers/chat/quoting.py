@@ -1,4 +1,4 @@
-"""The sentences of some texts that answer a question best, chosen by its words. No I/O, no model.
+"""The sentences of texts that answer a question best, chosen by its terms. No I/O, no model.
 
 A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
 more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
@@ -27,24 +27,24 @@ MOST = 3
 ENOUGH = 0.45
 """Share of the best sentence's score that another needs."""
 PAIR = 0.5
-"""What two words side by side count for beside what each counts for."""
+"""The extra weight of two adjacent words of the question, beside the weight of each."""
 SEEN = 0.5
-"""What a word counts for that was quoted already."""
+"""The weight of a word that was quoted already."""
 FIRST_SOURCE, EACH_SOURCE = 1.25, 0.97
-"""The weight of the first source's sentences; each later source's have this of the weight of the one before."""
+"""The weight of the first source's sentences, and the factor from each source to the next."""
 USUAL_TERMS = 20
-"""A sentence of more terms counts for less."""
+"""A sentence of more terms has less weight."""
 MAX_CHARS = 400
 MAX_SENTENCES = 2_000
 FRAGMENT = 3
-"""Terms below which a sentence is a heading or a scrap."""
+"""A sentence of fewer terms is a heading or a fragment."""
 HEADING_WORDS = 12
 ABOVE = 0.5
-"""What a word of the heading above a sentence counts for beside a word of its own."""
+"""The weight of a word in the heading above a sentence, relative to a word of its own."""
 CUT = 0.5
-"""What a sentence counts for that is cut off."""
+"""The weight of a sentence that is cut off."""
 LONG_SOURCE = 200
-"""Characters from which on a text may begin or end inside a sentence."""
+"""A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
 _MARKER = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 
@@ -62,8 +62,8 @@ class Sentence:
 
 
 def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
-    """At most three sentences: the one that answers best, then others in the sources' order; where none has a word of
-    the question, the first that is no scrap."""
+    """Return at most three sentences: the best one, then others in the sources' order; if none has a term of the
+    question, the first that is no fragment."""
     sentences = [each for each in _sentences(sources) if each.text]
     asked = query_terms(question)
     wanted, pairs = set(asked), set(pairwise(asked))
@@ -86,27 +86,27 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
 
 
 def _sentences(sources: Sequence[Source]) -> list[Sentence]:
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for number, source in enumerate(sources):
         weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
         above: frozenset[str] = frozenset()
         for text, whole in _parts(source.text):
-            if len(found) == MAX_SENTENCES:
-                return found
+            if len(sentences) == MAX_SENTENCES:
+                return sentences
             plain = well_formed(text)
             own = tuple(terms(plain[: 4 * MAX_CHARS]))
             if whole is None:
                 above = frozenset(own)
                 continue
             cut = 1.0 if whole else CUT
-            found.append(Sentence(source, len(found), weight * cut, _short(plain), own, above))
+            sentences.append(Sentence(source, len(sentences), weight * cut, _short(plain), own, above))
             above = frozenset()
-    return found
+    return sentences
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool | None]]:
-    """The sentences of a text, rows of tables, and headings; with each whether it is
-    whole, None for a heading."""
+    """Yield the sentences of a text, rows of tables, and headings, each with True if it is whole, None for a
+    heading."""
     at = 0
     for table in tables(text):
         yield from _prose(text, at, table.start)
@@ -136,7 +136,7 @@ def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]
 
 
 def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
-    """How much each wanted term tells, by how few sentences have it."""
+    """Return the weight of each wanted term: the fewer sentences have it, the more."""
     having = Counter(term for each in sentences for term in wanted & {*each.terms, *each.above})
     total = len(sentences)
     return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
@@ -144,18 +144,18 @@ def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]
 
 def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, str]]) -> float:
     own = set(sentence.terms)
-    found = sum(rarity.get(term, 0.0) for term in own)
-    found += ABOVE * sum(rarity.get(term, 0.0) for term in sentence.above - own)
+    total = sum(rarity.get(term, 0.0) for term in own)
+    total += ABOVE * sum(rarity.get(term, 0.0) for term in sentence.above - own)
     beside = pairs.intersection(pairwise(sentence.terms))
-    found += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
+    total += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
     length = len(sentence.terms)
     fragment = 0.5 if length < FRAGMENT else 1.0
     long: float = max(1.0, length / USUAL_TERMS) ** 0.25
-    return sentence.weight * fragment * found / long
+    return sentence.weight * fragment * total / long
 
 
 def _short(text: str) -> str:
-    """The sentence, or how a very long one begins, up to where a word ends; its own `[1]` are no markers of ours."""
+    """Return the sentence, or the beginning of a very long one, up to the end of a word; its own `[1]` are escaped."""
     if len(text) > MAX_CHARS:
         at = text.rfind(" ", MAX_CHARS // 2, MAX_CHARS)
         at = at if at > 0 else MAX_CHARS

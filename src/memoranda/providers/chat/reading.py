@@ -1,4 +1,4 @@
-"""An answer read from chunks: pieces as they come, and how it ends. No I/O."""
+"""Parse chunks of an answer into pieces, and its end. No I/O."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ REASONS: dict[str, EndReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-"""Why an answer ended, by the server's word in small letters; every other word means `stop`."""
+"""The end reason by the server's finish reason in lower case; any other means `stop`."""
 FAILED = frozenset({"error", "abort", "aborted", "cancelled", "network_error"})
 
 
 class Nonsense(Exception):
-    """What came is no answer."""
+    """The response is not an answer."""
 
 
 class Reading:
-    """One answer as it comes. `answered` once there was a choice, `finished` once the server said why it ended;
-    `pieces` counts what was read. Calls of `functions` that stand in the text are calls, see `written`."""
+    """One answer as it arrives. `answered` after the first choice, `finished` is the server's finish reason; `pieces`
+    counts the pieces read. Calls of `functions` that are written in the text are parsed, see `written`."""
 
     def __init__(self, inline_thinking: bool, functions: Collection[str] = ()) -> None:
         self.pieces = 0
@@ -56,7 +56,7 @@ class Reading:
         self._tokens: list[dict[str, Any]] = []
 
     def feed(self, chunk: Chunk) -> list[Piece]:
-        """The pieces in a chunk, or in a whole answer.
+        """Return the pieces in a chunk, or in a whole answer.
 
         Raises:
             Nonsense: the server gave up in the middle.
@@ -70,36 +70,36 @@ class Reading:
         self.answered = True
         choice = chunk.choices[0]
         said = choice.delta or choice.message
-        found = self._said(said, choice) if said is not None else []
+        pieces = self._said(said, choice) if said is not None else []
         if choice.finish_reason:
             self.finished = choice.finish_reason.lower()
             if self.finished in FAILED:
                 raise Nonsense(f"it ended with {choice.finish_reason!r}")
-        self.pieces += len(found)
-        return found
+        self.pieces += len(pieces)
+        return pieces
 
     def end(self, model: str) -> list[Piece]:
-        """What was held back, and the end.
+        """Return the buffered pieces, and the end.
 
         Raises:
             Nonsense: a tool was called without a name.
         """
-        found = self._unwritten(self._thinking.end() if self._thinking is not None else [])
+        pieces = self._unwritten(self._thinking.end() if self._thinking is not None else [])
         if self._half:
-            found.append(TextDelta("\ufffd"))
+            pieces.append(TextDelta("\ufffd"))
         if self._written is not None:
             text, parts = self._written.end()
-            found += [TextDelta(text)] if text else []
-            found += self._calls.feed(parts)
+            pieces += [TextDelta(text)] if text else []
+            pieces += self._calls.feed(parts)
         try:
-            found += self._calls.end()
+            pieces += self._calls.end()
         except Nameless as exc:
             raise Nonsense("it called a tool without a name") from exc
-        return [*found, Ended(self._reason(), self.usage, self.model or model)]
+        return [*pieces, Ended(self._reason(), self.usage, self.model or model)]
 
     @property
     def extras(self) -> dict[str, Any]:
-        """By id of a call, what the server wants to see again beside it (`extra_content`)."""
+        """The extra content to send back with a call (`extra_content`), by the id of the call."""
         return self._calls.extras()
 
     def _reason(self) -> EndReason:
@@ -109,30 +109,33 @@ class Reading:
         return "stop" if reason == "tool_calls" else reason
 
     def _said(self, said: Said, choice: Choice) -> list[Piece]:
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         thought = said.reasoning_content or said.reasoning or said.thinking
         if thought and (text := "".join(text_of(thought))):
-            found.append(ReasoningDelta(well_formed(text)))
+            pieces.append(ReasoningDelta(well_formed(text)))
         if said.content:
-            self._content(said.content, choice.logprobs, found)
+            self._content(said.content, choice.logprobs, pieces)
         if said.refusal:
-            found.append(RefusalDelta(well_formed(said.refusal)))
+            pieces.append(RefusalDelta(well_formed(said.refusal)))
         parts = said.tool_calls
         if said.function_call is not None:
             parts = [*(parts or []), CallPart(index=0, function=said.function_call)]
         if parts:
             if self._thinking is not None:
-                found += self._unwritten(self._thinking.before_calls())
+                pieces += self._unwritten(self._thinking.before_calls())
             if self._written is not None:
-                text, _ = self._written.end()  # calls that came as such count, and not their text beside them
-                found += [TextDelta(text)] if text.strip() else []
-            found += self._calls.feed(parts)
-        return found
+                # tool calls in the field for them take precedence over their text
+                text, _ = self._written.end()
+                pieces += [TextDelta(text)] if text.strip() else []
+            pieces += self._calls.feed(parts)
+        return pieces
 
-    def _content(self, content: str | list[Any], logprobs: dict[str, Any] | None, found: list[Piece]) -> None:
+    def _content(
+        self, content: str | list[Any], logprobs: dict[str, Any] | None, output: list[Piece]
+    ) -> None:
         text, thought = (content, "") if isinstance(content, str) else text_of(content)
         if thought:
-            found.append(ReasoningDelta(thought))
+            output.append(ReasoningDelta(thought))
         text = self._whole(text)
         if not text:
             return
@@ -141,23 +144,23 @@ class Reading:
         if self._thinking is not None:
             pieces = self._thinking.feed(text)
         pieces = self._unwritten(pieces)
-        found += self._with(tokens, pieces) if tokens or self._tokens else pieces
+        output += self._with(tokens, pieces) if tokens or self._tokens else pieces
 
     def _unwritten(self, pieces: list[Piece]) -> list[Piece]:
-        """The pieces without the text that may be a call."""
+        """Return the pieces without the text that may be a call."""
         if self._written is None:
             return pieces
-        kept: list[Piece] = []
+        certain: list[Piece] = []
         for piece in pieces:
             if isinstance(piece, TextDelta):
                 text = self._written.feed(piece.text)
-                kept += [TextDelta(text, piece.logprobs)] if text else []
+                certain += [TextDelta(text, piece.logprobs)] if text else []
             else:
-                kept.append(piece)
-        return kept
+                certain.append(piece)
+        return certain
 
     def _with(self, tokens: list[dict[str, Any]] | None, pieces: list[Piece]) -> list[Piece]:
-        """The pieces with the log probabilities on the first text; those of reasoning are left out."""
+        """Return the pieces with the log probabilities on the first text; those of reasoning are left out."""
         self._tokens += tokens or []
         for at, piece in enumerate(pieces):
             if isinstance(piece, TextDelta):
@@ -167,7 +170,7 @@ class Reading:
         return pieces
 
     def _whole(self, text: str) -> str:
-        """The text with pairs of surrogates put together; a first half waits for its second."""
+        """Return the text with surrogate pairs joined; a first half waits for its second."""
         if text.isascii() and not self._half:
             return text
         text, self._half = self._half + text, ""

@@ -1,4 +1,4 @@
-"""The body of a chat completion, as one kind of server takes it. No I/O."""
+"""The request body of a chat completion for one kind of server. No I/O."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memoranda.text.tokens import well_formed
 Body = dict[str, Any]
 
 TELL_SCHEMA = "told the schema"
-"""In place of a parameter's name: the schema is told in words, as the server takes no `json_schema`."""
+"""Stands for a parameter: the schema is in the prompt, since the server does not accept `json_schema`."""
 OTHER_MAX_TOKENS = "the other max_tokens"
-"""In place of a parameter's name: the bound on the answer goes by its other name."""
+"""Stands for a parameter: the bound on the answer is sent under its other name."""
 UNSIGNED = "calls without a signature"
-"""In place of a parameter's name: calls in the history that the model did not sign are marked as such."""
+"""Stands for a parameter: calls in the history that the model did not sign are marked."""
 _UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 DROPPABLE = (
     "stream_options",
@@ -42,7 +42,7 @@ DROPPABLE = (
     "safety_identifier",
     "user",
 )
-"""Parameters without which a request that names them in its refusal is made again."""
+"""Parameters that are dropped for a retry if a refusal names them."""
 _UNKNOWN = re.compile(
     r"(?i)unsupported|not supported|n.t support|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|extra_?"
     r"(forbidden|fields|inputs)|not allowed|not (yet )?(available|implemented)|no such (parameter|field)"
@@ -57,8 +57,8 @@ def body_of(
     without: Collection[str] = (),
     extras: Mapping[str, Any] | None = None,
 ) -> Body:
-    """The request for `ask`; `without` are the parameters that this model refused before, `extras` by a call's id what
-    the server wants to see again beside it."""
+    """Return the request for `ask`; `without` are the parameters that this model refused before, `extras` the extra
+    content to send back with calls, by id."""
     signed = _signed(ask.messages, extras or {}, _UNSIGNED if UNSIGNED in without else None)
     body: Body = {"model": ask.model or model, "messages": _messages(signed, quirks)}
     body |= _tools(ask, quirks)
@@ -72,7 +72,7 @@ def body_of(
 
 
 def encoded(body: Body) -> bytes:
-    """The body as JSON; half of a surrogate pair goes out as U+FFFD."""
+    """Return the body as JSON, with U+FFFD for half of a surrogate pair."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
@@ -80,8 +80,8 @@ def encoded(body: Body) -> bytes:
 
 
 def refused_parameter(body: Body, says: str, named: str, without: Collection[str]) -> str | None:
-    """What to leave out (or do otherwise) when a server refuses the body: the parameter that it `named`, or that its
-    sentence `says` it does not know. None where it says no such thing, or it was left out already."""
+    """Return the parameter to leave out (or to send differently) after a refusal: the one that the server `named`, or
+    that `says` calls unknown. None if there is none, or it was left out already."""
     if "thought_signature" in says and UNSIGNED not in without:
         return UNSIGNED
     if not _UNKNOWN.search(says):
@@ -121,7 +121,7 @@ def _options(ask: Ask, quirks: Quirks, without: Collection[str]) -> Body:
 
 
 def _tools(ask: Ask, quirks: Quirks) -> Body:
-    """Tools and how they are to be chosen, in the words that the server knows."""
+    """Return tools and tool choice in the form that the server accepts."""
     tools, choice = ask.tools, ask.tool_choice
     if not tools or (choice == "none" and "tool_choice" in quirks.leaves_out):
         return {}
@@ -130,22 +130,22 @@ def _tools(ask: Ask, quirks: Quirks) -> Body:
         tools, choice = [tool for tool in tools if tool.get("function", {}).get("name") == name], "required"
     if choice == "required":
         choice = quirks.required
-    made: Body = {"tools": tools}
+    fields: Body = {"tools": tools}
     if choice is not None:
-        made["tool_choice"] = choice
+        fields["tool_choice"] = choice
     if ask.parallel_tool_calls is not None:
-        made["parallel_tool_calls"] = ask.parallel_tool_calls
-    return made
+        fields["parallel_tool_calls"] = ask.parallel_tool_calls
+    return fields
 
 
 def _answer_format(ask: Ask, body: Body, without: Collection[str]) -> None:
-    """The wanted form of the answer. A server that takes no schema is told it in words: it is not held to it."""
+    """Set the wanted form of the answer. For a server without schemas it is in the prompt, and is not enforced."""
     wanted = ask.response_format
     if wanted is None or wanted.get("type") == "text":
         return
-    told = TELL_SCHEMA in without
-    body["response_format"] = {"type": "json_object"} if told else wanted
-    if told or "response_format" in without:
+    in_prompt = TELL_SCHEMA in without
+    body["response_format"] = {"type": "json_object"} if in_prompt else wanted
+    if in_prompt or "response_format" in without:
         schema = wanted.get("json_schema", {}).get("schema")
         fits = f" that fits this JSON schema: {msgspec.json.encode(schema).decode()}" if schema else ""
         says = {"role": "system", "content": f"Answer with one JSON value{fits}. Write nothing else."}
@@ -153,36 +153,36 @@ def _answer_format(ask: Ask, body: Body, without: Collection[str]) -> None:
 
 
 def _messages(messages: list[Message], quirks: Quirks) -> list[Message]:
-    made = messages
+    converted = messages
     if not quirks.developer:
-        made = [m | {"role": "system"} if m.get("role") == "developer" else m for m in made]
+        converted = [m | {"role": "system"} if m.get("role") == "developer" else m for m in converted]
     if quirks.one_system:
-        made = _one_system(made)
+        converted = _one_system(converted)
     if quirks.call_id_chars:
-        made = _with_ids(made, quirks.call_id_chars)
-    return made
+        converted = _with_ids(converted, quirks.call_id_chars)
+    return converted
 
 
 def _signed(messages: list[Message], extras: Mapping[str, Any], otherwise: Any) -> list[Message]:
-    """The messages with `extra_content` beside the calls that have some, and `otherwise` beside the others."""
+    """Return the messages with `extra_content` added to calls that have some, and `otherwise` to the others."""
     if not extras and otherwise is None:
         return messages
-    made = []
+    signed = []
     for message in messages:
         if message.get("tool_calls"):
             pairs = [(call, extras.get(str(call.get("id")), otherwise)) for call in message["tool_calls"]]
             calls = [call | {"extra_content": extra} if extra else call for call, extra in pairs]
             message = message | {"tool_calls": calls}
-        made.append(message)
-    return made
+        signed.append(message)
+    return signed
 
 
 def _one_system(messages: list[Message]) -> list[Message]:
-    """All instructions in one message at the start."""
-    told = [message for message in messages if message.get("role") == "system"]
-    if not told or (len(told) == 1 and messages[0] is told[0]):
+    """Return the messages with all instructions in one message at the start."""
+    instructions = [message for message in messages if message.get("role") == "system"]
+    if not instructions or (len(instructions) == 1 and messages[0] is instructions[0]):
         return messages
-    texts = [_text(message.get("content")) for message in told]
+    texts = [_text(message.get("content")) for message in instructions]
     head: Message = {"role": "system", "content": "\n\n".join(text for text in texts if text)}
     return [head, *(message for message in messages if message.get("role") != "system")]
 
@@ -194,16 +194,16 @@ def _text(content: Any) -> str:
 
 
 def _with_ids(messages: list[Message], size: int) -> list[Message]:
-    """Ids of calls as `size` letters and digits, the same for the same id."""
-    made = []
+    """Return the messages with ids of calls as `size` letters and digits, the same for the same id."""
+    converted = []
     for message in messages:
         if message.get("tool_calls"):
             calls = [call | {"id": _short(call.get("id"), size)} for call in message["tool_calls"]]
             message = message | {"tool_calls": calls}
         elif message.get("tool_call_id"):
             message = message | {"tool_call_id": _short(message["tool_call_id"], size)}
-        made.append(message)
-    return made
+        converted.append(message)
+    return converted
 
 
 def _short(id: Any, size: int) -> str:

@@ -1,4 +1,4 @@
-"""One question to a model, and all that it says."""
+"""One call of a model, and its whole answer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Meter = Callable[[TokenUsage], None]
 
 
 class Said(NamedTuple):
-    """What a model said, and the name it said it under."""
+    """The text of an answer, and the name of the model."""
 
     text: str
     name: str
 
 
 async def said(model: Model, ask: Ask, meter: Meter | None = None) -> Said:
-    """The whole answer; `meter` hears what it cost.
+    """Return the whole answer; `meter` is called with its usage.
 
     Raises:
-        ModelError: it says nothing, or broke off.
+        ModelError: the answer is empty, or broke off.
     """
     pieces: list[str] = []
     name = ""
@@ -44,14 +44,16 @@ async def said(model: Model, ask: Ask, meter: Meter | None = None) -> Said:
 
 
 def characters(piece: Piece) -> int:
-    """Characters of the answer in a piece of it."""
+    """Return the number of characters of the answer in a piece."""
     if isinstance(piece, Ended):
         return 0
     return len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
 
 
 def estimated(ask: Ask, said: int) -> TokenUsage:
-    """What a call cost whose provider does not say: a token for every four characters, of the question and of the
-    `said` characters of the answer."""
-    asked = sum(len(one["content"]) for one in ask.messages if isinstance(one.get("content"), str))
+    """Return the estimated usage of a call whose provider reports none: a token for every four characters of the
+    messages, and of the `said` characters of the answer."""
+    asked = sum(
+        len(message["content"]) for message in ask.messages if isinstance(message.get("content"), str)
+    )
     return TokenUsage(input=-(-asked // 4), output=-(-said // 4))

@@ -1,4 +1,4 @@
-"""What a scripted model says, as data: turns that fit what is asked, each with its text, calls or failure. No I/O.
+"""Scripts of a fake model, as data: turns that match asks, each with its text, calls or failure. No I/O.
 
 A script in JSON:
 
@@ -87,7 +87,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def fails(self) -> bool:
-        """Whether what it says has no proper end."""
+        """True if the answer has no proper end."""
         return self.hang or self.cut or self.garbage is not None
 
 
@@ -134,7 +134,7 @@ def _checked(script: Script) -> Script:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a turn is chosen by: the last user's text, the tools' results since, the names of the tools offered."""
+    """The criteria of a turn: the last user's text, the tools' results since, the names of the tools offered."""
 
     question: str
     results: list[str]
@@ -150,7 +150,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Cue(msgspec.Struct, frozen=True):
-    """A turn whose time has come: what it answers, and how many came before it."""
+    """A turn being played: the ask that it answers, and its number."""
 
     turn: Turn
     number: int
@@ -158,12 +158,12 @@ class Cue(msgspec.Struct, frozen=True):
     play: Play
 
     async def reached(self, sent: int) -> None:
-        """Waits for `Play.resume` where the turn pauses once `sent` pieces are out."""
+        """Wait for `Play.resume` if the turn pauses after `sent` pieces."""
         if sent == self.turn.pause_at:
             await self.play.pause()
 
     def pieces(self) -> Iterator[Piece]:
-        """What it says, without its end."""
+        """Yield the pieces of the answer, without its end."""
         turn = self.turn
         yield from (ReasoningDelta(text) for text in self._texts(turn.reasoning))
         yield from (TextDelta(text) for text in self._texts(turn.text))
@@ -193,7 +193,7 @@ class Cue(msgspec.Struct, frozen=True):
 
 
 class Play:
-    """A script as it is played: which turns are used up. Safe within one event loop, `resume` from any thread.
+    """A script being played, and its unused turns. Safe within one event loop, `resume` from any thread.
 
     `paused` is how many turns wait for `resume` now."""
 
@@ -205,7 +205,7 @@ class Play:
         self._number = 0
 
     def next(self, asked: Asked) -> Cue | None:
-        """The first turn that fits and is not used up, None where there is none."""
+        """Return the first unused turn that fits, None if there is none."""
         turn = next((turn for turn in self._left if _fits(turn, asked)), None)
         if turn is None:
             return None
@@ -215,11 +215,11 @@ class Play:
         return Cue(turn, self._number, asked, self)
 
     def add(self, *turns: Turn | Mapping[str, Any]) -> None:
-        """Puts more turns at the end."""
+        """Add turns at the end."""
         self._left += script_of(list(turns)).turns
 
     async def pause(self) -> None:
-        """Waits until `resume` was called."""
+        """Wait until `resume` is called."""
         self.paused += 1
         try:
             await asyncio.shield(asyncio.wrap_future(self._resumed))
@@ -227,7 +227,7 @@ class Play:
             self.paused -= 1
 
     def resume(self) -> None:
-        """Lets the turns that are paused go on; later ones do not pause any more. Idempotent."""
+        """Resume the paused turns; later turns do not pause any more. Idempotent."""
         if not self._resumed.done():
             self._resumed.set_result(None)
 
@@ -238,10 +238,10 @@ class Play:
 
 
 def unscripted(asked: Asked) -> str:
-    """What is said when no turn fits."""
-    told = f" after {len(asked.results)} tool results" if asked.results else ""
+    """Return the message for an ask that no turn fits."""
+    after_results = f" after {len(asked.results)} tool results" if asked.results else ""
     tools = f" with the tools {', '.join(asked.tools)}" if asked.tools else ""
-    return f"no turn of the script fits {asked.question[:200]!r}{told}{tools}"
+    return f"no turn of the script fits {asked.question[:200]!r}{after_results}{tools}"
 
 
 def _fits(turn: Turn, asked: Asked) -> bool:
@@ -253,7 +253,7 @@ def _fits(turn: Turn, asked: Asked) -> bool:
 
 
 def plain(content: Any) -> str:
-    """The text of a message's content, which is text, a list of parts, or nothing."""
+    """Return the text of a message's content, which is text, a list of parts, or None."""
     if isinstance(content, list):
         return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
     return content if isinstance(content, str) else ""

@@ -1,4 +1,4 @@
-"""A model that says what a script tells it to, in this process. Over HTTP: `scripted_app`."""
+"""A fake model that plays a script, in this process. Over HTTP: `scripted_app`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoranda.providers.chat.base import Ask, Model, Piece
 from memoranda.providers.chat.script import Asked, Cue, Play, Scripted, script_of, unscripted
 
 AGAIN = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that another try may not meet."""
+"""Statuses below 500 after which a retry may succeed."""
 
 
 class ScriptedModel(Model):

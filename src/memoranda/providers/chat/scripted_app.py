@@ -1,4 +1,4 @@
-"""A chat-completions server that plays a script over HTTP, as an ASGI app: for tests of whatever talks to a model."""
+"""A fake chat-completions server that plays a script over HTTP, as an ASGI app, for tests of model clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Gone(Exception):
 
 @dataclass
 class Received:
-    """A request as it came, and what became of it: `left` when the client went away before the end."""
+    """A received request, and its outcome: `left` if the client disconnected before the end."""
 
     path: str
     headers: dict[str, str]
@@ -98,7 +98,7 @@ class ScriptedApp:
 
 @dataclass
 class _Answer:
-    """One turn on its way to one client."""
+    """One turn being sent to one client."""
 
     cue: Cue
     received: Received
@@ -110,7 +110,7 @@ class _Answer:
         return f"chatcmpl-{self.cue.number}"
 
     async def give(self) -> Outcome:
-        """Sends it; "broken" for one that fails on purpose.
+        """Send the turn; return "broken" for one that fails on purpose.
 
         Raises:
             Gone: the client left before the end.
@@ -137,7 +137,7 @@ class _Answer:
             raise Gone
 
     async def _reached(self, sent: int) -> None:
-        """Pauses where the script says so."""
+        """Pause if the script says so."""
         pause = asyncio.ensure_future(self.cue.reached(sent))
         await asyncio.wait({self.gone, pause}, return_when=asyncio.FIRST_COMPLETED)
         pause.cancel()
@@ -204,7 +204,7 @@ class _Answer:
 
 
 def delta(piece: Piece) -> dict[str, Any]:
-    """The piece as chat completions send it."""
+    """Return the piece as a delta of chat completions."""
     match piece:
         case TextDelta():
             return {"content": piece.text}
@@ -225,8 +225,8 @@ def delta(piece: Piece) -> dict[str, Any]:
 
 
 def message(pieces: list[Piece]) -> dict[str, Any]:
-    """The pieces as the message of an answer that is not streamed."""
-    made: dict[str, Any] = {"role": "assistant", "content": None}
+    """Return the pieces as the message of an answer that is not streamed."""
+    combined: dict[str, Any] = {"role": "assistant", "content": None}
     calls: dict[int, dict[str, Any]] = {}
     for piece in pieces:
         if isinstance(piece, ToolCallDelta):
@@ -237,12 +237,12 @@ def message(pieces: list[Piece]) -> dict[str, Any]:
             function["function"]["arguments"] += piece.arguments
             continue
         for name, text in delta(piece).items():
-            made[name] = (made.get(name) or "") + text
-    return made | ({"tool_calls": [calls[index] for index in sorted(calls)]} if calls else {})
+            combined[name] = (combined.get(name) or "") + text
+    return combined | ({"tool_calls": [calls[index] for index in sorted(calls)]} if calls else {})
 
 
 def usage(counted: TokenUsage) -> dict[str, Any]:
-    """Tokens as chat completions tell them."""
+    """Return token usage in the form of chat completions."""
     return {
         "prompt_tokens": counted.input,
         "completion_tokens": counted.output,

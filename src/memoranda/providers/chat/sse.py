@@ -1,4 +1,4 @@
-"""Server-sent events cut out of bytes as they come. No I/O.
+"""Parse server-sent events from bytes as they arrive. No I/O.
 
 Reference: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """
@@ -14,9 +14,8 @@ class TooLong(Exception):
 
 
 class Events:
-    """The data of events, from bytes cut anywhere. Other fields and comments are left out, and so is an event without
-    data. Lines end with LF, CRLF or CR. Two ends of lines more give the event that the end of
-    a stream left open."""
+    """The data of events, from bytes cut anywhere. Other fields, comments and events without data are ignored. Lines
+    end with LF, CRLF or CR. Feed two more line ends to get an event that the end of a stream left open."""
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
@@ -26,7 +25,7 @@ class Events:
         self._after_cr = False
 
     def feed(self, received: bytes) -> list[bytes]:
-        """The data of every event that ends in `received`.
+        """Return the data of every event that ends in `received`.
 
         Raises:
             TooLong: one does not end.
@@ -43,28 +42,28 @@ class Events:
         if len(lines) > 1 and self._line:
             lines[0] = b"".join([*self._line, lines[0]])
             self._line.clear()
-        found, rest = [], lines.pop()
+        events, rest = [], lines.pop()
         if lines:
-            found = self._events(lines)
+            events = self._events(lines)
         if rest:
             self._line.append(rest)
             self._size += len(rest)
             if self._size > MAX_EVENT_BYTES:
                 raise TooLong
-        return found
+        return events
 
     def _first(self, received: bytes) -> bytes:
-        """Without the mark that a file may begin with; b"" while it may be half of it."""
-        held = b"".join([*self._line, received])
+        """Return the bytes without a byte order mark; b"" while they may be half of one."""
+        buffer = b"".join([*self._line, received])
         self._line = []
-        if len(held) < len(_BOM) and _BOM.startswith(held):
-            self._line = [held]
+        if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
+            self._line = [buffer]
             return b""
         self._begun = True
-        return held.removeprefix(_BOM)
+        return buffer.removeprefix(_BOM)
 
     def _events(self, lines: list[bytes]) -> list[bytes]:
-        found: list[bytes] = []
+        events: list[bytes] = []
         data = self._data
         for line in lines:
             if line[:5] == b"data:":
@@ -72,6 +71,6 @@ class Events:
             elif not line:
                 self._size = 0
                 if data:
-                    found.append(data[0] if len(data) == 1 else b"\n".join(data))
+                    events.append(data[0] if len(data) == 1 else b"\n".join(data))
                     data.clear()
-        return found
+        return events

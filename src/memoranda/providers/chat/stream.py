@@ -1,4 +1,4 @@
-"""Pieces out of the bytes of an answer, streamed or whole. No I/O."""
+"""Parse the bytes of an answer, streamed or whole, into pieces. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DONE = b"[DONE]"
 
 
 class Failed(Exception):
-    """The server says in its answer that it failed. `status` is what it names as one, 0 where it names none."""
+    """The server reports a failure in its answer. `status` is the status that it names, 0 if it names none."""
 
     def __init__(self, says: str, status: int) -> None:
         super().__init__(says)
@@ -23,7 +23,7 @@ class Failed(Exception):
 
 
 class Stream:
-    """An answer as server-sent events. `done` once its last event came; `heard` counts events, signs of life apart."""
+    """An answer as server-sent events. `done` after its last event; `heard` counts events, without keep-alives."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -32,7 +32,7 @@ class Stream:
         self._events = Events()
 
     def feed(self, data: bytes) -> Iterator[Piece]:
-        """The pieces that end in `data`, those before a failure as well.
+        """Yield the pieces that end in `data`, including those before a failure.
 
         Raises:
             Nonsense: an event is no chunk.
@@ -52,7 +52,7 @@ class Stream:
                 yield from self.reading.feed(chunk)
 
     def end(self) -> Iterator[Piece]:
-        """The pieces that are left at the end of the bytes.
+        """Yield the remaining pieces at the end of the bytes.
 
         Raises:
             Nonsense: nothing that came was a chunk, or as `feed`.
@@ -75,7 +75,7 @@ class Whole:
         self._parts: list[bytes] = []
 
     def feed(self, data: bytes) -> Iterable[Piece]:
-        """Nothing yet.
+        """Collect bytes; returns no pieces yet.
 
         Raises:
             Nonsense: it does not end.
@@ -87,7 +87,7 @@ class Whole:
         return ()
 
     def end(self) -> Iterable[Piece]:
-        """The pieces of the answer.
+        """Return the pieces of the answer.
 
         Raises:
             Nonsense: it is no answer.
@@ -103,7 +103,7 @@ class Whole:
 
 
 def check(chunk: Chunk) -> None:
-    """Refuses a chunk that tells of a failure.
+    """Check that a chunk reports no failure.
 
     Raises:
         Failed: it does.
@@ -120,7 +120,7 @@ def check(chunk: Chunk) -> None:
 
 
 def _chunks(event: bytes) -> list[Chunk]:
-    """The chunk in an event; or one in each of its lines, where a server leaves out the blank lines between events."""
+    """Return the chunk in an event, or one per line if a server omits the blank lines between events."""
     try:
         return [decoded(event)]
     except ValueError as exc:

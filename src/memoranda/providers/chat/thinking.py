@@ -1,4 +1,4 @@
-"""Reasoning that a model writes into its answer, as `<think>...</think>`, told apart from the answer. No I/O."""
+"""Separate reasoning that a model writes into its answer, as `<think>...</think>`, from the answer. No I/O."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ _BLANK = " \r\n\t"
 
 
 class Thinking:
-    """Splits an answer that begins with a tag of `TAGS`; a tag further on is text. Blanks around the reasoning are left
+    """Splits an answer that begins with a tag of `TAGS`; a later tag is text. White space around the reasoning is left
     out."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._buffer = ""
         self._state: Literal["start", "thought", "after", "text"] = "start"
         self._close = ""
         self._thought = False
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces of more text; what may be part of a tag is held back."""
+        """Return the pieces of more text; what may be part of a tag is buffered."""
         if self._state == "text":
             return [TextDelta(text)]
-        self._held += text
+        self._buffer += text
         if self._state == "start" and not self._begun():
             return []
-        found = self._inside() if self._state == "thought" else []
+        pieces = self._inside() if self._state == "thought" else []
         if self._state == "after":
-            self._held = self._held.lstrip(_BLANK)
-            self._state = "text" if self._held else "after"
-        if self._state == "text" and self._held:
-            found.append(TextDelta(self._held))
-            self._held = ""
-        return found
+            self._buffer = self._buffer.lstrip(_BLANK)
+            self._state = "text" if self._buffer else "after"
+        if self._state == "text" and self._buffer:
+            pieces.append(TextDelta(self._buffer))
+            self._buffer = ""
+        return pieces
 
     def end(self) -> list[Piece]:
-        """What was held back."""
-        held, self._held = self._held, ""
-        if not held:
+        """Return the buffered text."""
+        rest, self._buffer = self._buffer, ""
+        if not rest:
             return []
-        return [ReasoningDelta(held) if self._state == "thought" else TextDelta(held)]
+        return [ReasoningDelta(rest) if self._state == "thought" else TextDelta(rest)]
 
     def before_calls(self) -> list[Piece]:
-        """What was held back, now that tool calls follow; blank text before them says nothing."""
+        """Return the buffered text before tool calls, without blank text."""
         return [piece for piece in self.end() if not (isinstance(piece, TextDelta) and piece.text.isspace())]
 
     def _begun(self) -> bool:
-        """Whether it is decided how the answer begins."""
-        begins = self._held.lstrip(_BLANK)
+        """Return True if the beginning of the answer is decided."""
+        begins = self._buffer.lstrip(_BLANK)
         for tag, close in TAGS.items():
             if begins.startswith(tag):
-                self._state, self._close, self._held = "thought", close, begins[len(tag) :]
+                self._state, self._close, self._buffer = "thought", close, begins[len(tag) :]
                 return True
         if any(tag.startswith(begins) for tag in TAGS):
             return False
@@ -60,13 +60,13 @@ class Thinking:
         return True
 
     def _inside(self) -> list[Piece]:
-        """The reasoning as far as it is known to be no tag."""
-        ready, closed, after = self._held.partition(self._close)
+        """Return the reasoning that is certainly no part of a tag."""
+        ready, closed, after = self._buffer.partition(self._close)
         if closed:
-            self._state, self._held = "after", after
+            self._state, self._buffer = "after", after
         else:
-            cut = len(self._held) - _overlap(self._held, self._close)
-            ready, self._held = self._held[:cut], self._held[cut:]
+            cut = len(self._buffer) - _overlap(self._buffer, self._close)
+            ready, self._buffer = self._buffer[:cut], self._buffer[cut:]
         if not self._thought:
             ready = ready.lstrip(_BLANK)
             self._thought = bool(ready)
@@ -74,5 +74,5 @@ class Thinking:
 
 
 def _overlap(text: str, tag: str) -> int:
-    """How many of the last characters of `text` may begin `tag`."""
+    """Return how many of the last characters of `text` may begin `tag`."""
     return next((size for size in range(min(len(tag), len(text)), 0, -1) if tag.startswith(text[-size:])), 0)

@@ -1,7 +1,7 @@
-"""HTTP/1.1 for httpx whose streams cost little: a body is handed over as the socket brings it, in one step.
+"""A cheap HTTP/1.1 transport for httpx: a body is passed on as the socket receives it, in one step.
 
-httpx's own transport takes about 150 us of CPU longer for each piece of a stream (h11, locks, cancel scopes), which is
-more than everything else that is done with a piece.
+httpx's own transport takes about 150 us more CPU for each piece of a stream (h11, locks, cancel scopes), which is more
+than all other work on a piece.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import httptools
 import httpx
 
 IDLE_SECONDS = 30.0
-"""An unused connection is not used again after this long."""
+"""Seconds after which an idle connection is not reused."""
 FULL_BYTES = 1 << 20
-"""So much of a body may wait to be read before the socket is left alone."""
+"""Bytes of a body that may wait to be read before reading from the socket pauses."""
 Origin = tuple[str, str, int]
 
 
@@ -50,13 +50,13 @@ class Connection(asyncio.Protocol):
     # For the caller
 
     def send(self, request: bytes, wait: float) -> None:
-        """Sends a request; `wait` is how many seconds the answer, or more of it, may take to come."""
+        """Send a request; `wait` is how many seconds the answer, or more of it, may take."""
         self.over = self._headed = self._framed = False
         self.headers, self._wait, self._error = [], wait, None
         self._transport.write(request)
 
     async def head(self) -> None:
-        """Waits for status and headers.
+        """Wait for status and headers.
 
         Raises:
             httpx.TransportError: they did not come, or not in time.
@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
             await self._more()
 
     async def read(self) -> bytes:
-        """What came of the body since; b"" at its end.
+        """Return the bytes of the body received since; b"" at its end.
 
         Raises:
             httpx.TransportError: it broke off, or nothing came in time.
@@ -84,11 +84,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request can be sent."""
+        """True if another request can be sent."""
         return self.over and self._kept and not self._lost and not self._body
 
     def abort(self) -> None:
-        """Ends the connection at once."""
+        """Close the connection at once."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -109,7 +109,7 @@ class Connection(asyncio.Protocol):
             self._waiter = None
 
     def _late(self) -> None:
-        """One timer serves many waits: when it rings early, it is set again for the wait that is on."""
+        """Time out. One timer serves many waits: if it fires early, it is set again for the current wait."""
         self._timer = None
         if self._waiter is None or self._waiter.done():
             return
@@ -132,7 +132,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's are no instances of it
 
     def data_received(self, data: bytes) -> None:
-        if self.over:  # nobody asked for it
+        if self.over:  # no request is open
             self.abort()
             return
         try:
@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol):
 
 
 class Body(httpx.AsyncByteStream):
-    """The body of an answer. Closing it before its end ends the connection."""
+    """The body of an answer. Closing it before its end closes the connection."""
 
     def __init__(self, connection: Connection, transport: Transport, origin: Origin) -> None:
         self._connection = connection
@@ -238,8 +238,8 @@ class Transport(httpx.AsyncBaseTransport):
     async def _asked(
         self, origin: Origin, request: bytes, timeout: dict[str, Any], anew: bool = False
     ) -> Connection:
-        """A connection on which the answer to `request` has begun. One that the server closed while it was not used, as
-        is seen only now, is no failure: the request goes out again on a new one."""
+        """Return a connection on which the answer to `request` has begun. If a reused connection turns out to be closed
+        by the server, the request is sent again on a new one."""
         connection = None if anew else self._idle_one(origin)
         reused = connection is not None
         connection = connection or await self._connect(origin, timeout.get("connect"))
@@ -256,7 +256,7 @@ class Transport(httpx.AsyncBaseTransport):
         return connection
 
     def give_back(self, connection: Connection, origin: Origin) -> None:
-        """Keeps a connection for the next request, or ends one that has more to say."""
+        """Keep a connection for the next request, or close one with an unread body."""
         if connection not in self._open:
             return
         if not connection.reusable:
@@ -268,7 +268,7 @@ class Transport(httpx.AsyncBaseTransport):
         self._idle[origin].append(connection)
 
     async def aclose(self) -> None:
-        idle = [connection for kept in self._idle.values() for connection in kept]
+        idle = [connection for connections in self._idle.values() for connection in connections]
         self._idle.clear()
         for connection in (*idle, *self._open):
             connection.abort()
@@ -289,9 +289,9 @@ class Transport(httpx.AsyncBaseTransport):
             raise httpx.PoolTimeout("every connection is in use") from exc
 
     def _idle_one(self, origin: Origin) -> Connection | None:
-        kept = self._idle[origin]
-        while kept:
-            connection = kept.pop()
+        idle = self._idle[origin]
+        while idle:
+            connection = idle.pop()
             if connection.reusable and time.monotonic() - connection.used < IDLE_SECONDS:
                 return connection
             connection.abort()
@@ -312,7 +312,7 @@ class Transport(httpx.AsyncBaseTransport):
 
 
 def _head(request: httpx.Request) -> bytes:
-    """The request line and the headers."""
+    """Return the request line and the headers."""
     line = b"%s %s HTTP/1.1\r\n" % (request.method.encode("ascii"), request.url.raw_path)
     return line + b"".join(b"%s: %s\r\n" % pair for pair in request.headers.raw) + b"\r\n"
 

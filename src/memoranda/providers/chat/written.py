@@ -1,4 +1,4 @@
-"""Tool calls that a model writes into its answer as text, in place of the field for them. No I/O.
+"""Tool calls that a model writes into its answer as text, instead of the field for them. No I/O.
 
 Read are, at the end of an answer: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` (Hermes, Qwen), the same
 JSON in a fence (```json) or after `[TOOL_CALLS]` (Mistral), one object or a list, and an answer that is nothing else.
@@ -21,90 +21,91 @@ _BEGINS = re.compile(
 )
 _BETWEEN = re.compile(r"(?:[\s,;]|```[\w-]*|</?tool_call>|\[TOOL_CALLS\])*")
 DECIDED = 80
-"""Characters by which a text must look like a call."""
+"""Characters within which a text must look like a call."""
 MOST = 64_000
-"""Characters of the calls of one answer."""
+"""The most characters of the calls of one answer."""
 
 
 class WrittenCalls:
-    """Reads the text of one answer; what may be a call of one of the functions `names` is held back."""
+    """Reads the text of one answer; what may be a call of one of the functions `names` is buffered."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
-        self._held = ""
-        self._holding = False
+        self._buffer = ""
+        self._buffering = False
         self._begun = False
 
     def feed(self, text: str) -> str:
-        """Return the text that is known to be none; empty while that is not known."""
-        self._held += text
+        """Return the text that is certainly no call; empty while that is undecided."""
+        self._buffer += text
         ready = ""
-        while self._held:
-            if self._holding:
+        while self._buffer:
+            if self._buffering:
                 if self._possible():
                     break
-                self._holding = False
-                size = next((len(one) for one in _OPENS if self._held.startswith(one)), 1)
+                self._buffering = False
+                size = next((len(mark) for mark in _OPENS if self._buffer.startswith(mark)), 1)
             else:
                 size = self._before()
-                if not size and not self._holding:
+                if not size and not self._buffering:
                     break
-            ready += self._held[:size]
-            self._held = self._held[size:]
+            ready += self._buffer[:size]
+            self._buffer = self._buffer[size:]
         return ready
 
     def end(self) -> tuple[str, list[CallPart]]:
-        """Return what was held back: text, or calls."""
-        held, self._held, self._holding = self._held, "", False
-        calls = _calls(held, self._names)
-        return ("", calls) if calls else (held, [])
+        """Return the buffered text, or its calls."""
+        rest, self._buffer, self._buffering = self._buffer, "", False
+        calls = _calls(rest, self._names)
+        return ("", calls) if calls else (rest, [])
 
     def _before(self) -> int:
-        """Return how many characters stand before what may begin a call, and hold what does."""
-        if not self._begun and (begins := self._held.lstrip()):
+        """Return how many characters precede what may begin a call, and start buffering there."""
+        if not self._begun and (begins := self._buffer.lstrip()):
             self._begun = True
             if begins[0] in "{[":
-                self._holding = True
+                self._buffering = True
                 return 0
         elif not self._begun:
             return 0
-        places = [place for one in _OPENS if (place := self._held.find(one)) >= 0]
+        places = [place for mark in _OPENS if (place := self._buffer.find(mark)) >= 0]
         if places:
-            self._holding = True
+            self._buffering = True
             return min(places)
         longest = max(map(len, _OPENS)) - 1
-        tails = range(min(longest, len(self._held)), 0, -1)
-        part = next((n for n in tails if any(one.startswith(self._held[-n:]) for one in _OPENS)), 0)
-        return len(self._held) - part
+        tails = range(min(longest, len(self._buffer)), 0, -1)
+        part = next((n for n in tails if any(mark.startswith(self._buffer[-n:]) for mark in _OPENS)), 0)
+        return len(self._buffer) - part
 
     def _possible(self) -> bool:
-        """Return True while what is held back may be calls and no more."""
-        if len(self._held) > MOST:
+        """Return True while the buffered text may consist of calls only."""
+        if len(self._buffer) > MOST:
             return False
-        begins = _BEGINS.match(self._held)
+        begins = _BEGINS.match(self._buffer)
         if begins is None:
-            return len(self._held) < DECIDED
+            return len(self._buffer) < DECIDED
         return begins["name"] is None or begins["name"] in self._names
 
 
 def _calls(text: str, names: Collection[str]) -> list[CallPart]:
-    """The calls that a text consists of; empty if anything else is in it, or a function that was not offered."""
+    """Return the calls of a text that consists of calls; empty if it has other text, or a function that was not
+    offered."""
     if not _BEGINS.match(text):
         return []
-    found: list[CallPart] = []
+    parts: list[CallPart] = []
     decoder, at = json.JSONDecoder(strict=False), _after_marks(text, 0)
     while at < len(text):
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             return []
-        for one in value if isinstance(value, list) else [value]:
-            call = _call(one, names)
+        for item in value if isinstance(value, list) else [value]:
+            call = _call(item, names)
             if call is None:
                 return []
-            found.append(CallPart(index=f"written {len(found)}", function=call))
+            parts.append(CallPart(index=f"written {len(parts)}", function=call))
         at = _after_marks(text, end)
-    return found
+    return parts
 
 
 def _after_marks(text: str, at: int) -> int:

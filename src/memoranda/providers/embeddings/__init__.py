@@ -36,12 +36,12 @@ __all__ = [
 def open_embedder(
     url: str, *, threads: int = 1, cache_size: int = 1000, settings: Settings | None = None
 ) -> CachedEmbedder:
-    """The embedder that `url` names: `local:arctic-embed-s`, `local:/folder`, `hash:256`, `openai:MODEL`,
+    """Open the embedder that `url` names: `local:arctic-embed-s`, `local:/folder`, `hash:256`, `openai:MODEL`,
     `gemini:MODEL`, `ollama:MODEL`, the last three with settings of their own, as in `ollama:x?dimension=768`.
 
-    `threads` is how many texts a model in this process works on at once. `cache_size` is how many questions
-    keep their vectors in memory; 0 keeps none. `settings` say the rest about a provider: its address, key,
-    limits. Nothing large is read, and no provider is asked, before the first text.
+    `threads` is how many texts a model in this process embeds at once. `cache_size` is how many queries are cached
+    with their vectors; 0 caches none. `settings` are those of a provider: its address, key, limits. No large file is
+    read, and no provider is contacted, before the first text.
 
     Raises:
         ConfigError: the scheme or the model is unknown, and the message lists the known ones; a file of the

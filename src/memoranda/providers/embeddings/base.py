@@ -1,4 +1,4 @@
-"""The door to an embedding model."""
+"""The interface of embedding models."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How a model's cosines read as similarities that mean the same for every model.
+    """How a model's cosines map to similarities that are comparable across models.
 
-    Linear between three knots: the cosine `low` reads 0 (and so does anything below), `firm` reads .7, and 1
-    reads 1, so that only a perfect match does. The default is the identity, negative cosines cut to 0.
+    Linear between three knots: the cosine `low` maps to 0 (and so does any lower one), `firm` to .7, and 1 to 1, so
+    that only a perfect match is 1. The default is the identity, with negative cosines cut to 0.
     """
 
     low: float = 0.0
     firm: float = 0.7
 
     def similarity(self, cosine: float) -> float:
-        """The calibrated similarity of a cosine, in [0, 1]."""
+        """Return the calibrated similarity of a cosine, in [0, 1]."""
         if cosine <= self.firm:
             return max(0.0, 0.7 * (cosine - self.low) / (self.firm - self.low))
         return min(1.0, 0.7 + 0.3 * (cosine - self.firm) / (1.0 - self.firm))
 
     def cosine(self, similarity: float) -> float:
-        """The cosine that reads as this similarity: the inverse, for pushing a floor down into an index."""
+        """Return the cosine of a similarity: the inverse, for applying a threshold in an index."""
         if similarity <= 0.7:
             return self.low + (self.firm - self.low) * similarity / 0.7
         return self.firm + (1.0 - self.firm) * (similarity - 0.7) / 0.3
@@ -48,8 +48,8 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """`vectors` (n, dim) float32, one per text, and the model tokens they cost. `texts` is how many of them the model
-    read, None for all: the others were known."""
+    """`vectors` (n, dim) float32, one per text, and the model tokens they cost. `texts` is how many texts the model
+    read, None for all: the others were cached."""
 
     vectors: Vectors
     tokens: int
@@ -64,14 +64,14 @@ class Embedder(ABC):
     max_tokens: int
     calibration: Calibration
     remote: bool = False
-    """Whether a provider is asked, who may charge for it."""
+    """True if the model is a provider's, which may charge for it."""
     dense_weight: float = 0.7
-    """What its cosines should weigh against words in a fused score, 0..1, as measured on labelled questions."""
+    """The weight of its cosines against BM25 in a fused score, 0..1, as measured on labelled questions."""
 
     @abstractmethod
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
-        """One unit-length vector per text, in order, deterministic for the same text whatever shares
-        its batch (up to float rounding). Texts beyond `max_tokens` are cut there; `split` first to lose nothing.
+        """Return one unit-length vector per text, in order, deterministic for the same text in any batch (up to float
+        rounding). Texts beyond `max_tokens` are truncated; `split` first to lose nothing.
 
         Raises:
             EmbedderUnavailable: the model could not answer.
@@ -79,19 +79,19 @@ class Embedder(ABC):
 
     @abstractmethod
     def split(self, text: str) -> list[Span]:
-        """The text in windows that each fit the model's input, overlapping a little, covering every
-        character; one window when it fits, none cut inside a character."""
+        """Return the text in windows that each fit the model's input, with a small overlap, covering every character;
+        one window if it fits, none cut inside a character."""
 
     async def load(self) -> None:  # noqa: B027 - a provider has nothing to load
-        """Load a model that runs in this process ahead of its first call; a provider is not asked.
+        """Load a model that runs in this process before its first call; a provider is not contacted.
 
         Raises:
             EmbedderUnavailable: the model could not be loaded.
         """
 
     def usage(self) -> dict[str, int]:
-        """What a provider was asked since the embedder was opened, by name; empty for a model in this process."""
+        """Return counts of requests to a provider since the embedder was opened; empty for a model in this process."""
         return {}
 
-    def close(self) -> None:  # noqa: B027 - most embedders hold nothing
-        """Let go of the model. Idempotent."""
+    def close(self) -> None:  # noqa: B027 - most embedders have nothing to close
+        """Release the model. Idempotent."""

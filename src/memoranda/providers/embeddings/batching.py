@@ -1,4 +1,4 @@
-"""Embedders that compute in this process: off the event loop, questions ahead of bulk work."""
+"""Embedders that compute in this process: off the event loop, queries before bulk work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ThreadedEmbedder(Embedder):
 
     @abstractmethod
     def compute(self, texts: Sequence[str], task: Task) -> Embedded:
-        """One unit vector per text, now, in the calling thread. Called from several threads at once."""
+        """Return one unit vector per text, in the calling thread. Called from several threads at once."""
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
         if self._closed:
@@ -60,7 +60,7 @@ class ThreadedEmbedder(Embedder):
 
 
 def slices(texts: Sequence[str], chars: int) -> Iterator[Sequence[str]]:
-    """The texts in runs of at most `chars` characters together; a longer text is a run of its own."""
+    """Yield the texts in runs of at most `chars` characters together; a longer text is a run of its own."""
     start = size = 0
     for i, text in enumerate(texts):
         if i > start and size + len(text) > chars:
@@ -72,7 +72,7 @@ def slices(texts: Sequence[str], chars: int) -> Iterator[Sequence[str]]:
 
 
 def unit(vector: Vectors, text: str) -> Vectors:
-    """The vector (dim,) at length 1; where it is zero, a direction that only this text has.
+    """Return the vector (dim,) at length 1; for a zero vector, a direction that only this text has.
 
     That direction's signs are the bits of SHAKE-256 of the text, so that two texts without a known word
     are alike only when they are the same.

@@ -1,4 +1,4 @@
-"""An embedder that remembers the questions it was asked, and counts its work."""
+"""An embedder with a cache of queries, and counts of its work."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task, 
 
 @dataclass(slots=True)
 class Work:
-    """What an embedder has done since it was opened.
+    """Counts of an embedder since it was opened.
 
-    `texts` counts those the model read and `tokens` what they cost; `seconds` is wall time spent waiting
-    for it, summed over calls; `cache_hits` are questions answered without the model.
+    `texts` counts the texts that the model read and `tokens` their tokens; `seconds` is the wall time of its calls,
+    summed; `cache_hits` are queries answered from the cache.
     """
 
     texts: int = 0
@@ -28,8 +28,8 @@ class Work:
 
 
 class CachedEmbedder(Embedder):
-    """The embedder given, with an LRU cache of `size` questions before it. Documents pass through: their
-    vectors are kept with their rows. `Embedded.tokens` counts what was paid for this time."""
+    """The given embedder behind an LRU cache of `size` queries. Documents are not cached: their vectors are stored with
+    their rows. `Embedded.tokens` counts the tokens of this call only."""
 
     def __init__(self, inner: Embedder, size: int) -> None:
         if size < 0:
@@ -51,13 +51,13 @@ class CachedEmbedder(Embedder):
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
         if task == "document" or not self._size:
             return await self._paid(texts, task)
-        held = self._known
-        known = {text: vector for text in texts if (vector := held.get(text)) is not None}
+        cache = self._known
+        known = {text: vector for text in texts if (vector := cache.get(text)) is not None}
         missing = list(dict.fromkeys(text for text in texts if text not in known))
         paid = await self._paid(missing, task)
         known.update(zip(missing, paid.vectors, strict=True))
         self.work.cache_hits += len(texts) - len(missing)
-        self._remember(held, known)
+        self._remember(cache, known)
         vectors = np.array([known[text] for text in texts], np.float32).reshape(len(texts), self.dim)
         return Embedded(vectors, paid.tokens, len(missing))
 
@@ -69,15 +69,15 @@ class CachedEmbedder(Embedder):
         self.work.tokens += embedded.tokens
         return embedded
 
-    def _remember(self, held: OrderedDict[str, Vectors], vectors: dict[str, Vectors]) -> None:
+    def _remember(self, cache: OrderedDict[str, Vectors], vectors: dict[str, Vectors]) -> None:
         for text, vector in vectors.items():
-            held[text] = vector
-            held.move_to_end(text)
-        while len(held) > self._size:
-            held.popitem(last=False)
+            cache[text] = vector
+            cache.move_to_end(text)
+        while len(cache) > self._size:
+            cache.popitem(last=False)
 
     def forget(self) -> None:
-        """Lets go of all questions: their words are kept nowhere. From any thread; what is being asked is not kept."""
+        """Clear the cache. Callable from any thread; queries being embedded now are not cached."""
         self._known = OrderedDict()
 
     def split(self, text: str) -> list[Span]:

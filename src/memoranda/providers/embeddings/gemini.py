@@ -22,7 +22,8 @@ LOCATION = "us-central1"
 
 
 class GeminiEmbedder(RemoteEmbedder):
-    """The Gemini API. Models before the second generation are told the task; that one reads it in the text."""
+    """The Gemini API. The task is a field of the request before the second generation of models, then part of the
+    text."""
 
     provider = "Gemini"
     home = "https://generativelanguage.googleapis.com/v1beta"
@@ -36,14 +37,14 @@ class GeminiEmbedder(RemoteEmbedder):
         return {"x-goog-api-key": key} if key else {}
 
     @property
-    def told_task(self) -> bool:
+    def sends_task(self) -> bool:
         return not self.name.startswith("gemini-embedding-2")
 
     def path(self, task: Task) -> str:
         return f"/models/{self.name}:batchEmbedContents"
 
     def body(self, texts: Sequence[str], task: Task) -> Mapping[str, Any]:
-        rest: dict[str, Any] = {"taskType": TASKS[task]} if self.told_task else {}
+        rest: dict[str, Any] = {"taskType": TASKS[task]} if self.sends_task else {}
         if self.shortened:
             rest["outputDimensionality"] = self.dim
         model = f"models/{self.name}"
@@ -89,10 +90,14 @@ class VertexEmbedder(RemoteEmbedder):
     def read(self, document: dict[str, Any], count: int) -> Answer:
         if self.single:
             return Answer([_values(document.get("embedding"))], _prompt_tokens(document))
-        made = [item.get("embeddings") for item in _items(document, "predictions")]
-        counts = [item.get("statistics", {}).get("token_count") for item in made if isinstance(item, dict)]
+        embedded = [item.get("embeddings") for item in _items(document, "predictions")]
+        counts = [
+            item.get("statistics", {}).get("token_count") for item in embedded if isinstance(item, dict)
+        ]
         known = [int(each) for each in counts if isinstance(each, int | float)]
-        return Answer([_values(item) for item in made], sum(known) if len(known) == len(made) else None)
+        return Answer(
+            [_values(item) for item in embedded], sum(known) if len(known) == len(embedded) else None
+        )
 
 
 def _items(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -109,13 +114,13 @@ def _values(item: Any) -> Any:
 
 
 def _prompt_tokens(document: dict[str, Any]) -> int | None:
-    told = document.get("usageMetadata")
-    read = told.get("promptTokenCount") if isinstance(told, dict) else None
+    usage = document.get("usageMetadata")
+    read = usage.get("promptTokenCount") if isinstance(usage, dict) else None
     return read if isinstance(read, int) else None
 
 
 def open_gemini(url: str, settings: Settings) -> RemoteEmbedder:
-    """The model that `gemini:MODEL` names: on Vertex AI when `embedder.project_id` is set, else at the Gemini API.
+    """Open the model that `gemini:MODEL` names: on Vertex AI when `embedder.project_id` is set, else at the Gemini API.
 
     Raises:
         ConfigError: no model is named, its dimension is not known, a setting is wrong, or the key is missing.

@@ -1,4 +1,4 @@
-"""Embeddings from nothing but the words themselves: deterministic, model-free, for tests and tiny machines."""
+"""Embeddings by feature hashing of words: deterministic, without a model, for tests and small machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_TOKENS = 512
 
 
 class HashEmbedder(ThreadedEmbedder):
-    """Word counts, each word in the bucket and with the sign that its hash says; a word of over 64 letters
+    """Word counts, each word in the bucket and with the sign of its hash; a word of over 64 letters
     counts as several.
 
     The bucket comes from the lower 32 bits of the word's hash and the sign from bit 63, so the two are
@@ -55,7 +55,7 @@ class HashEmbedder(ThreadedEmbedder):
 
 
 def open_hash(url: str, settings: Settings) -> HashEmbedder:
-    """The hash embedder that `hash:DIM` names; `hash` alone has 256 dimensions.
+    """Open the hash embedder that `hash:DIM` names; `hash` alone has 256 dimensions.
 
     Raises:
         ConfigError: DIM is not a number from 8 to 8192.
@@ -68,12 +68,12 @@ def open_hash(url: str, settings: Settings) -> HashEmbedder:
 
 @kept(65_536)
 def place(word: str, dim: int) -> tuple[int, int]:
-    """The word's bucket in [0, dim), and its sign, -1 or 1."""
+    """Return the word's bucket in [0, dim), and its sign, -1 or 1."""
     bits = hash64(word)
     return (bits & 0xFFFF_FFFF) % dim, 1 if bits >> 63 else -1
 
 
 def _words(text: str) -> list[str]:
     """The first `MAX_TOKENS` words, in lower case."""
-    found = _WORD.finditer(text)
-    return [word.group().lower() for _, word in zip(range(MAX_TOKENS), found, strict=False)]
+    matches = _WORD.finditer(text)
+    return [word.group().lower() for _, word in zip(range(MAX_TOKENS), matches, strict=False)]

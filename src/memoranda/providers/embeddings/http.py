@@ -1,4 +1,4 @@
-"""One POST to a provider that may be slow, busy or away: tries, waits, deadlines, and what the caller is told."""
+"""One POST to a provider that may be slow, busy or unavailable: attempts, waits, deadlines, and errors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import msgspec
 
 from memoranda.errors import EmbedderUnavailable
 from memoranda.providers.embeddings.base import Task
-from memoranda.providers.http import TOO_LONG, Clients, backoff, clean, times, told, told_wait, trusted
+from memoranda.providers.http import TOO_LONG, Clients, backoff, clean, error_of, retry_after, times, trusted
 
 log = logging.getLogger("memoranda.embeddings")
 
 TRIES = 4
 REST, LONGEST_REST = 2.0, 60.0
-"""Seconds for which a provider that failed is not asked again: the least, and the most that it can ask for."""
+"""Seconds for which a provider that failed gets no request: the least, and the most that it can ask for."""
 PASSING = frozenset({408, 425, 429})
 FINAL = frozenset({401, 403, 404})
 FIXES = {
@@ -36,11 +36,10 @@ FIXES = {
 
 @dataclass(slots=True)
 class Usage:
-    """What a provider was asked since the embedder was opened.
+    """Requests to a provider since the embedder was opened.
 
-    `requests` counts every POST, tries included, and `retries` those that were not the first; `failures` are
-    requests given up. `tokens` is what the provider says it read, else an estimate. `truncated` counts texts
-    that were cut.
+    `requests` counts every POST, retries included, and `retries` those after the first; `failures` are requests given
+    up. `tokens` is what the provider reports, else an estimate. `truncated` counts texts that were cut.
     """
 
     requests: int = 0
@@ -51,7 +50,7 @@ class Usage:
 
 
 class Passing(Exception):
-    """A try failed in a way that another may not. `wait` is how long the provider asked for, in seconds."""
+    """An attempt failed, and another may succeed. `wait` is how long the provider asked for, in seconds."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -59,18 +58,18 @@ class Passing(Exception):
 
 
 class Refused(Exception):
-    """The provider will not take this request, however often it is sent. `told` is its own reason."""
+    """The provider refuses this request, however often it is sent. `reason` is its own reason."""
 
-    def __init__(self, status: int, told: str, fix: str = "") -> None:
-        super().__init__(f"status {status}: {told}" if told else f"status {status}")
+    def __init__(self, status: int, reason: str, fix: str = "") -> None:
+        super().__init__(f"status {status}: {reason}" if reason else f"status {status}")
         self.status = status
-        self.told = told
+        self.reason = reason
         self.fix = fix
 
     @property
     def too_long(self) -> bool:
-        """Whether the request was too large, by its status or by what the provider says."""
-        return self.status == 413 or bool(TOO_LONG.search(self.told))
+        """True if the request was too large, by its status or by the provider's message."""
+        return self.status == 413 or bool(TOO_LONG.search(self.reason))
 
 
 class Unusable(Exception):
@@ -78,11 +77,11 @@ class Unusable(Exception):
 
 
 class Wire:
-    """The way to one provider. Connections are kept per event loop; nothing is connected before the first POST.
+    """Requests to one provider. Connections are cached per event loop; none is opened before the first POST.
 
-    `place` names it in messages, `base` begins its addresses. `header` makes the request's headers anew each
-    time, so that a key in a file may change; `secret` is the key last used, which no message repeats. `fixes`
-    say by status what to do about a refusal, before the usual ones.
+    `place` names it in messages, `base` begins its addresses. `header` returns the request's headers each time, so that
+    a key in a file may change; `secret` returns the key last used, which no message repeats. `fixes` are the fixes of
+    refusals by status, before the usual ones.
     """
 
     def __init__(
@@ -108,14 +107,14 @@ class Wire:
     async def post(
         self, path: str, body: Mapping[str, Any], lane: Task, *, timeout: float, patience: float
     ) -> dict[str, Any]:
-        """The JSON object that the provider answers to `body`.
+        """Return the JSON object that the provider answers to `body`.
 
-        A try takes at most `timeout` seconds, and all of them with the waits between at most `patience`.
+        An attempt takes at most `timeout` seconds, and all attempts with the waits between at most `patience`.
 
         Raises:
-            Refused: it will not take this request.
+            Refused: it refuses this request.
             EmbedderUnavailable: it did not answer in time, or not with JSON; or it failed a moment ago in
-                this lane, and is not asked again yet.
+                this lane, and gets no request yet.
         """
         self._awake(lane)
         until = time.monotonic() + patience
@@ -139,7 +138,7 @@ class Wire:
         raise AssertionError("the last try returns or raises")
 
     def refusal(self, exc: Refused) -> str:
-        """The sentence for a request that the provider will not take."""
+        """Return the error message for a request that the provider refuses."""
         fix = exc.fix or self.fixes.get(exc.status, "see what it says")
         return f"{self.place} refused the request ({exc}); {fix}"
 
@@ -172,7 +171,7 @@ class Wire:
         return document
 
     def _failure(self, response: httpx.Response) -> Passing | Refused:
-        status, (says, code) = response.status_code, told(response)
+        status, (says, code) = response.status_code, error_of(response)
         says = self._clean(says)
         if status == 429 and code == "insufficient_quota":
             return Refused(status, says)
@@ -180,7 +179,7 @@ class Wire:
         if status == 500 and refused.too_long:  # llama.cpp says it so
             return refused
         if status in PASSING or status >= 500:
-            return Passing(str(refused), told_wait(response, time.time()))
+            return Passing(str(refused), retry_after(response, time.time()))
         if status < 400:
             to = response.headers.get("location", "another address").split("?")[0]
             return Refused(status, says, f"it points to {self._clean(to)}; set embedder.base_url to that")
@@ -197,7 +196,7 @@ class Wire:
             raise EmbedderUnavailable(f"{says}; it is asked again in {max(left, 0.1):.1f} s")
 
     def rest(self, lane: Task, says: str, wait: float = 0.0) -> None:
-        """Asks nothing more in this lane for `wait` seconds, within bounds; `says` is why."""
+        """Send no request in this lane for `wait` seconds, within bounds; `says` is the reason."""
         self.usage.failures += 1
         self._resting[lane] = (time.monotonic() + min(LONGEST_REST, max(REST, wait)), says)
         log.warning("%s", says)
@@ -207,5 +206,5 @@ class Wire:
         return httpx.AsyncClient(timeout=None, limits=limits, verify=self._trusted)
 
     def close(self) -> None:
-        """Lets go of the connections; those of a loop that still runs are closed there."""
+        """Close the connections; those of a loop that still runs are closed there."""
         self._clients.close()

@@ -1,4 +1,4 @@
-"""What is published about embedding models: dimensions, input lengths, prefixes. A model is one line here."""
+"""Published facts about embedding models: dimensions, input lengths, prefixes. One line per model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ QWEN = ("Instruct: Given a web search query, retrieve relevant passages that ans
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A model. `shortest` is the least dimension it can be cut to, None where it cannot be. `encoding` is its
-    tokenizer, where that ships with Memoranda. `prefixes` go before a query and before a document."""
+    """A model. `shortest` is the least dimension it can be cut to, None if it cannot. `encoding` is its tokenizer, if
+    that ships with Memoranda. `prefixes` go before a query and before a document."""
 
     dim: int
     max_tokens: int
@@ -70,9 +70,9 @@ KNOWN = {
     "qwen/qwen3-embedding-4b": Known(2560, 32768, 32, None, QWEN),
     "qwen/qwen3-embedding-8b": Known(4096, 32768, 32, None, QWEN),
 }
-"""Models by name, in lower case; a name's `:latest` is left off."""
+"""Models by name, in lower case, without `:latest`."""
 
 
 def known(name: str) -> Known | None:
-    """What is published about the model, None where nobody wrote it down here."""
+    """Return the published facts about a model, None if it is not listed here."""
     return KNOWN.get(name.lower().removesuffix(":latest"))

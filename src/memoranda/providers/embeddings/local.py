@@ -15,12 +15,12 @@ WEIGHTS = Path(__file__).parent / "weights"
 
 
 def known_models() -> list[str]:
-    """The names that `local:` knows, `wordllama` included, which needs its package."""
+    """Return the names of known local models, including `wordllama`, which needs its package."""
     return sorted(path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}"))
 
 
 def open_local(url: str, settings: Settings) -> ThreadedEmbedder:
-    """The model that `local:NAME` or `local:/path/to/folder` names.
+    """Open the model that `local:NAME` or `local:/path/to/folder` names.
 
     Raises:
         ConfigError: there is no such model, and the message lists the known ones; or a file is missing.

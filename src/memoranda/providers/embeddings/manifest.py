@@ -1,4 +1,4 @@
-"""What a model folder holds, and whether it is what its authors published."""
+"""The files of a model folder, and their verification against the published checksums."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ModelFolder:
-    """The files of one model. Sizes are checked when it is opened, and each SHA-256 when its file is first used."""
+    """The files of one model. Sizes are checked at opening, and each SHA-256 when its file is first used."""
 
     def __init__(self, manifest: Manifest, folder: Path) -> None:
         self.manifest = manifest
@@ -66,10 +66,10 @@ class ModelFolder:
                 )
 
     def checked(self, name: str) -> Path:
-        """The file's path, once its SHA-256 has been found to be the one in the manifest.
+        """Return the file's path after checking its SHA-256 against the manifest.
 
         Raises:
-            EmbedderUnavailable: it is another.
+            EmbedderUnavailable: the SHA-256 differs.
         """
         path = self.folder / name
         if name in self.manifest.files and sha256_of(path) != self.manifest.files[name].sha256:
@@ -93,7 +93,7 @@ def sha256_of(path: Path) -> str:
 
 
 def open_folder(folder: Path) -> ModelFolder:
-    """The model in a folder: as its `model.json` says, or as its files suggest.
+    """Open the model in a folder: by its `model.json`, or by its files.
 
     Raises:
         ConfigError: no model is there, or its package is not installed.
@@ -108,10 +108,10 @@ def open_folder(folder: Path) -> ModelFolder:
 
 
 def described(folder: Path) -> Manifest:
-    """A manifest for a folder without one, from its files.
+    """Return a manifest for a folder without one, from its files.
 
     Weights are `model.onnx`, `onnx/model.onnx` or `model.safetensors`; the pooling, input length and query
-    prefix are read from the files that sentence-transformers writes, where they are there. The name carries
+    prefix are read from the files that sentence-transformers writes, if they exist. The name contains
     the weights' SHA-256, as vectors of two models that share a folder's name must not mix.
 
     Raises:
@@ -139,7 +139,7 @@ def described(folder: Path) -> Manifest:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty where there is no such file."""
+    """Return the JSON object in a file; empty if there is no such file."""
     if not path.is_file():
         return {}
     try:
@@ -152,7 +152,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _package(name: str) -> Path:
-    """The folder of an installed package, found without running its code."""
+    """Return the folder of an installed package, without importing it."""
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise ConfigError("embedder.url", f"the package {name} is not installed; install memoranda[{name}]")

@@ -16,7 +16,7 @@ from memoranda.providers.embeddings.remote import Answer, RemoteEmbedder, addres
 
 
 class OllamaEmbedder(RemoteEmbedder):
-    """Ollama is told not to cut texts, so that one that is too long is cut here, where it is said and counted."""
+    """Requests disable truncation by Ollama, so that a text that is too long is cut here, logged and counted."""
 
     provider = "Ollama"
     home = "http://127.0.0.1:11434"
@@ -47,7 +47,7 @@ class OllamaEmbedder(RemoteEmbedder):
 
 
 def open_ollama(url: str, settings: Settings) -> OllamaEmbedder:
-    """The model that `ollama:MODEL` names, at `embedder.base_url` or on this machine.
+    """Open the model that `ollama:MODEL` names, at `embedder.base_url` or on this machine.
 
     Raises:
         ConfigError: no model is named, its dimension is not known, or a setting is wrong.

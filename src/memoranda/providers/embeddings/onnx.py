@@ -47,7 +47,7 @@ class OnnxEmbedder(ThreadedEmbedder):
         return Embedded(vectors, tokens)
 
     def split(self, text: str) -> list[Span]:
-        return self._wordpieces.split(text, self._room)
+        return self._wordpieces.split(text, self._capacity)
 
     @cached_property
     def _wordpieces(self) -> Wordpieces:
@@ -55,14 +55,14 @@ class OnnxEmbedder(ThreadedEmbedder):
         return Wordpieces(self.folder.checked(manifest.tokenizer), manifest.max_tokens)
 
     @property
-    def _room(self) -> int:
-        """How many tokens of a text the model reads."""
+    def _capacity(self) -> int:
+        """Return how many tokens of a text the model reads."""
         before, after = self._wordpieces.around
         return self.max_tokens - len(before) - len(after)
 
     def _ids(self, text: str) -> list[int]:
         before, after = self._wordpieces.around
-        return [*before, *self._wordpieces.head(text, self._room), *after]
+        return [*before, *self._wordpieces.head(text, self._capacity), *after]
 
     def _pooled(self, ids: list[int]) -> Vectors:
         row = np.array([ids], np.int64)
@@ -83,7 +83,7 @@ class OnnxEmbedder(ThreadedEmbedder):
 
     @cached_property
     def _session(self) -> tuple[Any, list[str], str]:
-        """The model, the names of its inputs, and the name of the output to read."""
+        """Return the model, the names of its inputs, and the name of the output to read."""
         weights = self.folder.checked(self.folder.manifest.weights)
         try:
             import onnxruntime

@@ -20,8 +20,8 @@ from memoranda.providers.embeddings.remote import Answer, RemoteEmbedder, addres
 
 
 class OpenAIEmbedder(RemoteEmbedder):
-    """Vectors travel as base64 of float32, a third of the bytes of decimals; a server that ignores that is
-    understood all the same, and one that refuses it is asked for decimals from then on."""
+    """Vectors are requested as base64 of float32, a third of the bytes of decimals. A server may ignore that; one that
+    refuses it is asked for decimals from then on."""
 
     provider = "OpenAI"
     home = "https://api.openai.com/v1"
@@ -54,8 +54,8 @@ class OpenAIEmbedder(RemoteEmbedder):
         return body
 
     def adapts(self, refused: Refused, manner: str) -> bool:
-        told = refused.told.lower()
-        if manner == "float" or not ("base64" in told or "encoding_format" in told):
+        reason = refused.reason.lower()
+        if manner == "float" or not ("base64" in reason or "encoding_format" in reason):
             return False
         self.manner = "float"
         return True
@@ -77,7 +77,7 @@ class OpenAIEmbedder(RemoteEmbedder):
 
 
 def _ordered(data: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The items in the order of their texts: by `index`, or as they stand where none has one."""
+    """Return the items in the order of their texts: by `index`, or unchanged if none has one."""
     places = [item.get("index") for item in data]
     if all(place is None for place in places):
         return data
@@ -99,7 +99,7 @@ def _vector(values: Any) -> Any:
 
 
 def open_openai(url: str, settings: Settings) -> OpenAIEmbedder:
-    """The model that `openai:MODEL` names, at `embedder.base_url` or at OpenAI.
+    """Open the model that `openai:MODEL` names, at `embedder.base_url` or at OpenAI.
 
     Raises:
         ConfigError: the model's dimension is not known, a setting is wrong, or OpenAI's key is missing.

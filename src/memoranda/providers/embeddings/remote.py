@@ -1,4 +1,4 @@
-"""What every embedder behind HTTP has in common: its settings, input limits, batches, lanes and checks."""
+"""The base of embedders behind HTTP: settings, input limits, batches, lanes and checks."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ NOT_IN_URL = frozenset({"url", "api_key", "threads", "cache_size"})
 UNKNOWN_MAX_TOKENS = 512
 LEAST_MAX_TOKENS = 16
 ESTIMATE = 0.8
-"""Share of a model's input that is used where its tokenizer is not known."""
+"""Share of a model's input that is used if its tokenizer is not known."""
 SPARE = 8
-"""Tokens a window stays below the limit, for a cut inside a word that makes new ones."""
+"""Tokens that a window stays below the limit, since a cut inside a word may add tokens."""
 PATIENCE = 4
-"""A batch of documents may take this many times `embedder.timeout`, tries and waits included."""
+"""A batch of documents may take this many times `embedder.timeout`, retries and waits included."""
 _SINGLE = np.array([chr(point) in string.punctuation for point in range(128)] + [True])
-"""By code point, 128 for all beyond ASCII: whether a vocabulary made for English cuts the character off."""
+"""By code point, 128 for all beyond ASCII: True if English vocabularies make the character a token of its own."""
 CHARS_PER_TOKEN = 32
-"""Characters of a text that are looked at per token it may have."""
+"""Characters of a text that are tokenized per token it may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a provider answered: one vector per text (lists or arrays), the tokens it read and the model that
-    made them, where it says so, and how many texts it cut."""
+    """A provider's answer: one vector per text (lists or arrays), its count of tokens and its model, if it reports
+    them, and how many texts it truncated."""
 
     vectors: Sequence[Any]
     tokens: int | None = None
@@ -59,7 +59,7 @@ class Answer:
 
 
 def addressed(url: str, settings: Settings) -> tuple[str, Settings]:
-    """The model that `SCHEME:MODEL?name=value` names, and the settings with those of the URL on top.
+    """Return the model that `SCHEME:MODEL?name=value` names, and the settings overridden by those of the URL.
 
     Raises:
         ConfigError: a name is not one of the settings that may stand in a URL, or a value is wrong.
@@ -76,23 +76,23 @@ def addressed(url: str, settings: Settings) -> tuple[str, Settings]:
 
 
 class RemoteEmbedder(Embedder):
-    """An embedder that asks a provider over HTTP. A provider says how a request looks and how to read the answer.
+    """An embedder of a provider over HTTP. A subclass defines the request and how to read the answer.
 
-    Questions have connections of their own, so they never wait behind documents. The model's name is the
-    space's: a shortened dimension and a document prefix of one's own are part of it, the address is not.
+    Queries have connections of their own, so they never wait behind documents. The model's name is that of the vector
+    space: a shortened dimension and a custom document prefix are part of it, the address is not.
     """
 
     provider: str
     home: str
-    """Where the provider is, unless `embedder.base_url` says otherwise."""
+    """The provider's address, unless `embedder.base_url` is set."""
     key_variable: str | None = None
-    """The variable the key is in when nothing else is said; read for `home` alone, so that no key goes elsewhere."""
+    """The default variable with the key; read for `home` only, so that no key is sent elsewhere."""
     key_needed = False
     remote = True
     batch_size = 64
     batch_tokens = 100_000
     manner = ""
-    """How requests are made, where there is a choice."""
+    """The form of requests, if there is a choice."""
     calibration = Calibration()
 
     def __init__(self, name: str, settings: Settings) -> None:
@@ -127,36 +127,36 @@ class RemoteEmbedder(Embedder):
 
     @abstractmethod
     def path(self, task: Task) -> str:
-        """What follows the base in the address to POST to."""
+        """Return the path after the base in the address to POST to."""
 
     @abstractmethod
     def body(self, texts: Sequence[str], task: Task) -> Mapping[str, Any]:
-        """The request for these texts, prefixes included."""
+        """Return the request for these texts, prefixes included."""
 
     @abstractmethod
     def read(self, document: dict[str, Any], count: int) -> Answer:
-        """The vectors in the answer to `count` texts, in the texts' order.
+        """Return the vectors in the answer to `count` texts, in the texts' order.
 
         Raises:
             Unusable: it has another shape than the provider's reference says.
         """
 
     def headers(self) -> Mapping[str, str]:
-        """The headers that carry the key."""
+        """Return the headers with the key."""
         key = self.secret.now()
         return {"authorization": f"Bearer {key}"} if key else {}
 
     def fixes(self) -> Mapping[int, str]:
-        """What to do about a refusal, by status, where this provider has something better to say."""
+        """Return the fixes of refusals by status that are specific to this provider."""
         return {404: f"check that it has the model {self.name!r} of embedder.url, and embedder.base_url"}
 
     def adapts(self, refused: Refused, manner: str) -> bool:
-        """Whether a request made in this `manner` will be made in another from now on, because of this refusal."""
+        """Return True if requests of this `manner` are made in another from now on, because of this refusal."""
         return False
 
     @property
     def shortened(self) -> bool:
-        """Whether vectors are wanted with fewer dimensions than the model makes."""
+        """True if vectors are wanted with fewer dimensions than the model has."""
         return self.known is not None and self.dim != self.known.dim
 
     def usage(self) -> dict[str, int]:
@@ -216,26 +216,24 @@ class RemoteEmbedder(Embedder):
         if self._closed:
             raise EmbedderUnavailable(f"the embedder {self.model} is closed")
         clean = [tokens.well_formed(text) for text in texts]
-        room = self._room(task)
-        if any(len(text) > room for text in clean):
-            clean = await self._cut(clean, room)
-        asked = [
-            i for i, text in enumerate(clean) if text.strip()
-        ]  # a blank text says nothing, and is refused
+        capacity = self._capacity(task)
+        if any(len(text) > capacity for text in clean):
+            clean = await self._cut(clean, capacity)
+        asked = [i for i, text in enumerate(clean) if text.strip()]  # providers refuse blank texts
         runs = list(self._runs(clean, asked))
         if task == "query":
             done = await self._in_time(runs, clean)
         else:
             done = await self._all(runs, clean, task)
         vectors = np.zeros((len(texts), self.dim), np.float32)
-        for run, (made, _) in zip(runs, done, strict=True):
-            vectors[run] = made
+        for run, (run_vectors, _) in zip(runs, done, strict=True):
+            vectors[run] = run_vectors
         read = sum(count for _, count in done)
         self._wire.usage.tokens += read
         return Embedded(_units(vectors, texts), read)
 
     def _patience(self, task: Task) -> float:
-        """Seconds that a request may take, with every try and wait."""
+        """Return the seconds that a request may take, with every retry and wait."""
         timeout = self.settings.timeout
         return min(self.settings.query_timeout, timeout) if task == "query" else PATIENCE * timeout
 
@@ -254,19 +252,19 @@ class RemoteEmbedder(Embedder):
     async def _all(
         self, runs: Sequence[list[int]], texts: Sequence[str], task: Task
     ) -> list[tuple[Vectors, int]]:
-        """The vectors and tokens of each run. A call has only as many requests waiting as may run at once, so that
+        """Return the vectors and tokens of each run. A call queues only as many requests as may run at once, so that
         callers take turns."""
         lane = self._lane(task)
         pending: deque[asyncio.Task[tuple[Vectors, int]]] = deque()
         done: list[tuple[Vectors, int]] = []
 
-        async def one(run: list[int]) -> tuple[Vectors, int]:
+        async def embed_run(run: list[int]) -> tuple[Vectors, int]:
             async with lane:
                 return await self._batch([texts[i] for i in run], task)
 
         try:
             for run in runs:
-                pending.append(asyncio.create_task(one(run)))
+                pending.append(asyncio.create_task(embed_run(run)))
                 if len(pending) > self.settings.concurrency:
                     done.append(await pending[0])
                     pending.popleft()
@@ -314,7 +312,7 @@ class RemoteEmbedder(Embedder):
         return vectors, estimate if answer.tokens is None else answer.tokens
 
     async def _shorter(self, texts: list[str], task: Task, refused: Refused) -> tuple[Vectors, int]:
-        """The vectors of texts that were too long together, made in halves, or of a shorter text."""
+        """Return the vectors of texts that were too long together, embedded in halves, or of a truncated text."""
         if refused.too_long and len(texts) > 1:
             half = len(texts) // 2
             first, second = await self._batch(texts[:half], task), await self._batch(texts[half:], task)
@@ -328,10 +326,10 @@ class RemoteEmbedder(Embedder):
         self._check_model(answer.model)
         if len(answer.vectors) != count:
             raise Unusable(f"answered {len(answer.vectors)} vectors to {count} texts; nothing of it is used")
-        made = np.empty((count, self.dim), np.float32)
+        vectors = np.empty((count, self.dim), np.float32)
         for row, values in enumerate(answer.vectors):
-            made[row] = self._vector(values)
-        return made
+            vectors[row] = self._vector(values)
+        return vectors
 
     def _vector(self, values: Any) -> NDArray[np.float32]:
         try:
@@ -352,7 +350,7 @@ class RemoteEmbedder(Embedder):
         return vector
 
     def _check_model(self, answered: str | None) -> None:
-        """A provider that says another model's name than was asked for is not believed."""
+        """Check that the provider answers as the requested model."""
         if not answered:
             return
         wanted = self.settings.served_as or self.name or self._answered
@@ -365,16 +363,17 @@ class RemoteEmbedder(Embedder):
 
     # Lengths
 
-    def _room(self, task: Task) -> int:
-        """Tokens of a text that can be sent, the prefix taken off, and a margin where tokens are an estimate."""
+    def _capacity(self, task: Task) -> int:
+        """Return the tokens of a text that can be sent: without the prefix, and less a margin if tokens are
+        estimated."""
         exact = self.known is not None and self.known.encoding is not None
         prefix = self.prefixes[task]
-        room = self.max_tokens - (len(prefix) // 3 + 1 if prefix else 0)
-        return max(LEAST_MAX_TOKENS, room if exact else int(room * ESTIMATE))
+        capacity = self.max_tokens - (len(prefix) // 3 + 1 if prefix else 0)
+        return max(LEAST_MAX_TOKENS, capacity if exact else int(capacity * ESTIMATE))
 
     def _starts(self, text: str) -> NDArray[np.int64]:
-        """Where tokens begin, ascending. Where the model's tokenizer is not known, o200k's stand in for them, and every
-        sign, and every letter outside ASCII, counts at least as one, as in vocabularies made for English."""
+        """Return where tokens begin, ascending. If the model's tokenizer is not known, o200k is used, and every sign
+        and every letter outside ASCII counts at least as one token, as in English vocabularies."""
         encoding = self.known.encoding if self.known else None
         starts = tokens.locate(text, encoding or tokens.DEFAULT_ENCODING).starts
         if encoding:
@@ -383,18 +382,18 @@ class RemoteEmbedder(Embedder):
         others = np.setdiff1d(np.flatnonzero(_SINGLE[np.minimum(points, 128)]), starts)
         return np.sort(np.concatenate([starts, others]))
 
-    async def _cut(self, texts: Sequence[str], room: int) -> list[str]:
-        cut = await asyncio.to_thread(lambda: [self._head(text, room) for text in texts])
+    async def _cut(self, texts: Sequence[str], capacity: int) -> list[str]:
+        cut = await asyncio.to_thread(lambda: [self._head(text, capacity) for text in texts])
         if count := sum(len(after) < len(before) for before, after in zip(texts, cut, strict=True)):
-            self._say_cut(count, f"at {room} tokens")
+            self._say_cut(count, f"at {capacity} tokens")
         return cut
 
-    def _head(self, text: str, room: int) -> str:
-        """The text up to `room` tokens; a token is at least a byte, so a short text needs no count."""
-        if len(text) <= room and len(text.encode()) <= room:
+    def _head(self, text: str, capacity: int) -> str:
+        """Return the text up to `capacity` tokens; a token is at least a byte, so a short text needs no count."""
+        if len(text) <= capacity and len(text.encode()) <= capacity:
             return text
-        starts = self._starts(text[: room * CHARS_PER_TOKEN])
-        return text[: int(starts[room])] if len(starts) > room else text[: room * CHARS_PER_TOKEN]
+        starts = self._starts(text[: capacity * CHARS_PER_TOKEN])
+        return text[: int(starts[capacity])] if len(starts) > capacity else text[: capacity * CHARS_PER_TOKEN]
 
     def _say_cut(self, count: int, how: str) -> None:
         self._wire.usage.truncated += count
@@ -402,17 +401,17 @@ class RemoteEmbedder(Embedder):
 
     def split(self, text: str) -> list[Span]:
         text = tokens.well_formed(text)
-        room = self._room("document")
-        if len(text) <= room and len(text.encode()) <= room:
+        capacity = self._capacity("document")
+        if len(text) <= capacity and len(text.encode()) <= capacity:
             return [Span(0, len(text))]
         starts = self._starts(text)
-        if len(starts) <= room:
+        if len(starts) <= capacity:
             return [Span(0, len(text))]
-        return windows(text, starts, room - min(SPARE, room // 8), room // 10)
+        return windows(text, starts, capacity - min(SPARE, capacity // 8), capacity // 10)
 
     def _runs(self, texts: Sequence[str], rows: Sequence[int]) -> Iterator[list[int]]:
-        """Rows in batches of at most `batch_size` texts, and of texts with fewer bytes than `batch_tokens` together: a
-        token has at least one."""
+        """Yield rows in batches of at most `batch_size` texts, with fewer bytes than `batch_tokens` together: a token
+        has at least one byte."""
         run: list[int] = []
         size = 0
         for row in rows:
@@ -434,7 +433,7 @@ class RemoteEmbedder(Embedder):
 
 
 def same_model(asked: str, answered: str) -> bool:
-    """Whether a provider's name for a model is the one asked for, or a version of it.
+    """Return True if a provider's name for a model is the requested name, or a version of it.
 
     The folder before a name, `.gguf` and `:latest` do not count. A version is what follows the whole name after
     one of `-_.:@`: `text-embedding-ada-002-v2` is an `ada-002`, `text-embedding-3-large` is no `-small`.
@@ -448,7 +447,7 @@ def _core(name: str) -> str:
 
 
 def _base(url: str | None) -> str | None:
-    """The base address as it is used: no slash at its end, no password, no query."""
+    """Return the normalised base address: no slash at its end, no password, no query."""
     if not url:
         return None
     parts = urlsplit(url)

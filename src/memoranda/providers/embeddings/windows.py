@@ -9,7 +9,7 @@ from memoranda.providers.embeddings.base import Span
 
 
 def windows(text: str, starts: NDArray[np.int64], limit: int, overlap: int) -> list[Span]:
-    """Windows of at most `limit` tokens, each beginning about `overlap` tokens before the last one's end.
+    """Return windows of at most `limit` tokens, each beginning about `overlap` tokens before the last one's end.
 
     `starts` (n,) are the characters the tokens begin at, ascending. Windows cover every character, what
     lies between tokens included. A cut falls between words where the last quarter of the window has such

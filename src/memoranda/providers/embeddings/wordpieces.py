@@ -1,4 +1,4 @@
-"""A model's tokenizer, read when it is first needed."""
+"""A model's tokenizer, loaded on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoranda.providers.embeddings.windows import windows
 from memoranda.text.tokens import well_formed
 
 SPARE = 8
-"""Tokens a window stays below the limit, for a cut inside a word that makes new ones."""
+"""Tokens that a window stays below the limit, since a cut inside a word may add tokens."""
 CHARS_PER_TOKEN = 16
 """Characters read per token wanted, at first; English has 4 to 5."""
 
@@ -41,7 +41,7 @@ class Wordpieces:
 
     @cached_property
     def around(self) -> tuple[list[int], list[int]]:
-        """The ids the model wants before and after a text."""
+        """The ids that the model expects before and after a text."""
         inner = self._tokenizer.encode("a", add_special_tokens=False).ids
         full: list[int] = self._tokenizer.encode("a").ids
         at = next(i for i in range(len(full)) if full[i : i + len(inner)] == inner)
@@ -49,12 +49,12 @@ class Wordpieces:
 
     @cached_property
     def unknown(self) -> int | None:
-        """The id of the token for what the vocabulary lacks."""
+        """The id of the unknown token."""
         token = getattr(self._tokenizer.model, "unk_token", None)
         return None if token is None else self._tokenizer.token_to_id(token)
 
     def head(self, text: str, limit: int) -> list[int]:
-        """The first `limit` ids of the text alone, without reading much more of it than that."""
+        """Return the first `limit` ids of the text alone, without tokenizing much more of it."""
         chars = limit * CHARS_PER_TOKEN
         while True:
             ids: list[int] = self._tokenizer.encode(well_formed(text[:chars]), add_special_tokens=False).ids
