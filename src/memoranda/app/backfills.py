@@ -1,6 +1,6 @@
-"""Work over what is there already: vectors that are missing, summaries of sessions, memories of logged questions.
+"""Backfills of existing data: missing vectors, summaries of sessions, memories of logged questions.
 
-Each is a job, with progress; it keeps to a pace, can be cancelled, and goes on where it stopped.
+Each is a job with progress and a rate limit; it can be cancelled, and resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Kind = Literal["embeddings", "summaries", "query_logs"]
 KINDS: tuple[str, ...] = get_args(Kind)
 SUMMARIES_JOB = "backfill.summaries"
 STEP = 64
-"""Sessions that are summarized between two reports, when no pace is asked for."""
+"""Sessions summarized between two reports, without a rate limit."""
 
 
 class Missing(msgspec.Struct, kw_only=True):
@@ -64,7 +64,7 @@ class Backfills:
         return await verb(rows_per_second=rows_per_second)
 
     async def embeddings(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
-        """Makes the vectors that are missing, or all of them anew; see `Memories.reembed`."""
+        """Make the missing vectors, or all of them again; see `Memories.reembed`."""
         self._check(rows_per_second)
         memories = Memories(self._core, self.subject)
         return await memories.reembed(everything=everything, rows_per_second=rows_per_second)
@@ -86,7 +86,7 @@ class Backfills:
         return await jobs.get(tenant, id_)
 
     async def query_logs(self, *, rows_per_second: float | None = None) -> Job:
-        """Makes memories of logged answers that became none; see `UploadAsk.derive`."""
+        """Make memories of logged answers without one; see `UploadAsk.derive`."""
         self._check(rows_per_second)
         return await UploadAsk(self._core, self.subject).derive(rows_per_second=rows_per_second)
 
@@ -109,7 +109,7 @@ class Backfills:
         return await self._core.threads.run(store.db.read, read, tenant)
 
     def _summarized(self, c: Connection) -> bool:
-        """Return True if sessions of the tenant are summarized, or those of one of its channels."""
+        """Return True if sessions of the tenant, or of one of its channels, are summarized."""
         tenant = self.subject.tenant_id
         anywhere = c.one("switched_on_anywhere", [tenant, "session_summaries"])
         return summarized(c, self._core.config, tenant, None) or anywhere is not None
@@ -122,7 +122,7 @@ class Backfills:
 
 
 class Summaries:
-    """The job that goes through a tenant's sessions, oldest first."""
+    """The job that summarizes a tenant's sessions, oldest first."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -164,6 +164,6 @@ class Summaries:
 
 
 def begin(core: Core) -> None:
-    """Registers the job; to be called before jobs are worked on."""
+    """Register the job; call it before jobs run."""
     core.jobs.handlers[SUMMARIES_JOB] = Summaries(core).work
     core.jobs.lanes[SUMMARIES_JOB] = MEMORY_LANE

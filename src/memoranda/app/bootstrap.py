@@ -1,4 +1,4 @@
-"""From a configuration to the parts that work together."""
+"""Wires the parts of the application from a configuration."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from memoranda.text.splitting import Chunking
 
 log = logging.getLogger("memoranda")
 IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}
-"""Schemes that keep nothing in the data folder."""
+"""Schemes that store nothing in the data folder."""
 DATABASE_ID = "database_id"
 """The key of the database id in its metadata."""
 EMBEDDER = "embedder"
-"""Where the database says which embedder's vectors answer, by its URL."""
+"""The key of the URL of the embedder that answers, in the metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,20 @@ def rows_url(config: Config) -> str:
 
 
 def derived_urls(config: Config) -> tuple[str, str]:
-    """The URLs of the vector index and of the words: those of the configuration, or what goes with the rows."""
+    """Return the URLs of the vector index and of the keyword index: as configured, or the defaults of the database."""
     beside = rows_url(config).startswith("postgres")
     index = config.index.url or ("pgvector:" if beside else "memory:")
     return index, config.words.url or ("tsvector:" if beside else "tantivy:")
 
 
 def files_url(config: Config) -> str:
-    """The URL of the place of uploaded files' bytes: that of the configuration, or what goes with the rows."""
+    """Return the URL of the blob store of uploaded files: as configured, or the default of the database."""
     beside = rows_url(config).startswith("postgres")
     return config.files.url or ("database:" if beside else "folder:")
 
 
 def wire(config: Config, threads: Threads) -> Wired:
-    """Opens everything that the configuration names.
+    """Open everything that the configuration names.
 
     Raises:
         ConfigError: a URL, a model or an option is wrong.
@@ -303,12 +303,12 @@ def _settings(config: Config, embedder: Embedder) -> Settings:
 
 
 def _index_cache(url: str, embedder: Embedder) -> str:
-    """The name of an index's folder: of its URL and model, so that none reads another's files."""
+    """Return the name of an index's folder, made of its URL and model so that indexes do not share files."""
     scheme, _, rest = url.partition(":")
     parts = [] if scheme == "memory" else [scheme]
     return "-".join(("index", *parts, *([digest(rest)[:8]] if rest else []), _plain(embedder.model)))
 
 
 def _plain(name: str) -> str:
-    """A name as a folder is called."""
+    """Return a name in a form for folders."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-")

@@ -1,4 +1,4 @@
-"""What a tenant spent, by day and purpose, and what it may spend in a day."""
+"""The spending of tenants by day and purpose, and their daily limits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Costs:
         return UsageReport(tenant=named, since=first, until=last, data=data, limits=limits)
 
     async def limits(self, tenant: str | None = None) -> Spending:
-        """What a tenant may spend in a day. Errors as `usage`."""
+        """Return the daily limits of a tenant. Errors as `usage`."""
         return await self._core.ledger.limits(tenant_for(self.subject, tenant, "usage"))
 
     async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:

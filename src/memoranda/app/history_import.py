@@ -28,7 +28,7 @@ from memoranda.text.hashing import digest
 from memoranda.types import MAX_ID_CHARS
 
 BATCH = 200
-"""Messages or memories in one write."""
+"""The most messages or memories in one write."""
 BATCH_CHARS = 1 << 20
 TAKEN = "is stored already, with another text or in another scope"
 REFUSED = "is refused"
@@ -62,12 +62,12 @@ class Add(NamedTuple):
 
 Write: TypeAlias = Observe | Add
 Import: TypeAlias = Generator[Write, list[bool] | None, HistoryImported]
-"""An import: it yields a write, and is sent whether each part of it is new, or thrown the error of it."""
+"""An import: a generator that yields writes; it is sent for each part whether it is new, or thrown the error."""
 Storing: TypeAlias = Generator[Write, list[bool] | None, list[bool]]
 
 
 class Piece(NamedTuple):
-    """A message or memory to be stored: as it is sent, and its place in the source."""
+    """A message or memory to be stored, and its place in the source."""
 
     fields: dict[str, Any]
     place: str
@@ -76,7 +76,7 @@ class Piece(NamedTuple):
 def importing(
     path: str | Path, options: ImportOptions, on_progress: Callable[[HistoryImported], None] | None = None
 ) -> Import:
-    """The import of a file, folder, zip file or database, see `Memoranda.import_history`."""
+    """Return the import of a file, folder, zip file or database, see `Memoranda.import_history`."""
     if not is_url(path):
         refuse_live_database(Path(path), "source")
     place = place_of(options.scope)
@@ -109,7 +109,7 @@ def importing(
 
 @contextmanager
 def _items(path: str | Path, name: str, options: ImportOptions) -> Iterator[Iterator[Item]]:
-    """What a source has."""
+    """Yield the items of a source."""
     read_url = FORMATS[name].read_url
     if not is_url(path):
         with Source(Path(path), options.fields) as source:
@@ -121,7 +121,7 @@ def _items(path: str | Path, name: str, options: ImportOptions) -> Iterator[Iter
 
 
 def advance(work: Import, reply: list[bool] | MemorandaError | None) -> Write | HistoryImported:
-    """The next write of an import, or its report, after the reply to the last write."""
+    """Return the next write of an import, or its report, after the reply to the last write."""
     try:
         return work.throw(reply) if isinstance(reply, MemorandaError) else work.send(reply)
     except StopIteration as end:
@@ -130,7 +130,7 @@ def advance(work: Import, reply: list[bool] | MemorandaError | None) -> Write | 
 
 
 def run(work: Import, perform: Callable[[Write], Sequence[bool]]) -> HistoryImported:
-    """The report of an import whose writes `perform` carries out."""
+    """Return the report of an import whose writes `perform` carries out."""
     step = advance(work, None)
     while not isinstance(step, HistoryImported):
         reply: list[bool] | MemorandaError
@@ -156,7 +156,7 @@ class _Writer:
         self._waiting = 0
 
     def conversation(self, item: Conversation) -> Generator[Write, list[bool] | None, None]:
-        """Stores the messages of a conversation."""
+        """Store the messages of a conversation."""
         if not item.messages:
             self._report.skip(
                 Skipped(kind="conversation", reason="has no messages to import", place=item.place)
@@ -191,7 +191,7 @@ class _Writer:
         return around
 
     def _id(self, readable: str, *parts: str) -> str:
-        """The id of something imported: readable if it is short enough, and the same each time."""
+        """Return the id of an imported item: readable if short enough, and deterministic."""
         whole = storable(f"{self._name}-{readable}")
         return whole if len(whole) <= MAX_ID_CHARS else f"{self._name}-{_digest(*parts)}"
 
@@ -224,7 +224,7 @@ class _Writer:
         return pieces
 
     def entry(self, item: Entry) -> Generator[Write, list[bool] | None, None]:
-        """Stores a memory, together with others of its kind."""
+        """Store a memory, together with others of its kind."""
         if self._options.dry_run:
             self._report.count_read(item.kind, 1)
             return

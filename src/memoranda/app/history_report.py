@@ -1,4 +1,4 @@
-"""What an import of another system's data came to: what was read, what is new, what was left out and why."""
+"""The report of an import: what was read, what is new, what was left out and why."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class HistoryImported(msgspec.Struct, kw_only=True):
 
     @property
     def failed(self) -> int:
-        """How much is damaged or could not be stored."""
+        """The number of items that are damaged or could not be stored."""
         return sum(each.count for each in self.skipped if each.failed)
 
     @property
     def read(self) -> int:
-        """How much was read of all kinds."""
+        """The number of items read of all kinds."""
         return sum(each.read for each in self.imported.values())
 
     def count(self, kind: str, created: list[bool]) -> None:
@@ -60,7 +60,7 @@ class HistoryImported(msgspec.Struct, kw_only=True):
         tally.present += len(created) - sum(created)
 
     def count_read(self, kind: str, number: int) -> None:
-        """Counts what a dry run read."""
+        """Count what a dry run read."""
         self._tally(kind).read += number
 
     def _tally(self, kind: str) -> Tally:

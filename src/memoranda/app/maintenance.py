@@ -58,21 +58,21 @@ class Upkeep:
             self._watcher = self.loop.create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Keeps in step with the other processes of a shared database."""
+        """Synchronize with the other processes of a shared database."""
         trouble = ""
         while self._open:
             await asyncio.sleep(WATCH_SECONDS * random.uniform(0.8, 1.2))
             try:
                 await self.core.threads.run(self.core.store.refresh)
                 trouble = ""
-            except Exception as exc:  # whatever an index says: this must go on
+            except Exception as exc:  # however an index fails: this must go on
                 if str(exc) != trouble:
                     known = isinstance(exc, MemorandaError)
                     log.warning("not in step with the other processes: %s", exc, exc_info=not known)
                 trouble = str(exc)
 
     def end(self) -> None:
-        """No job is queued from here on."""
+        """Stop: no job is enqueued from here on."""
         self._open = False
         for task in (*self._tasks, self._watcher):
             if task is not None:
@@ -112,8 +112,8 @@ class Upkeep:
             self.loop.call_soon_threadsafe(self.schedule_embeddings, tenant)
 
     def behind(self, side: str) -> None:
-        """An index did not take a change; called on the writing thread. Where other processes work too, the job
-        might be theirs and the index is not: the watch repairs it."""
+        """Schedule a repair after an index rejected a change; called on the writer thread. With other processes, the
+        job might run in one of them, which does not have this index: the watch repairs it."""
         if self.core.store.db.shared:
             return
         self.loop.call_soon_threadsafe(self._queue, HOUSE, REPAIR_JOB, {"side": side}, "repair", 1.0)
@@ -129,8 +129,8 @@ class Upkeep:
         task.add_done_callback(self._tasks.discard)
 
     async def embed(self, run: Run) -> dict[str, Any]:
-        """Makes the vectors that a tenant's rows wait for, oldest first; a step settles 64 rows. While the
-        embedder is away it waits, however long that takes."""
+        """Make the pending vectors of a tenant, oldest first; a step is 64 rows. While the embedder does not answer it
+        waits, however long that takes."""
         rate = run.payload.get("rows_per_second")
         total = run.total if run.total is not None else run.payload.get("total")
         step = max(1, min(STEP, int(rate))) if rate else STEP
@@ -152,7 +152,7 @@ class Upkeep:
         return {"embedded": done, "model": store.model}
 
     async def repair(self, run: Run) -> dict[str, Any]:
-        """Replays the rows that an index did not take, as soon as it takes them, however long that is."""
+        """Replay the rows that an index rejected, as soon as it accepts them, however long that takes."""
         try:
             done = await self.core.threads.run(self.core.store.derived.repair)
         except (IndexUnavailable, OSError) as exc:

@@ -144,39 +144,39 @@ class Memoranda:
         return cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock)
 
     def acting_as(self, subject: Subject) -> Memories:
-        """The memories as another subject sees them; nothing is copied or opened."""
+        """Return the memories as another subject sees them; nothing is copied or opened."""
         return Memories(self.core, subject)
 
     def knowing_as(self, subject: Subject) -> Knowledge:
-        """The files and vector stores as another subject sees them."""
+        """Return the files and vector stores as another subject sees them."""
         return Knowledge(self.core, subject)
 
     def responding_as(self, subject: Subject) -> Responses:
-        """The responses as another subject sees them."""
+        """Return the responses as another subject sees them."""
         return Responses(self.engine, subject)
 
     def conversing_as(self, subject: Subject) -> Conversations:
-        """The conversations as another subject sees them."""
+        """Return the conversations as another subject sees them."""
         return Conversations(self.core, subject)
 
     def sessions_as(self, subject: Subject) -> Sessions:
-        """The sessions, and what is said in them, as another subject sees them."""
+        """Return the sessions and their messages as another subject sees them."""
         return Sessions(self.core, subject)
 
     def switches_as(self, subject: Subject) -> Switches:
-        """The switches of its tenant and channels, as another subject may read and set them."""
+        """Return the switches of its tenant and channels, as another subject may read and set them."""
         return Switches(self.core, subject)
 
     def facts_as(self, subject: Subject) -> Facts:
-        """The facts as another subject sees them."""
+        """Return the facts as another subject sees them."""
         return Facts(self.core, subject)
 
     def asking_as(self, subject: Subject) -> UploadAsk:
-        """Documents, and questions to them, as another subject sees them."""
+        """Return documents, and questions to them, as another subject sees them."""
         return UploadAsk(self.core, subject)
 
     def archives_as(self, subject: Subject) -> Archives:
-        """Archives of everything of another subject's tenant."""
+        """Return the archives of another subject's tenant."""
         return Archives(self.core, subject)
 
     async def observe(
@@ -184,7 +184,7 @@ class Memoranda:
         messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
         **place: Unpack[Around],
     ) -> list[Observed]:
-        """Keeps what was said, see `Sessions.observe`."""
+        """Store messages, see `Sessions.observe`."""
         return await self.sessions.observe(messages, **place)
 
     async def import_history(
@@ -236,49 +236,49 @@ class Memoranda:
         return [outcome.created for outcome in await self.memories.add_many(write.memories)]
 
     def agents_as(self, subject: Subject) -> Agents:
-        """The agent profiles as another subject sees them."""
+        """Return the agent profiles as another subject sees them."""
         return self.engine.agents(subject)
 
     def costs_as(self, subject: Subject) -> Costs:
-        """What was spent, as another subject sees it."""
+        """Return the spending as another subject sees it."""
         return Costs(self.core, subject)
 
     async def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
     ) -> UsageReport:
-        """What was spent, by day and purpose, see `Costs.usage`."""
+        """Return the spending by day and purpose, see `Costs.usage`."""
         return await self.costs.usage(since=since, until=until, tenant=tenant)
 
     def contexts_as(self, subject: Subject) -> Contexts:
-        """The contexts of another subject: prompts from what it may see."""
+        """Return the contexts of another subject: prompts from what it may see."""
         return Contexts(self.core, subject)
 
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
-        """A prompt for a question, see `Contexts.context`."""
+        """Return a prompt for a question, see `Contexts.context`."""
         return await self.contexts_as(self.subject).context(query, **fields)
 
     def backfills_as(self, subject: Subject) -> Backfills:
-        """Work over what is there already, as another subject may start it."""
+        """Return the backfills that another subject may start."""
         return Backfills(self.core, subject)
 
     async def missing(self) -> Missing:
-        """What backfills would make, see `Backfills.missing`."""
+        """Return how much backfills would make, see `Backfills.missing`."""
         return await self.backfills_as(self.subject).missing()
 
     async def backfill(
         self, what: str, *, everything: bool = False, rows_per_second: float | None = None
     ) -> Job:
-        """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `Backfills`."""
+        """Start a backfill: `embeddings`, `summaries` or `query_logs`, see `Backfills`."""
         backfills = self.backfills_as(self.subject)
         return await backfills.start(what, everything=everything, rows_per_second=rows_per_second)
 
     def announce(self, url: str) -> None:
-        """Tells other processes that want this folder where to find its server."""
+        """Publish the address of the server to other processes that want this folder."""
         if self._lock is not None:
             self._lock.announce(url)
 
     async def close(self) -> None:
-        """Ends background work, finishes writes, saves the indexes, lets go of the folder. Idempotent."""
+        """End background work, finish writes, save the indexes, and release the folder. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -290,7 +290,7 @@ class Memoranda:
         await self._librarian.end()
         await self.core.ledger.close()
         try:
-            # A read that a cancelled coroutine no longer waits for still runs: it must end before its connection.
+            # A read of a cancelled coroutine may still run: it must end before its connection is closed.
             await asyncio.to_thread(self.core.threads.close)
             await asyncio.to_thread(self.core.blobs.close)
             await asyncio.to_thread(self.core.store.close)
@@ -312,6 +312,6 @@ class Memoranda:
 
 
 def _engine(config: Config, core: Core) -> Engine:
-    """What makes responses."""
+    """Return the engine of responses."""
     history = History(core, config.summarization, core.model, context_tokens=config.model.context_tokens)
     return Engine(core, config, core.model, core.fallback, history, configured_profiles(config))

@@ -25,7 +25,7 @@ STEP = 64
 RETRY_AFTER = 5.0
 TRIES = 10
 GRACE_SECONDS = 5.0
-"""For how long an index that was replaced still answers searches that had begun."""
+"""How long a replaced index still answers searches that had begun."""
 
 
 class Moves:
@@ -39,7 +39,7 @@ class Moves:
         core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
 
     async def move(self, run: Run) -> dict[str, Any]:
-        """Fills the index of another URL with the stored vectors, then lets it answer."""
+        """Fill the index of another URL with the stored vectors, then switch to it."""
         url = str(run.payload["to"])
         if url == self._url:
             raise Conflict(f"to: {masked('index.url', url)!r} is the index that answers already")
@@ -49,8 +49,8 @@ class Moves:
         return {"vectors": moved, "index": masked("index.url", url)}
 
     async def remodel(self, run: Run) -> dict[str, Any]:
-        """Makes every tenant's vectors with the configured model, then lets them answer. What is written meanwhile
-        is embedded with both."""
+        """Make every tenant's vectors with the configured model, then switch to it. Rows written meanwhile are embedded
+        with both."""
         embedder, store = self.core.next, self.core.store
         if embedder is None:
             return {"embedded": 0, "model": store.model}
@@ -102,15 +102,15 @@ class Moves:
             await threads.run(mirror.index.close)
             raise
         self._retire(old)
-        if store.db.shared:  # what other processes wrote meanwhile
+        if store.db.shared:  # rows that other processes wrote meanwhile
             await threads.run(store.derived.follow_side, "index", since)
         return vectors
 
     async def _switch_when_settled(
         self, run: Run, mirror: Mirror, embedder: Embedder | None
     ) -> tuple[Index, int]:
-        """Embeds what was written during the filling, until nothing is left at the moment of the switch; under
-        writes that never pause, until so few are left that they may follow after it."""
+        """Embed the rows written during the filling, until none is left at the switch; under continuous writes, until
+        so few are left that they may follow after it."""
         tries = 0
         while True:
             vectors = await self.core.threads.run(self.core.store.derived.check, mirror)
@@ -135,7 +135,7 @@ class Moves:
         asyncio.get_running_loop().call_later(GRACE_SECONDS, self.close)
 
     def close(self) -> None:
-        """Lets go of indexes that were replaced. Idempotent."""
+        """Close replaced indexes. Idempotent."""
         retired, self._retired = self._retired, []
         for index in retired:
             index.close()

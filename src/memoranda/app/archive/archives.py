@@ -1,4 +1,4 @@
-"""Everything of a tenant as one file, and back."""
+"""Export of a tenant as one file, and its restore."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Archives:
         dry_run: bool = False,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
-        """Restores an archive into the tenant. What is there already stays as it is, so restoring twice changes
-        nothing. The archive is read and checked as a whole first.
+        """Restore an archive into the tenant. Existing rows stay as they are, so restoring twice changes nothing.
+        The whole archive is read and checked first.
 
-        `scope` (`user:X`, `agent:X`, `channel:X`, `global`) and `user_id` hold for all of it instead of where it was.
-        With `dry_run` nothing is stored. `on_progress` is called with the report as it stands.
+        `scope` (`user:X`, `agent:X`, `channel:X`, `global`) and `user_id` replace the scope of all rows. With `dry_run`
+        nothing is stored. `on_progress` is called with the report as it stands.
 
         Raises:
             Forbidden: the subject is no admin.

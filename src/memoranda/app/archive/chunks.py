@@ -1,5 +1,4 @@
-"""Chunks of documents, restored: with the vectors and places that they had, under the attachment that stands for
-theirs here."""
+"""Restoring chunks of documents with their vectors and places, under the corresponding attachment here."""
 
 from __future__ import annotations
 
@@ -49,14 +48,14 @@ class Attachment(NamedTuple):
 
 
 class Ours(NamedTuple):
-    """A chunk that is to be stored, and where."""
+    """A chunk to be stored, and its attachment."""
 
     line: ChunkLine
     attachment: Attachment
 
 
 def attached_here(c: Connection, tenant: str, lines: Sequence[ChunkLine]) -> set[tuple[str, str]]:
-    """The files of chunks that are in their stores here, as (store, file)."""
+    """Return the files of chunks that are attached to their stores here, as (store, file)."""
     return {(row[0], row[1]) for row in _attached(c, tenant, lines, "")}
 
 
@@ -142,7 +141,7 @@ def _record(tenant: str, line: ChunkLine, attachment: Attachment, id_: str) -> R
 
 
 def place_chunks(tenant: str, ours: Sequence[Ours], c: Connection, outcomes: list[Outcome]) -> None:
-    """In the chunks' own transaction: where each stands in its file."""
+    """Write the places of chunks in their files, in the transaction of the chunks."""
     c.load(
         "chunks",
         PLACE,

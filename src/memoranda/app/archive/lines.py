@@ -1,4 +1,4 @@
-"""The lines of an archive as rows: checked, and moved to another scope where one is named. No I/O."""
+"""The lines of an archive as rows: checked, and moved to another scope if one is given. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = Mapping[str, str | None]
 
 
 def row_of(table: Table, raw: bytes, place: Place) -> dict[str, Any]:
-    """The fields of a line, JSON as text.
+    """Return the fields of a line, JSON as text.
 
     Raises:
         InvalidInput: says what is wrong.
@@ -66,7 +66,7 @@ def _moved(table: Table, row: dict[str, Any], place: Place) -> dict[str, Any]:
 
 
 def place_of_rows(scope: Mapping[str, str | None] | None, user_id: str | None) -> dict[str, str | None]:
-    """What replaces the ids of rows: those of a scope, and a user."""
+    """Return the ids that replace those of rows: those of a scope, and a user."""
     place = {} if scope is None else {name: scope[name] for name in PLACES}
     if user_id is not None:
         place["user_id"] = user_id

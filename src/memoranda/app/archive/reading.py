@@ -39,7 +39,7 @@ class ArchiveFile:
     """An archive that is open for reading.
 
     Raises:
-        InvalidInput: it cannot be read, is damaged, or has what an archive does not have.
+        InvalidInput: it cannot be read, is damaged, or has parts that an archive does not have.
     """
 
     def __init__(self, path: Path) -> None:
@@ -120,7 +120,7 @@ class ArchiveFile:
             raise self._damaged(f"{name} is not what was written")
 
     def lines(self, table: str) -> Iterator[Numbered]:
-        """The lines of a table."""
+        """Yield the lines of a table."""
         number = 0
         try:
             with self._zip.open(self._parts[f"rows/{table}.jsonl"]) as member:
@@ -133,7 +133,7 @@ class ArchiveFile:
             raise self._damaged(f"rows/{table}.jsonl cannot be unpacked: {exc}") from exc
 
     def pages(self, table: str) -> Iterator[list[Numbered]]:
-        """The lines of a table, some at a time."""
+        """Yield the lines of a table, some at a time."""
         page: list[Numbered] = []
         size = 0
         for line in self.lines(table):
@@ -164,7 +164,7 @@ class ArchiveFile:
         return self._zip.open(self._parts[name])
 
     def close(self) -> None:
-        """Closes the file. Idempotent."""
+        """Close the file. Idempotent."""
         self._zip.close()
 
     def __enter__(self) -> ArchiveFile:

@@ -88,13 +88,13 @@ class Restoring:
         self._dry_run = dry_run
         self._on_progress = on_progress
         self._refused: dict[str, set[str]] = {}
-        """Ids of rows that were refused: what belongs to them is refused, too."""
+        """Ids of refused rows: rows that belong to them are refused, too."""
         self.report = HistoryImported(format=ARCHIVE, dry_run=dry_run)
         manifest = archive.manifest
         self._header = Header(memoranda_export=FORMAT, model=manifest.model, dim=manifest.dim)
 
     async def run(self) -> HistoryImported:
-        """Checks the archive, restores it, and says what became of each row.
+        """Check the archive, restore it, and report the result of each row.
 
         Raises:
             InvalidInput: the archive is damaged; nothing was restored.
@@ -118,7 +118,7 @@ class Restoring:
     async def _each(
         self, table: Table, store: Callable[[list[Fields]], Awaitable[None]], *, quiet: bool = False
     ) -> None:
-        """Gives `store` the rows of a table, a page at a time; `quiet` leaves damaged lines to another reading."""
+        """Give `store` the rows of a table, a page at a time; `quiet` leaves damaged lines to another pass."""
         pages = self._archive.pages(table.name)
         while page := await self._core.threads.run(next, pages, None):
             rows = []
@@ -133,7 +133,7 @@ class Restoring:
             self._progress()
 
     async def _other_session(self, rows: list[Fields]) -> None:
-        """Finds the sessions whose ids name other sessions here, before their messages are restored."""
+        """Find the sessions whose ids name other sessions here, before their messages are restored."""
         done = await self._read(partial(self._written, SESSIONS, rows, dry=True))
         self._refused.setdefault(SESSIONS.name, set()).update(rows[at]["id"] for at in done.refused)
 
@@ -209,7 +209,7 @@ class Restoring:
         return [True]
 
     def _copy(self, row: FileRow) -> None:
-        """Stores the bytes of a file. What an attempt that was killed left of them goes first: no row knows it.
+        """Store the bytes of a file. Bytes that a killed attempt left are deleted first: no row refers to them.
 
         Raises:
             InvalidInput: they are not those of the row.

@@ -38,7 +38,7 @@ CASTS = {"week": "BIGINT", "first": "BIGINT", "seq": "BIGINT", "through": "BIGIN
 
 @dataclass(slots=True)
 class Written:
-    """What became of rows, by their place among those given: new, there already, or refused for a reason."""
+    """The results of rows, by their place: new, present already, or refused for a reason."""
 
     created: list[int] = field(default_factory=list)
     present: list[int] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Written:
 def write_rows(
     c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields], *, dry: bool
 ) -> Written:
-    """Inserts rows that are not there; with `dry`, only says which those are."""
+    """Insert rows that are missing; with `dry`, only report them."""
     done = Written()
     _resolve(c, tenant, table, rows, done, dry)
     left = [at for at in range(len(rows)) if at not in done.refused]
@@ -89,7 +89,7 @@ def _resolve(
         if row["query_id"] in seqs:
             row[column] = seqs[row["query_id"]]
         elif dry:
-            row[column] = -1 - at  # it is restored by then
+            row[column] = -1 - at  # it will be restored by then
         else:
             done.refused[at] = GONE
 
@@ -129,7 +129,7 @@ def _without_known_messages(
     fresh: dict[tuple[Any, ...], int],
     done: Written,
 ) -> None:
-    """Leaves out messages that were observed here under another id: the same words, of the same person, at the same
+    """Leave out messages that were observed here under another id: the same words, of the same person, at the same
     time."""
     if table is not MESSAGES or not fresh:
         return
@@ -193,7 +193,7 @@ def _insert(c: Connection, core: Core, tenant: str, table: Table, rows: Sequence
 def _extra(
     c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields], first: int
 ) -> list[Fields]:
-    """The columns that an archive does not have: the place in the order of rows, and what stands for numbers."""
+    """Return the columns that an archive does not have: the numbers of rows and of referenced rows."""
     extra: list[Fields] = [{"seq": first + at} if table.numbered else {} for at in range(len(rows))]
     for row, more in zip(rows, extra, strict=True):
         if table is STORES:
@@ -224,7 +224,7 @@ def _session_numbers(c: Connection, tenant: str, rows: Sequence[Fields], extra: 
 
 
 def _read_again(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) -> None:
-    """Queues files that were not read to their end when the archive was written."""
+    """Enqueue files whose indexing was not complete when the archive was written."""
     payloads = [
         {"store": row["store_id"], "file": row["file_id"], "attached": row["seq"]}
         for row in rows

@@ -23,7 +23,7 @@ KINDS: dict[str, Any] = {
     "object": msgspec.Raw,
     "array": msgspec.Raw,
 }
-"""What a column has; a `?` behind it allows null. `object` and `array` are JSON."""
+"""Kinds of columns; a `?` behind one allows null. `object` and `array` are JSON."""
 
 
 def _columns(text: str) -> dict[str, str]:
@@ -312,7 +312,7 @@ TABLES = (
 )
 """In the order in which they are restored: `chunks` after `store_files`, `memories` after `sessions`."""
 CHUNKS, MEMORIES = "chunks", "memories"
-"""Members of an archive that are no table each: what is searched, with its vectors."""
+"""Members of an archive beside the tables: searchable rows with their vectors."""
 LEFT_OUT = {
     "counters": "numbers of the database",
     "meta": "belongs to the database",

@@ -27,7 +27,7 @@ from memoranda.store.rows import COLUMNS, Record
 FORMAT = 1
 MANIFEST = "manifest.json"
 STAMP = (1980, 1, 1, 0, 0, 0)
-"""The date of every member: archives of the same rows have the same bytes, but for the manifest's date."""
+"""The date of every member: archives of the same rows have the same bytes, except for the date of the manifest."""
 
 
 class Member(msgspec.Struct, kw_only=True):
@@ -59,10 +59,10 @@ class Exported(msgspec.Struct, kw_only=True):
 
 
 def write_archive(core: Core, tenant: str, path: Path, *, vectors: bool) -> Exported:
-    """Writes the archive of a tenant beside `path` and moves it there when it is complete. Blocks.
+    """Write the archive of a tenant to a temporary file beside `path` and move it there once complete. Blocks.
 
     Raises:
-        StorageError: the file cannot be written, or the rows cannot be read; an older file is still there.
+        StorageError: the file cannot be written, or the rows cannot be read; an older file stays.
     """
     with replacing(path) as file:
         manifest = _Writer(core, tenant, file, vectors).write()
@@ -70,7 +70,7 @@ def write_archive(core: Core, tenant: str, path: Path, *, vectors: bool) -> Expo
 
 
 def exported(path: Path) -> Exported:
-    """What an archive that a server has written has."""
+    """Return the summary of an archive that a server has written."""
     with zipfile.ZipFile(path) as archive:
         return _summary(msgspec.json.decode(archive.read(MANIFEST), type=Manifest), path)
 
@@ -82,7 +82,7 @@ def _summary(manifest: Manifest, path: Path) -> Exported:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when nothing was raised."""
+    """Yield a new file that replaces `path` if nothing is raised."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -107,7 +107,7 @@ class _Writer:
 
     def write(self) -> Manifest:
         def snapshot(c: Connection) -> tuple[zipfile.ZipFile, Manifest, list[str]]:
-            """Begins anew when the database went away under an attempt."""
+            """Return a snapshot; start again if the database connection is lost."""
             self._file.seek(0)
             self._file.truncate()
             archive = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED)
@@ -175,7 +175,7 @@ class _Writer:
         return encoded_vectors(c, self._core.store, self._tenant, rows) if self._vectors else {}
 
     def _bytes(self, archive: zipfile.ZipFile, id_: str) -> bool:
-        """Writes the bytes of a file; False if they are gone."""
+        """Write the bytes of a file; return False if they are missing."""
         try:
             pieces = self._core.blobs.read(self._tenant, id_)
             first = next(pieces, b"")

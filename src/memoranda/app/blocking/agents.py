@@ -15,7 +15,7 @@ from memoranda.responses.values import RequestFields, ResponseRequest
 
 
 class BlockingResponses:
-    """`responses.responses.Responses`, verb for verb."""
+    """`responses.responses.Responses`, method for method."""
 
     def __init__(self, inner: Responses, portal: Portal) -> None:
         self.inner = inner
@@ -33,17 +33,17 @@ class BlockingResponses:
     def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> Generator[Event, None, None]:
-        """Answers, event by event, see `Responses.stream`."""
+        """Yield the events of a response, see `Responses.stream`."""
         yield from following(self.inner.stream(request, **fields), self.portal)
 
     def events(self, id: str, after: int = -1) -> Iterator[Event]:
-        """The events of a background response, see `Responses.events`."""
+        """Yield the events of a background response, see `Responses.events`."""
         for batch in following(self.portal.call(self.inner.events(id, after)), self.portal):
             yield from batch
 
 
 class BlockingConversations:
-    """`responses.conversations.Conversations`, verb for verb."""
+    """`responses.conversations.Conversations`, method for method."""
 
     def __init__(self, inner: Conversations, portal: Portal) -> None:
         self.inner = inner
@@ -60,7 +60,7 @@ class BlockingConversations:
 
 
 class BlockingAgents:
-    """`responses.profiles.Agents`, verb for verb."""
+    """`responses.profiles.Agents`, method for method."""
 
     def __init__(self, inner: Agents, portal: Portal) -> None:
         self.inner = inner

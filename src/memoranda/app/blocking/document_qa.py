@@ -8,7 +8,7 @@ from memoranda.document_qa.documents import Documents
 
 
 class BlockingDocuments:
-    """`uploadask.Documents`, verb for verb."""
+    """`uploadask.Documents`, method for method."""
 
     def __init__(self, inner: Documents, portal: Portal) -> None:
         self.inner = inner
@@ -23,7 +23,7 @@ class BlockingDocuments:
 
 
 class BlockingUploadAsk:
-    """`uploadask.UploadAsk`, verb for verb."""
+    """`uploadask.UploadAsk`, method for method."""
 
     def __init__(self, inner: UploadAsk, portal: Portal) -> None:
         self.inner = inner
@@ -43,5 +43,5 @@ class BlockingUploadAsk:
     derive = blocking(UploadAsk.derive)
 
     def acting_for(self, user_id: str | None) -> BlockingUploadAsk:
-        """The same for the user that a service or an admin names, see `UploadAsk.acting_for`."""
+        """Return the same for the user that a service or an admin names, see `UploadAsk.acting_for`."""
         return BlockingUploadAsk(self.inner.acting_for(user_id), self.portal)

@@ -7,7 +7,7 @@ from memoranda.facts.facts import Facts
 
 
 class BlockingFacts:
-    """`facts.Facts`, verb for verb."""
+    """`facts.Facts`, method for method."""
 
     def __init__(self, inner: Facts, portal: Portal) -> None:
         self.inner = inner

@@ -15,7 +15,7 @@ from memoranda.knowledge.values import StoredFile, UploadPart
 
 
 class BlockingFiles:
-    """`knowledge.Files`, verb for verb."""
+    """`knowledge.Files`, method for method."""
 
     def __init__(self, inner: Files, portal: Portal) -> None:
         self.inner = inner
@@ -27,13 +27,13 @@ class BlockingFiles:
     delete = blocking(Files.delete)
 
     def content(self, id: str) -> tuple[StoredFile, Iterator[bytes]]:
-        """A file and its bytes, piece by piece, see `Files.content`."""
+        """Return a file and its bytes, piece by piece, see `Files.content`."""
         file, pieces = self.portal.call(self.inner.content(id))
         return file, following(pieces, self.portal)
 
 
 class BlockingUploads:
-    """`knowledge.Uploads`, verb for verb."""
+    """`knowledge.Uploads`, method for method."""
 
     def __init__(self, inner: Uploads, portal: Portal) -> None:
         self.inner = inner
@@ -50,7 +50,7 @@ class BlockingUploads:
 
 
 class BlockingStores:
-    """`knowledge.Stores`, verb for verb."""
+    """`knowledge.Stores`, method for method."""
 
     def __init__(self, inner: Stores, portal: Portal) -> None:
         self.inner = inner
@@ -78,7 +78,7 @@ class BlockingStores:
 
 
 class BlockingAdmin:
-    """`knowledge.Admin`, verb for verb."""
+    """`knowledge.Admin`, method for method."""
 
     def __init__(self, inner: Admin, portal: Portal) -> None:
         self.inner = inner

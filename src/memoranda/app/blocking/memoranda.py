@@ -1,4 +1,4 @@
-"""The library for callers without an event loop: the same verbs, the same results, blocking."""
+"""The library for callers without an event loop: the same methods and results, blocking."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from memoranda.types import Job, SelectionFields, Subject
 
 
 class BlockingMemories:
-    """`memories.Memories`, verb for verb."""
+    """`memories.Memories`, method for method."""
 
     def __init__(self, inner: Memories, portal: Portal) -> None:
         self.inner = inner
@@ -60,12 +60,12 @@ class BlockingMemories:
     cancel = blocking(Memories.cancel)
 
     def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
-        """The selection as JSONL lines, see `Memories.export`."""
+        """Yield the selection as JSONL lines, see `Memories.export`."""
         yield from following(self.inner.export(vectors=vectors, **fields), self.portal)
 
 
 class BlockingContexts:
-    """`contexts.Contexts`, verb for verb."""
+    """`contexts.Contexts`, method for method."""
 
     def __init__(self, inner: Contexts, portal: Portal) -> None:
         self.inner = inner
@@ -75,7 +75,7 @@ class BlockingContexts:
 
 
 class BlockingArchives:
-    """`archives.Archives`, verb for verb."""
+    """`archives.Archives`, method for method."""
 
     def __init__(self, inner: Archives, portal: Portal) -> None:
         self.inner = inner
@@ -104,39 +104,39 @@ class BlockingMemoranda:
         self.archives = BlockingArchives(inner.archives, portal)
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
-        """The memories as another subject sees them."""
+        """Return the memories as another subject sees them."""
         return BlockingMemories(self.inner.acting_as(subject), self.portal)
 
     def knowing_as(self, subject: Subject) -> BlockingKnowledge:
-        """The files and vector stores as another subject sees them."""
+        """Return the files and vector stores as another subject sees them."""
         return BlockingKnowledge(self.inner.knowing_as(subject), self.portal)
 
     def responding_as(self, subject: Subject) -> BlockingResponses:
-        """The responses as another subject sees them."""
+        """Return the responses as another subject sees them."""
         return BlockingResponses(self.inner.responding_as(subject), self.portal)
 
     def conversing_as(self, subject: Subject) -> BlockingConversations:
-        """The conversations as another subject sees them."""
+        """Return the conversations as another subject sees them."""
         return BlockingConversations(self.inner.conversing_as(subject), self.portal)
 
     def asking_as(self, subject: Subject) -> BlockingUploadAsk:
-        """Documents, and questions to them, as another subject sees them."""
+        """Return documents, and questions to them, as another subject sees them."""
         return BlockingUploadAsk(self.inner.asking_as(subject), self.portal)
 
     def archives_as(self, subject: Subject) -> BlockingArchives:
-        """Archives of everything of another subject's tenant."""
+        """Return the archives of another subject's tenant."""
         return BlockingArchives(self.inner.archives_as(subject), self.portal)
 
     def facts_as(self, subject: Subject) -> BlockingFacts:
-        """The facts as another subject sees them."""
+        """Return the facts as another subject sees them."""
         return BlockingFacts(self.inner.facts_as(subject), self.portal)
 
     def switches_as(self, subject: Subject) -> BlockingSwitches:
-        """The switches of its tenant and channels, as another subject may read and set them."""
+        """Return the switches of its tenant and channels, as another subject may read and set them."""
         return BlockingSwitches(self.inner.switches_as(subject), self.portal)
 
     def sessions_as(self, subject: Subject) -> BlockingSessions:
-        """The sessions as another subject sees them."""
+        """Return the sessions as another subject sees them."""
         return BlockingSessions(self.inner.sessions_as(subject), self.portal)
 
     def observe(
@@ -144,7 +144,7 @@ class BlockingMemoranda:
         messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
         **place: Unpack[Around],
     ) -> list[Observed]:
-        """Keeps what was said, see `Sessions.observe`."""
+        """Store messages, see `Sessions.observe`."""
         return self.sessions.observe(messages, **place)
 
     def import_history(
@@ -159,7 +159,7 @@ class BlockingMemoranda:
         fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
-        """Imports data of another system, see `Memoranda.import_history`."""
+        """Import data of another system, see `Memoranda.import_history`."""
         work = self.inner.import_history(
             source,
             format=format,
@@ -173,39 +173,39 @@ class BlockingMemoranda:
         return self.portal.call(work)
 
     def agents_as(self, subject: Subject) -> BlockingAgents:
-        """The agent profiles as another subject sees them."""
+        """Return the agent profiles as another subject sees them."""
         return BlockingAgents(self.inner.agents_as(subject), self.portal)
 
     def contexts_as(self, subject: Subject) -> BlockingContexts:
-        """The contexts of another subject: prompts from what it may see."""
+        """Return the contexts of another subject: prompts from what it may see."""
         return BlockingContexts(self.inner.contexts_as(subject), self.portal)
 
     def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
-        """A prompt for a question, see `Contexts.context`."""
+        """Return a prompt for a question, see `Contexts.context`."""
         return self.portal.call(self.inner.context(query, **fields))
 
     def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
     ) -> UsageReport:
-        """What was spent, by day and purpose, see `costs.Costs.usage`."""
+        """Return the spending by day and purpose, see `costs.Costs.usage`."""
         return self.portal.call(self.inner.costs.usage(since=since, until=until, tenant=tenant))
 
     def missing(self) -> Missing:
-        """What backfills would make, see `backfills.Backfills.missing`."""
+        """Return how much backfills would make, see `backfills.Backfills.missing`."""
         return self.portal.call(self.inner.missing())
 
     def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
-        """Starts a backfill: `embeddings`, `summaries` or `query_logs`, see `backfills.Backfills`."""
+        """Start a backfill: `embeddings`, `summaries` or `query_logs`, see `backfills.Backfills`."""
         return self.portal.call(
             self.inner.backfill(what, everything=everything, rows_per_second=rows_per_second)
         )
 
     def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
-        """Sets what a tenant may spend in a day, see `costs.Costs.set_limits`."""
+        """Set the daily limits of a tenant, see `costs.Costs.set_limits`."""
         return self.portal.call(self.inner.costs.set_limits(changes, tenant))
 
     def close(self) -> None:
-        """Finishes writes, saves, lets go of the folder. Idempotent."""
+        """Finish writes, save the indexes, and release the folder. Idempotent."""
         if self.portal.alive:
             try:
                 self.portal.call(self.inner.close())
@@ -224,7 +224,7 @@ class BlockingMemoranda:
 def open(
     data: str | Path | None = None, *, config: Config | None = None, **settings: Any
 ) -> BlockingMemoranda:
-    """Opens a data folder for callers without an event loop; arguments and errors as `Memoranda.open`."""
+    """Open a data folder for callers without an event loop; arguments and errors as `Memoranda.open`."""
     portal = Portal()
     try:
         return BlockingMemoranda(portal.call(Memoranda.open(data, config=config, **settings)), portal)

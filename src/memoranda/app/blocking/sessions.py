@@ -7,7 +7,7 @@ from memoranda.sessions.sessions import Sessions
 
 
 class BlockingSessions:
-    """`sessions.Sessions`, verb for verb."""
+    """`sessions.Sessions`, method for method."""
 
     def __init__(self, inner: Sessions, portal: Portal) -> None:
         self.inner = inner

@@ -7,7 +7,7 @@ from memoranda.sessions.switches import Switches
 
 
 class BlockingSwitches:
-    """`switches.Switches`, verb for verb."""
+    """`switches.Switches`, method for method."""
 
     def __init__(self, inner: Switches, portal: Portal) -> None:
         self.inner = inner

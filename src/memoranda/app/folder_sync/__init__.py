@@ -1,1 +1,1 @@
-"""A folder of files brought into memories or into a vector store, and kept in step."""
+"""Synchronizes a folder of files with memories or with a vector store."""

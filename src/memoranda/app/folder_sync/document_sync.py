@@ -29,22 +29,22 @@ from memoranda.text.splitting import Chunking
 
 PAGE = 100
 AHEAD = 100
-"""So many files at most are uploaded and not yet indexed."""
+"""The most files that are uploaded and not yet indexed."""
 SOONEST, LATEST, FEW = 0.02, 0.25, 4
-"""Seconds between two looks at the files in progress, growing while more than a few are left or nothing happens."""
+"""Seconds between two checks of the files in progress, growing while more than a few are left or nothing changes."""
 OURS = ("path", "sha256")
 UNREADABLE = ("unsupported_file", "invalid_file")
-"""Codes of failures that the same bytes would meet again."""
+"""Codes of failures that the same bytes would cause again."""
 
 
 class Files(Protocol):
-    """The verb of files that filing needs, of the library or of a running server."""
+    """The methods of files that filing needs, of the library or of a running server."""
 
     def delete(self, id: str) -> None: ...
 
 
 class Stores(Protocol):
-    """The verbs of vector stores that filing needs."""
+    """The methods of vector stores that filing needs."""
 
     def attach(self, store_id: str, files: Sequence[NewStoreFile]) -> Sequence[StoreFile]: ...
     def upload(
@@ -107,7 +107,7 @@ class Filed:
 
     @property
     def settled(self) -> int:
-        """Files that nothing more will happen to in this run."""
+        """The number of files that are settled in this run."""
         return self.unchanged + self.added + self.replaced + len(self.failed) + len(self.skipped)
 
 
@@ -125,14 +125,14 @@ class How:
 
 @dataclass(slots=True)
 class Following:
-    """A file in progress: where it is from, and the earlier ones of that path, which go once it is indexed."""
+    """A file in progress: its path, and earlier versions, which are deleted once it is indexed."""
 
     path: str
     earlier: list[StoreFile]
 
 
 class Filing:
-    """Files on their way into one store."""
+    """Uploads files into one store."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class Filing:
         self._following[file.id] = Following(key, earlier)
 
     def _bring(self, path: Path, key: str, digest: str, earlier: list[StoreFile]) -> None:
-        """Uploads the file and attaches it."""
+        """Upload the file and attach it."""
         before = earlier[-1].attributes if earlier else {}
         attributes: Attributes = {**before, **self._how.attributes, "path": key, "sha256": digest}
         try:
@@ -322,13 +322,13 @@ class Filing:
 
 
 def safe(text: str) -> str:
-    """A name as text: bytes of it that are no UTF-8 become question marks."""
+    """Return a name as text: bytes that are not UTF-8 become question marks."""
     return os.fsencode(text).decode("utf-8", "replace")
 
 
 def name_of(path: Path) -> str:
-    """A path as the attribute that knows a file: itself, or its end after a hash when it is no UTF-8 or longer than
-    an attribute may be. (Such a file is never reported as gone.)"""
+    """Return the attribute of a path: the path itself, or a hash and its end if it is not UTF-8 or longer than an
+    attribute may be. (Such a file is never reported as gone.)"""
     text = str(path)
     plain = safe(text)
     if plain == text and len(text) <= MAX_VALUE_CHARS:

@@ -35,7 +35,7 @@ Place = dict[str, Any]
 
 
 class Memories(Protocol):
-    """The verbs that indexing needs, of the library or of a running server."""
+    """The methods that indexing needs, of the library or of a running server."""
 
     def list(
         self,
@@ -51,7 +51,7 @@ class Memories(Protocol):
 
 
 class Chunk(NamedTuple):
-    """A chunk of a file: the hash of its text, the text, and where it stands."""
+    """A chunk of a file: the hash of its text, the text, and its place."""
 
     key: str
     content: str
@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
 @dataclass(slots=True)
 class StoredText:
-    """One stored chunk: its id (None when it is not ours), its metadata, and its places before and now."""
+    """One stored chunk: its id (None if it is not ours), its metadata, and its places before and now."""
 
     id: str | None
     metadata: dict[str, Any]
@@ -69,7 +69,7 @@ class StoredText:
 
 
 class Ledger:
-    """Which chunks are stored, and what a new reading of some files changes."""
+    """The stored chunks, and the changes of a new reading of some files."""
 
     def __init__(self, stored: Iterable[Memory]) -> None:
         self.texts: dict[str, StoredText] = {}
@@ -100,7 +100,8 @@ class Ledger:
         return self.files.get(path, set()) == {(chunk.key, chunk.place["start"]) for chunk in chunks}
 
     def gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> list[str]:
-        """Files at or below `roots` that have chunks and were not read, but for those at or below `unreadable`."""
+        """Return files at or below `roots` that have chunks and were not read, except those at or below
+        `unreadable`."""
         missing = sorted(path for path in self.files.keys() - self.read if below(path, roots))
         return [path for path in missing if not below(path, unreadable)]
 
@@ -153,7 +154,7 @@ def metadata(places: Sequence[Place]) -> dict[str, Any]:
 
 
 def source(path: str) -> str:
-    """A path as a memory's source: itself, or its end after a hash when it is longer than a source may be."""
+    """Return a path as a memory's source: itself, or a hash and its end if it is longer than a source may be."""
     if len(path) <= MAX_SOURCE:
         return path
     mark = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
@@ -161,7 +162,7 @@ def source(path: str) -> str:
 
 
 def chunks_of(text: Text, path: str, size: int, overlap: int) -> Iterator[Chunk]:
-    """The text's chunks with their places; those of nothing but whitespace are left out."""
+    """Yield the text's chunks with their places; blank ones are left out."""
     heading = _HEADING.search(text.text) if text.path.suffix.lower() in (".md", ".markdown") else None
     title = {"title": heading[1][:200]} if heading else {}
     for number, span in enumerate(fixed(text.text, size, overlap)):
@@ -237,7 +238,7 @@ def index(
 
 
 def stored(memories: Memories, how: Indexing) -> Iterator[Memory]:
-    """Every document of exactly this scope, oldest first."""
+    """Yield every document of exactly this scope, oldest first."""
     after = None
     while True:
         page = memories.list(

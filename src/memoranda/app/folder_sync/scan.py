@@ -102,7 +102,7 @@ def git_ignored(root: Path) -> set[Path]:
     """Return files and folders under `root` that git ignores; empty without git or outside a repository."""
     listing = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]
     try:
-        # A repository's own settings may name programs to run; reading a folder must not start them.
+        # Settings of a repository may name programs to run; reading a folder must not start them.
         listed = subprocess.run(
             ["git", "-C", str(root), "-c", "core.fsmonitor=false", *listing], capture_output=True, check=False
         )
