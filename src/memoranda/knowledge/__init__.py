@@ -40,11 +40,11 @@ class Librarian:
         self._watch: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Has the clock looked at from here on."""
+        """Start the clock."""
         self._watch = asyncio.create_task(self.expiry.watch(), name="knowledge-expiry")
 
     async def end(self) -> None:
-        """Nothing expires from here on; ends the processes that read documents."""
+        """Stop the clock, and end the processes that read documents."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)

@@ -1,4 +1,5 @@
-"""Who may see, fill and delete which files and stores. What may not be seen does not exist (404)."""
+"""Access to files and stores: who may see, fill and delete them. Missing and not visible are deliberately
+indistinguishable (404)."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ def sees_file(subject: Subject, row: FileRow) -> bool:
 
 
 def file_condition(subject: Subject) -> tuple[str, list[Any]]:
-    """The files that a subject sees, as SQL over `files f`."""
+    """Return a condition for the files that a subject sees, as SQL over `files f`."""
     if sees_all(subject):
         return "TRUE", []
     return "(f.user_id IS NULL OR f.user_id = ?)", [subject.user_id]
 
 
 def store_condition(subject: Subject) -> tuple[str, list[Any]]:
-    """The stores of its tenant that a subject sees, as SQL over `vector_stores v`."""
+    """Return a condition for the stores of its tenant that a subject sees, as SQL over `vector_stores v`."""
     if sees_all(subject):
         return "TRUE", []
     sql = (
@@ -66,7 +67,7 @@ def is_writer(c: Connection, subject: Subject, row: StoreRow) -> bool:
 
 
 def store_seen(c: Connection, subject: Subject, id_: str) -> StoreRow:
-    """A store that the subject may read.
+    """Return a store that the subject may read.
 
     Raises:
         NotFound: there is none for this subject.
@@ -78,7 +79,7 @@ def store_seen(c: Connection, subject: Subject, id_: str) -> StoreRow:
 
 
 def store_local(c: Connection, subject: Subject, id_: str) -> StoreRow:
-    """A store of the subject's own tenant.
+    """Return a store of the subject's own tenant.
 
     Raises:
         NotFound: there is none for this subject.
@@ -91,7 +92,7 @@ def store_local(c: Connection, subject: Subject, id_: str) -> StoreRow:
 
 
 def store_filled(c: Connection, subject: Subject, id_: str) -> StoreRow:
-    """A store whose files the subject may add and remove.
+    """Return a store whose files the subject may add and remove.
 
     Raises:
         NotFound: there is none for this subject.
@@ -105,7 +106,7 @@ def store_filled(c: Connection, subject: Subject, id_: str) -> StoreRow:
 
 
 def store_owned(c: Connection, subject: Subject, id_: str) -> StoreRow:
-    """A store that is the subject's to change and delete.
+    """Return a store that the subject may change and delete.
 
     Raises:
         NotFound: there is none for this subject.

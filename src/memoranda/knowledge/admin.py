@@ -41,7 +41,7 @@ class Admin:
         return as_page(tenants, [tenant.name for tenant in tenants], len(rows) > limit)
 
     async def quotas(self, tenant: str | None = None) -> Quotas:
-        """What a tenant may hold.
+        """Return the quotas of a tenant.
 
         Raises:
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.

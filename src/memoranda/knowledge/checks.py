@@ -1,4 +1,4 @@
-"""What files, stores and attributes may hold: checked once, for every face."""
+"""Validation of files, stores and attributes, shared by every interface."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ SHARINGS: tuple[str, ...] = get_args(Sharing)
 
 
 def text_of(value: Any, where: str, most: int = MAX_NAME_CHARS, *, empty: bool = True) -> str:
-    """A short text.
+    """Return a short text.
 
     Raises:
-        InvalidInput: it is no string, too long, empty where it must not be, or no unicode.
+        InvalidInput: it is no string, too long, empty where that is not allowed, or no Unicode.
     """
     if not isinstance(value, str) or (not empty and not value.strip()):
         raise InvalidInput(where, "must be a string" if empty else "must be a string that is not empty")
@@ -84,7 +84,7 @@ def attributes_of(given: Any, where: str = "attributes") -> str:
 
 
 def metadata_of(given: Any, where: str = "metadata") -> str:
-    """The metadata of a store, as JSON: at most 16 keys of 64 characters, values strings of at most 512.
+    """Return the metadata of a store, as JSON: at most 16 keys of 64 characters, values strings of at most 512.
 
     Raises:
         InvalidInput: names the key.
@@ -173,7 +173,7 @@ def sharing_of(value: Any) -> str:
 
 
 def people_of(writers: Any) -> list[str]:
-    """The users who may write to a store, each once.
+    """Return the users who may write to a store, each once.
 
     Raises:
         InvalidInput: it is no list of user ids.
@@ -203,10 +203,10 @@ def files_named(files: Sequence[NewStoreFile], where: str, *, empty: bool = Fals
 
 
 def passage_query(query: str | Sequence[str] | PassageQuery, fields: PassageFields) -> PassageQuery:
-    """A search that was asked for by its texts and keywords, or as a whole.
+    """Return a query from its texts and keywords, or from a whole query.
 
     Raises:
-        InvalidInput: a field is of the wrong type, or stands beside a whole query.
+        InvalidInput: a field is of the wrong type, or is given beside a whole query.
     """
     if not isinstance(query, PassageQuery):
         texts = [query] if isinstance(query, str) else list(query)

@@ -1,4 +1,4 @@
-"""The chunks of a file in a store, and the text that they make."""
+"""The chunks of a file in a store, and their text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoranda.store.paging import Listed, as_page, cursors
 
 
 def text_of(c: Connection, tenant: str, file: AttachedRow) -> str:
-    """The text of a file as its chunks hold it; empty before the file is completed."""
+    """Return the text of a file from its chunks; empty before the file is completed."""
     if file.status != "completed":
         return ""
     rows = c.all("chunks_between", [tenant, file.seq, 0, file.chunk_count])

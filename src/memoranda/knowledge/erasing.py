@@ -1,4 +1,4 @@
-"""Forgetting documents: files with their bytes and chunks, uploads under way, stores that are left empty."""
+"""Forgetting documents: files with their bytes and chunks, pending uploads, stores left empty."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Erasing:
     # --- files -------------------------------------------------------------------------------------
 
     async def files(self, run: Forgetting) -> None:
-        """Files of who is meant; with a phrase, those that hold it: in their chunks, their bytes, their name."""
+        """Erase files of the selected users; with a phrase, those that contain it: in chunks, bytes or name."""
         aim = run.aim
         if not aim.rooms:
             return
         where = aim.condition(user="user_id", time="created_at")
         if where is None:
             return
-        await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row says whose these were
+        await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row names their owner
         holding = set() if aim.text is None else await run.threads.run(self._in_chunks, run, aim.text)
         async for page in run.pages("files", "seq, id, filename", where):
             for _, id_, name in page:
@@ -73,7 +73,7 @@ class Erasing:
         return phrase.within(raw.decode("utf-16" if wide else "utf-8", "replace"))
 
     async def _erase(self, run: Forgetting, id_: str) -> None:
-        """One file: its row and its places first, so that no search shows it; then chunks, and bytes last."""
+        """Erase a file: its row and its places first, so that no search shows it; then chunks, and bytes last."""
         tenant, core = run.aim.tenant, self.core
         places: list[Any] = await run.threads.run(
             run.store.db.read, lambda c: c.all("places_of_file", [tenant, id_]), tenant
@@ -96,7 +96,7 @@ class Erasing:
     # --- uploads -----------------------------------------------------------------------------------
 
     async def uploads(self, run: Forgetting) -> None:
-        """Uploads that wait for their parts, with the parts that came."""
+        """Erase pending uploads with their parts."""
         aim = run.aim
         where = aim.condition(user="user_id", time="created_at") if aim.rooms else None
         async for page in run.pages("uploads", "id, filename", where, "id"):
@@ -123,8 +123,8 @@ class Erasing:
     # --- stores ------------------------------------------------------------------------------------
 
     async def stores(self, run: Forgetting) -> None:
-        """Stores of users who are forgotten as a whole, once no file is in them; what describes a store, where it holds
-        the phrase."""
+        """Erase empty stores of users who are forgotten as a whole; clear the description of a store that contains the
+        phrase."""
         aim = run.aim
         if not (aim.whole or (aim.rooms and aim.text is not None)):
             return

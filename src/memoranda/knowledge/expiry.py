@@ -19,33 +19,32 @@ from memoranda.store.ids import listed
 
 log = logging.getLogger("memoranda.knowledge")
 EVERY = 30.0
-"""Seconds between two looks."""
+"""Seconds between two runs."""
 SWEEP_EVERY = 3_600.0
 LEFTOVER_AFTER = 2 * 3_600.0
-"""Seconds after which bytes without a row are swept: longer than any upload takes to get its row."""
+"""Seconds after which bytes without a row are swept: longer than any upload needs to get its row."""
 DISCARDED_FOR = 3 * 86_400.0
-"""Seconds for which bytes that no row knows can still be brought back by hand."""
+"""Seconds for which bytes without a row can still be restored by hand."""
 AT_ONCE = 100
 ENDED_FOR = 86_400
-"""Seconds beyond its time for which an upload that has ended is known."""
+"""Seconds for which an ended upload is still known."""
 
 
 class Expiry:
-    """Looks at the clock again and again. Every process may: what two of them find is taken away once."""
+    """Removes what has expired, periodically. Every process may run it; each item is removed once."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self._swept_at = 0
 
     async def watch(self) -> None:
-        """Looks every `EVERY` seconds, until it is cancelled."""
+        """Run every `EVERY` seconds, until cancelled."""
         while True:
             await asyncio.sleep(EVERY * random.uniform(0.8, 1.2))
             await self.look()
 
     async def look(self) -> None:
-        """Takes away what has expired by now. What cannot be taken away is tried again at the next look, and keeps
-        nothing else."""
+        """Remove what has expired by now. A failure is tried again at the next run, and does not stop the others."""
         now = now_micros()
         await self._each("expired_files", self._file, now)
         await self._each("idle_stores", self._store, now)
@@ -92,7 +91,7 @@ class Expiry:
         await end_upload(self.core, tenant, id_, "expired")
 
     async def _forget(self, now: int) -> None:
-        """Uploads that have ended can be asked about for a day."""
+        """Delete the rows of uploads that ended a day ago."""
         until = now - ENDED_FOR * 1_000_000
         await self.core.threads.result(
             self.core.store.db.write(lambda c: c.run("drop_ended_uploads", [until]))
@@ -103,8 +102,8 @@ class Expiry:
         self.core.jobs.wake(REMOVE_JOB)
 
     async def sweep(self, older_than: float = LEFTOVER_AFTER) -> int:
-        """Discard bytes that no row knows, delete those that were discarded `DISCARDED_FOR` ago, and take up removals
-        that lost their job; how many were discarded."""
+        """Discard bytes that no row knows, delete those discarded `DISCARDED_FOR` ago, and resume removals without a
+        job; return how many were discarded."""
         await self.core.threads.result(self.core.store.db.write(self._requeue))
         self.core.jobs.wake(REMOVE_JOB)
         return await self.core.threads.run(self._sweep, older_than)

@@ -1,4 +1,4 @@
-"""Uploaded files: bytes in a blob, a row that says they are there."""
+"""Uploaded files: bytes in a blob, described by a row."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Files:
         )
 
     async def expect(self, size: int) -> None:
-        """Refuses a file of so many bytes before they come.
+        """Refuse a file of so many bytes before they arrive.
 
         Raises:
             QuotaExceeded: it is larger than a file may be.
@@ -105,7 +105,7 @@ class Files:
         return Staged(id_, writer.size, digest.hexdigest())
 
     async def drop(self, staged: Staged) -> None:
-        """Takes staged bytes away again."""
+        """Delete staged bytes."""
         await self._core.threads.run(self._core.blobs.delete, self.subject.tenant_id, staged.id)
 
     async def adopt(
@@ -117,7 +117,7 @@ class Files:
         media_type: str | None = None,
         expires_after_seconds: int | None = None,
     ) -> StoredFile:
-        """Makes staged bytes a file; they are dropped when that fails. Errors as `upload`."""
+        """Make staged bytes a file; they are dropped if that fails. Errors as `upload`."""
         try:
             row = self.row_of(staged, filename, purpose, media_type, expires_after_seconds)
             quotas = await self._quotas()
@@ -141,7 +141,7 @@ class Files:
     def row_of(
         self, staged: Staged, filename: str, purpose: str, media_type: str | None, seconds: int | None
     ) -> FileRow:
-        """The row of a file, checked, without its place."""
+        """Return the row of a file, validated, without its number."""
         now = now_micros()
         seconds = checks.seconds_of(seconds)
         return FileRow(
@@ -201,7 +201,7 @@ class Files:
         return row if row is not None and sees_file(self.subject, row) else None
 
     async def get(self, id: str) -> StoredFile:
-        """One file.
+        """Return one file.
 
         Raises:
             NotFound: no such file for this subject.
@@ -217,7 +217,7 @@ class Files:
         return row
 
     async def content(self, id: str) -> tuple[StoredFile, AsyncIterator[bytes]]:
-        """A file and its bytes, piece by piece.
+        """Return a file and its bytes, piece by piece.
 
         Raises:
             NotFound: no such file for this subject.
@@ -235,7 +235,7 @@ class Files:
         return file_value(row), following()
 
     async def delete(self, id: str) -> None:
-        """Deletes a file, takes it out of every store, and its bytes away.
+        """Delete a file with its bytes, and detach it from every store.
 
         Raises:
             NotFound: no such file for this subject.

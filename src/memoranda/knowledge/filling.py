@@ -12,7 +12,7 @@ from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 CAPACITY = 256
 """The most texts in a batch for the model, unless one file has more."""
 IN_FLIGHT = 2
-"""Batches under way, so that the model need not wait for the next one."""
+"""Concurrent batches, so that the model need not wait for the next one."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Asked:
 
 
 class Filling(Embedder):
-    """An embedder whose callers share batches. Answers, order and errors are those of the one inside."""
+    """An embedder whose callers share batches. Answers, order and errors are those of the wrapped embedder."""
 
     def __init__(self, inner: Embedder) -> None:
         self.inner = inner
@@ -87,7 +87,7 @@ class Filling(Embedder):
             raise MemorandaError(f"the model failed: {exc}") from exc
 
     async def _one_by_one(self, wanted: list[_Asked], exc: Exception) -> None:
-        """A text that the model refuses must not fail the files that shared its batch."""
+        """Embed a failed batch file by file: a refused text must not fail the files that shared its batch."""
         for asked in wanted:
             try:
                 if len(wanted) == 1:

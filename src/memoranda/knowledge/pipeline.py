@@ -40,19 +40,19 @@ from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_
 BATCH = DRAFTS
 """Chunks of one file in a transaction; fewer if they are long."""
 READ = 1_000
-"""Chunks that are read together."""
+"""Chunks read at once."""
 RETRY_AFTER = 5.0
-"""Seconds until a file whose embedding model is away is tried again, and no other is read meanwhile."""
+"""Seconds until a file is tried again whose embedding model does not answer; no other file is read meanwhile."""
 AWAY = "waits for the embedding model, which does not answer"
 PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
 
 
 class Gone(Exception):
-    """The file was taken out of the store, or cancelled, while it was indexed: nothing more is written."""
+    """The file was detached from the store, or cancelled, while it was indexed: nothing more is written."""
 
 
 class Stale(MemorandaError):
-    """An earlier attempt stored other chunks of this file; they are deleted, and the next attempt makes all anew."""
+    """An earlier attempt stored other chunks of this file; they are deleted, and the next attempt makes all again."""
 
 
 class Pipeline:
@@ -70,7 +70,7 @@ class Pipeline:
     # --- one file ----------------------------------------------------------------------------------
 
     async def index(self, run: Run) -> dict[str, Any]:
-        """Makes the chunks of a file in a store; how many."""
+        """Make the chunks of a file in a store; return how many."""
         row = await self.core.threads.run(self._row, run)
         if row is None:
             return {"skipped": "it is no longer to be indexed"}
@@ -197,7 +197,7 @@ class Pipeline:
         first: int,
         chunking: Chunking,
     ) -> list[Draft]:
-        """The chunks as rows: their channel is the store, their source the attachment."""
+        """Return the chunks as rows: their channel is the store, their source the attachment."""
         now = now_micros()
         drafts = []
         for index, place in enumerate(places, first):
@@ -282,7 +282,7 @@ class Pipeline:
         c.run("complete_file", [len(places), usage, title, compact_json(document.notes[:20]), *key])
 
     async def _note(self, run: Run, row: AttachedRow, says: str) -> None:
-        """Lets a file that waits say what for."""
+        """Set the reason for which a file waits."""
         notes = compact_json([says])
         if row.notes != notes:
             key = [notes, run.tenant, row.store_id, row.file_id, row.seq]
@@ -306,15 +306,15 @@ class Pipeline:
 
     def failed(self, c: Connection, run: Run, error: str) -> None:
         """Mark the file as failed in the transaction in which its job gives up."""
-        times = min(run.attempts, self.core.jobs.max_attempts)  # one more when the last died with its process
+        times = min(run.attempts, self.core.jobs.max_attempts)  # one more if the last died with its process
         says = f"indexing failed {times} times: {error}" if times else f"it was not indexed: {error}"
         self._failed(c, run, "server_error", says)
 
     # --- attributes --------------------------------------------------------------------------------
 
     async def reattribute(self, run: Run) -> dict[str, Any]:
-        """Gives the chunks of a file the attributes that its row has; those it has once they are all written, where
-        another job wrote meanwhile."""
+        """Give the chunks of a file the attributes of its row; if another job changes them meanwhile, the latest
+        ones."""
         done, given = 0, None
         while (row := await self.core.threads.run(self._attributes, run)) and row.attributes != given:
             given = row.attributes
@@ -344,7 +344,7 @@ class Pipeline:
 
 
 def _weight(place: ChunkPlace) -> float:
-    """How many rows of ordinary size a chunk is worth, see `store.steps`."""
+    """Return how many rows of ordinary size a chunk counts as, see `store.steps`."""
     return max(1, (place.end - place.start) / CHARS)
 
 

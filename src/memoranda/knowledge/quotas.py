@@ -1,4 +1,4 @@
-"""What a tenant may hold: the configuration's bounds, or its own where an admin set them."""
+"""Quotas of tenants: those of the configuration, or their own if an admin set them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NAMES: tuple[str, ...] = Quotas.__struct_fields__
 
 
 def quotas_of(c: Connection, tenant: str, default: Quotas) -> Quotas:
-    """The quotas in force for a tenant."""
+    """Return the quotas in force for a tenant."""
     own = {name: value for name, value in c.all("quotas_of", [tenant]) if name in NAMES}
     return msgspec.structs.replace(default, **own)
 
 
 def check_changes(changes: dict[str, Any], names: Sequence[str] = NAMES, what: str = "quota") -> None:
-    """Refuses names and values that are none.
+    """Refuse unknown names and invalid values.
 
     Raises:
         InvalidInput: names the field.
@@ -35,7 +35,7 @@ def check_changes(changes: dict[str, Any], names: Sequence[str] = NAMES, what: s
 
 
 def check_file(size: int, quotas: Quotas) -> None:
-    """Refuses a file that is too large.
+    """Refuse a file that is too large.
 
     Raises:
         QuotaExceeded: names the quota.

@@ -1,4 +1,4 @@
-"""Files, stores and what is in them as rows and as values."""
+"""Files, stores and their contents as rows and as values."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _maybe(value: int | None) -> Any:
 
 
 def file_value(row: FileRow) -> StoredFile:
-    """The file as the caller sees it."""
+    """Return the file as the caller sees it."""
     return StoredFile(
         id=row.id,
         filename=row.filename,
@@ -155,7 +155,7 @@ def upload_value(row: UploadRow, file: FileRow | None, now: int) -> Upload:
 
 
 def part_value(upload_id: str, row: Row) -> UploadPart:
-    """A part of an upload as the caller sees it."""
+    """Return a part of an upload as the caller sees it."""
     return UploadPart(id=row[0], upload_id=upload_id, bytes=row[1], created_at=moment(row[2]))
 
 
@@ -199,7 +199,7 @@ def _store_value(row: StoreRow, counts: FileCounts, usage: int, writers: list[st
 
 
 def attached_value(row: AttachedRow) -> StoreFile:
-    """A file in a store as the caller sees it."""
+    """Return a file in a store as the caller sees it."""
     error = None
     if row.status == "failed":
         error = FileError(code=row.error_code, message=row.error_message or "")  # type: ignore[arg-type]
@@ -222,28 +222,28 @@ def attached_value(row: AttachedRow) -> StoreFile:
 
 
 def chunking_of(text: str) -> Chunking:
-    """How a store or file is split, as its row has it."""
+    """Return the chunking of a store or file from its row."""
     return msgspec.json.decode(text, type=Chunking)
 
 
 def files_of(c: Connection, tenant: str, ids: Iterable[str]) -> dict[str, FileRow]:
-    """The files of these ids that are there, by id."""
+    """Return the existing files of these ids, by id."""
     return {row[1]: FileRow._make(row) for row in c.all("files_by_id", [tenant, listed(ids)])}
 
 
 def attached_of(c: Connection, tenant: str, store: str, ids: Iterable[str]) -> dict[str, AttachedRow]:
-    """The files of these ids that are in the store, by file id."""
+    """Return the files of these ids in the store, by file id."""
     rows = c.all("store_files_by_id", [tenant, store, listed(ids)])
     return {row[1]: AttachedRow._make(row) for row in rows}
 
 
 def source_of(store_id: str, attached: int) -> str:
-    """What the chunks of an attachment have as their source."""
+    """Return the source of the chunks of an attachment."""
     return f"{store_id}/{attached}"
 
 
 def attached_row(c: Connection, tenant: str, store_id: str, file_id: str) -> AttachedRow:
-    """A file in a store.
+    """Return a file in a store.
 
     Raises:
         NotFound: it is not in it.
@@ -267,7 +267,7 @@ def batch_row(c: Connection, tenant: str, store_id: str, batch_id: str) -> Row:
 
 
 def batch_value(c: Connection, tenant: str, store_id: str, batch_id: str) -> Batch:
-    """A batch as the caller sees it, with its counts.
+    """Return a batch as the caller sees it, with its counts.
 
     Raises:
         NotFound: the store has none of this id.

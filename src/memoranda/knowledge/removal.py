@@ -1,4 +1,4 @@
-"""What goes when files, stores and attachments go: a mark in the same transaction, the chunks by a job after it."""
+"""Removal of files, stores and attachments: marked in the same transaction; a job deletes the chunks later."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from memoranda.store.steps import ROWS
 log = logging.getLogger("memoranda.knowledge")
 REMOVE_JOB = "knowledge.remove"
 WHOLE = 0
-"""In `removing`, the attachment that stands for all of a store."""
+"""In `removing`, the attachment that represents a whole store."""
 
 
 def detach(c: Connection, core: Core, tenant: str, store_id: str, file_id: str, attached: int) -> None:
-    """Takes a file out of a store: no search shows it from here on. Give `jobs.woken(REMOVE_JOB)` to the write."""
+    """Take a file out of a store: no search shows it from now on. Give `jobs.woken(REMOVE_JOB)` to the write."""
     c.run("drop_store_file", [tenant, store_id, file_id])
     hide(c, core, tenant, store_id, attached)
 
 
 def hide(c: Connection, core: Core, tenant: str, store_id: str, attached: int) -> None:
-    """Marks an attachment's chunks as going and queues the job that deletes them."""
+    """Mark an attachment's chunks for deletion and enqueue the job."""
     c.run("add_removing", [tenant, store_id, attached])
     queue(c, core, tenant, store_id, attached)
 
 
 def queue(c: Connection, core: Core, tenant: str, store_id: str, attached: int) -> None:
-    """Queues the job for what is marked as going, unless it is under way."""
+    """Enqueue the job that deletes marked chunks, unless it is pending."""
     payload = {"store": store_id, "attached": attached}
     core.jobs.place(c, tenant, REMOVE_JOB, payload, dedup_key=f"{store_id}/{attached}")
 
 
 def empty(c: Connection, core: Core, tenant: str, store_id: str) -> None:
-    """Takes every file out of a store."""
+    """Detach every file from a store."""
     c.run("drop_store_files", [tenant, store_id])
     hide(c, core, tenant, store_id, WHOLE)
 
@@ -64,7 +64,8 @@ class Removal:
                 return {"chunks": done}
 
     async def clear(self, tenant: str, store_id: str, attached: int, run: Run | None = None) -> int:
-        """Deletes the chunks of an attachment (or of the store) with their vectors; chunks deleted."""
+        """Delete the chunks of an attachment (or of the store) with their vectors; return the number of chunks
+        deleted."""
         done = run.done if run else 0
         while seqs := await self.core.threads.run(self._next, tenant, store_id, attached):
             await self.core.threads.result(self.core.store.remove(tenant, seqs))
@@ -78,7 +79,7 @@ class Removal:
 
 
 def _chunks(c: Connection, tenant: str, store_id: str, attached: int, limit: int) -> list[int]:
-    """The first chunks of an attachment, or of the store."""
+    """Return the first chunks of an attachment, or of the store."""
     if attached == WHOLE:
         rows = c.all("chunks_of_store", [tenant, store_id, limit])
     else:

@@ -1,4 +1,4 @@
-"""Searching stores: who may, which chunks count, and the passages they become. The finding itself is `recall`'s."""
+"""Search in stores: access, the chunks that count, and their passages. The ranking itself is in `recall`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ MAX_STORES = 100
 MAX_QUERIES = 32
 MAX_NEIGHBOURS = 10
 ACTIVE_WITHIN = 60_000_000
-"""Microseconds in which a store's last use is not noted again."""
+"""Microseconds in which the last use of a store is not updated again."""
 POOL = 50
-"""So many of the best are looked at where variety decides; the others follow them."""
+"""The number of best candidates that diversity reorders; the others follow."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Best:
 
 @dataclass(slots=True)
 class Place:
-    """Where a chunk stands, and in which file of which store."""
+    """The place of a chunk in a file of a store."""
 
     attached: int
     index: int
@@ -143,7 +143,7 @@ class Searching:
     def _scopes(
         self, store_ids: Sequence[str], query: PassageQuery
     ) -> dict[str, tuple[list[StoreRow], Filter]]:
-        """By tenant, the stores to search and the chunks that count in them."""
+        """Return by tenant the stores to search and the filter of their chunks."""
         extra = None if query.filters is None else parse(query.filters)
 
         def read(c: Connection) -> dict[str, tuple[list[StoreRow], Filter]]:
@@ -195,7 +195,7 @@ class Searching:
         return results
 
     async def _touch(self, rows: Sequence[StoreRow]) -> None:
-        """Notes that stores are in use, once a minute."""
+        """Record the use of stores, once a minute."""
         now = now_micros()
         for row in rows:
             if row.last_active_at + ACTIVE_WITHIN < now:
@@ -345,7 +345,7 @@ def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:
 
 
 def _where(c: Connection, tenant: str, rows: Sequence[StoreRow], extra: Filter | None) -> Filter:
-    """The chunks of these stores that count: those of files that are whole and stay."""
+    """Return a filter for the chunks of these stores: those of files that are complete and not being removed."""
     ids = [row.id for row in rows]
     hidden = tuple(source_of(store, seq) for store, seq in c.all("hidden_in", [tenant, listed(ids)]))
     return all_of(

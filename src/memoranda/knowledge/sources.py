@@ -1,4 +1,4 @@
-"""What a caller may hand over as a file: a path, bytes, an open file, or pieces that come as they come."""
+"""Sources of files: a path, bytes, an open file, or pieces as they arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput
 from memoranda.storage.data_lock import refuse_live_database
 
 PIECE = 1 << 20
-"""Bytes that are read at once."""
+"""Bytes read at once."""
 BlockingSource: TypeAlias = str | Path | bytes | BinaryIO
 """A path (a string is one, too), the bytes themselves, or a file that was opened for reading bytes."""
 Source: TypeAlias = BlockingSource | AsyncIterable[bytes]
@@ -36,7 +36,7 @@ def name_of(source: Source, filename: str | None) -> str:
 
 @contextmanager
 def opened(source: BlockingSource) -> Iterator[BinaryIO]:
-    """The source as a file to read from; what was opened here is closed here.
+    """Yield the source as an open file; a file opened here is closed here.
 
     Raises:
         InvalidInput: the path cannot be read, or is an SQLite database in use.

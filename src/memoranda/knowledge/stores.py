@@ -70,7 +70,7 @@ from memoranda.types import Subject
 T = TypeVar("T")
 MAX_PAGE = 100
 POLL = 0.1
-"""Seconds between two looks at what is in progress."""
+"""Seconds between two polls of files in progress."""
 STATES = ("in_progress", "completed", "failed", "cancelled")
 
 
@@ -179,7 +179,7 @@ class Stores:
         return await self._read(read, self._tenant)
 
     async def get(self, id: str) -> VectorStore:
-        """One store.
+        """Return one store.
 
         Raises:
             NotFound: no such store for this subject.
@@ -192,7 +192,7 @@ class Stores:
         return await self._read(read)
 
     async def update(self, id: str, change: StoreChange) -> VectorStore:
-        """Changes the named fields of a store; the rest stays.
+        """Change the named fields of a store; the rest stays.
 
         Raises:
             NotFound: no such store for this subject.
@@ -239,7 +239,7 @@ class Stores:
         return await self._write(work, id)
 
     async def delete(self, id: str) -> None:
-        """Deletes a store; its chunks and vectors go with it, its files stay.
+        """Delete a store; its chunks and vectors go with it, its files stay.
 
         Raises:
             NotFound: no such store for this subject.
@@ -412,7 +412,7 @@ class Stores:
         return await self._read(read)
 
     async def file(self, store_id: str, file_id: str) -> StoreFile:
-        """One file of a store.
+        """Return one file of a store.
 
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
@@ -447,7 +447,7 @@ class Stores:
         return await self.file(store_id, file_id)
 
     async def text(self, store_id: str, file_id: str) -> str:
-        """The text of a file in a store, as its chunks hold it: their characters stand where they say.
+        """Return the text of a file in a store, from its chunks: their offsets are offsets in it.
 
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
@@ -457,7 +457,7 @@ class Stores:
     async def chunks(
         self, store_id: str, file_id: str, *, limit: int = 20, after: str | None = None
     ) -> Listed[Chunk]:
-        """One page of the chunks of a file in a store, in the order of its text; none before it is completed.
+        """Return one page of the chunks of a file in a store, in the order of its text; none before it is completed.
 
         Raises:
             NotFound: no such store, or no such file in it, for this subject.
@@ -468,7 +468,7 @@ class Stores:
         return await self._read(lambda c: listed(c, *self._attached(c, store_id, file_id)))
 
     def _attached(self, c: Connection, store_id: str, file_id: str) -> tuple[str, AttachedRow]:
-        """The tenant of a store that the subject sees, and a file in the store."""
+        """Return the tenant of a store that the subject sees, and a file in the store."""
         tenant = store_seen(c, self.subject, store_id).tenant_id
         return tenant, attached_row(c, tenant, store_id, file_id)
 
@@ -528,7 +528,7 @@ class Stores:
         return await settled(self._core, wait, batch, lambda: self.batch(store_id, id_), is_settled)
 
     async def batch(self, store_id: str, batch_id: str) -> Batch:
-        """A batch as it stands.
+        """Return a batch as it stands.
 
         Raises:
             NotFound: no such store, or no such batch of it, for this subject.
@@ -541,7 +541,7 @@ class Stores:
         return await self._read(read)
 
     async def cancel_batch(self, store_id: str, batch_id: str) -> Batch:
-        """Ends the work on those files of a batch that are not done; what is done stays.
+        """End the work on those files of a batch that are not done; what is done stays.
 
         Raises:
             NotFound: no such store, or no such batch of it, for this subject.

@@ -1,4 +1,4 @@
-"""Chunks put together again: overlaps once, gaps as white space."""
+"""Joins chunks to a text: overlaps once, gaps as white space."""
 
 from __future__ import annotations
 

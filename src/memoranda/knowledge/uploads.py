@@ -1,4 +1,4 @@
-"""Large files in parts: announced, sent piece by piece, put together in the order that the caller names."""
+"""Large files in parts: announced, sent piece by piece, joined in the order that the caller gives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Uploads:
         media_type: str | None = None,
         expires_after_seconds: int | None = None,
     ) -> Upload:
-        """Announces a file of `bytes` bytes that comes in parts within the hour.
+        """Announce a file of `bytes` bytes that arrives in parts within the hour.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -90,7 +90,7 @@ class Uploads:
         return upload_value(row, None, now)
 
     async def get(self, id: str) -> Upload:
-        """An upload as it stands.
+        """Return an upload as it stands.
 
         Raises:
             NotFound: no such upload for this subject.
@@ -164,11 +164,11 @@ class Uploads:
         return part_value(upload_id, (id_, size, now))
 
     async def complete(self, upload_id: str, part_ids: Sequence[str], md5: str | None = None) -> Upload:
-        """Makes a file of the parts, in the order named. Completing a completed upload gives its file again.
+        """Make a file of the parts, in the order named. Completing a completed upload returns its file again.
 
         Raises:
             NotFound: no such upload for this subject.
-            InvalidInput: a part is none of the upload's, they are not the bytes announced, or have another MD5.
+            InvalidInput: a part does not belong to the upload, the bytes are not those announced, or have another MD5.
         """
         must_write(self.subject)
         row, sizes = await self._core.threads.run(
@@ -230,7 +230,7 @@ class Uploads:
         return Staged(id_, writer.size, hashes[0].hexdigest())
 
     async def cancel(self, upload_id: str) -> Upload:
-        """Ends an upload; its parts are deleted.
+        """End an upload; its parts are deleted.
 
         Raises:
             NotFound: no such upload for this subject.

@@ -15,7 +15,7 @@ MOST_WAIT = 10.0
 
 
 def check_wait(seconds: float) -> None:
-    """Refuses what is no time to wait.
+    """Refuse an invalid time to wait.
 
     Raises:
         InvalidInput: it is below 0, or too long.
@@ -27,7 +27,7 @@ def check_wait(seconds: float) -> None:
 async def settled(
     core: Core, seconds: float, now: T, again: Callable[[], Awaitable[T]], done: Callable[[T], bool]
 ) -> T:
-    """What was attached, `now` or as it stands `again` once it is `done`; at most so many seconds later."""
+    """Return the attachment as it is `now`, or from `again` once it is `done`; at most so many seconds later."""
     if not seconds or done(now):
         return now
     return await core.jobs.until_ended(again, done, seconds)
