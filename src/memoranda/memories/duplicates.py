@@ -1,4 +1,4 @@
-"""Memories that say nearly the same, and what keeps two alike-looking texts apart."""
+"""Near-duplicates of memories, and the differences that make similar texts distinct."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORD = re.compile(r"(?P<begins>^\W*|[.!?]\s+)?(?P<word>[^\W\d_][\w'-]+)")
 
 
 def jaccard(a: str, b: str) -> float:
-    """Shared over all distinct stemmed terms of two texts, 0..1; 0 when neither has a term."""
+    """Return the shared over all distinct stemmed terms of two texts, 0..1; 0 if neither has a term."""
     first, second = set(terms(a)), set(terms(b))
     union = len(first | second)
     return len(first & second) / union if union else 0.0
@@ -50,7 +50,7 @@ def _other_names(a: str, b: str) -> bool:
 
 
 def _missing(text: str, other: str) -> tuple[set[str], set[str]]:
-    """Capitalised words of `text` that `other` does not have in any case: inside sentences, and beginning them."""
+    """Return capitalised words of `text` that `other` lacks in any case: inside sentences, and at their beginnings."""
     words = {match["word"].lower() for match in _WORD.finditer(other)}
     inside: set[str] = set()
     first: set[str] = set()
@@ -62,7 +62,7 @@ def _missing(text: str, other: str) -> tuple[set[str], set[str]]:
 
 
 def same_scope(row: Record) -> Filter:
-    """The rows that were written to exactly the place of `row`."""
+    """Return a filter for the rows of exactly the scope of `row`."""
     return all_of(
         Compare("$user_id", "eq", row.user_id),
         Compare("$agent_id", "eq", row.agent_id),

@@ -1,4 +1,4 @@
-"""The verbs of memory: add, get, list, update, delete, search, forget, count, compare, carry out and in."""
+"""Memories of one subject: add, get, list, update, delete, search, forget, count, compare, export and import."""
 
 from __future__ import annotations
 
@@ -57,11 +57,12 @@ from memoranda.validation import convert, merged
 
 MAX_PAGE = 1_000
 NAMES_NOTHING: tuple[Any, ...] = (None, [], {}, True, False)
-"""What a field of a selection may hold without naming any memory: an empty list erases nothing."""
+"""Values of a selection field that name no memory: an empty list erases nothing."""
 
 
 class Memories:
-    """One subject's memories: it sees and changes what its role allows, and nothing else exists for it."""
+    """The memories of one subject, as far as its role allows. Missing and not visible are deliberately
+    indistinguishable."""
 
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
@@ -124,12 +125,12 @@ class Memories:
         ]
 
     async def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
-        """Changes the named fields of a memory; the rest stays.
+        """Change the named fields of a memory; the rest stays.
 
         Raises:
             NotFound: no such memory for this subject.
             InvalidInput: names the field and the fix.
-            Conflict: another memory of the scope already holds the new text.
+            Conflict: another memory of the scope already has the new text.
         """
         self._must_write()
         row = await self._row(id)
@@ -179,7 +180,7 @@ class Memories:
     # --- reading -----------------------------------------------------------------------------------
 
     async def get(self, id: str) -> Memory:
-        """One memory.
+        """Return one memory.
 
         Raises:
             NotFound: no such memory for this subject.
@@ -253,7 +254,7 @@ class Memories:
         return row.seq
 
     async def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
-        """The best memories for a text: by meaning and by words, fused, each hit with both scores.
+        """Return the best memories for a text, by vector search and keyword search, fused; each hit has both scores.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -292,7 +293,7 @@ class Memories:
         return result
 
     async def _waiting(self, asked: Query) -> Waiting:
-        """Return the rows that matter to a search by vectors and are not embedded yet."""
+        """Return the rows relevant to a vector search that are not embedded yet."""
         recall = self._core.recall
         if asked.mode == "words" or not recall.pending.possible(self.subject.tenant_id):
             return NONE
@@ -350,8 +351,8 @@ class Memories:
         await self._core.threads.result(counted)
 
     async def count(self, **fields: Unpack[SelectionFields]) -> int:
-        """How many memories a selection holds. Its `scopes` may name `session`, `channel`, `agent` or `user` without an
-        id: memories that carry any."""
+        """Return how many memories a selection has. Its `scopes` may name `session`, `channel`, `agent` or `user`
+        without an id: memories with any."""
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
 
@@ -406,7 +407,7 @@ class Memories:
     async def export_to(
         self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
     ) -> int:
-        """Writes an export to a file, whole or not at all; memories written. See `export`."""
+        """Write an export to a file, atomically; return the number of memories written. See `export`."""
         where = self._where(convert(fields, Selection), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         return await self._core.threads.run(transfer.write_file, Path(path), lines)
@@ -414,12 +415,12 @@ class Memories:
     async def import_from(
         self, source: str | Path | Iterable[bytes], *, scope: str | None = None
     ) -> transfer.Imported:
-        """Takes an export in: a path, or its lines. What is there already is left alone, so importing twice
-        changes nothing. `scope` (`session:X`, ..., `global`) puts everything there instead of where it was; of what is
-        here in another scope, a copy.
+        """Import an export: a path, or its lines. Existing memories stay as they are, so importing twice changes
+        nothing. `scope` (`session:X`, ..., `global`) replaces the scope of all memories; one that is here in another
+        scope is copied.
 
         Raises:
-            InvalidInput: names the line that is wrong; the lines before it are stored.
+            InvalidInput: names the invalid line; the lines before it are stored.
         """
         self._must_write()
         return await transfer.take(self._core, self.subject, source, scope, self._may_own)
@@ -459,13 +460,13 @@ class Memories:
         return await self._core.jobs.get(HOUSE, id_)
 
     async def compact(self) -> Job:
-        """Starts the job that gives back what deleted rows and vectors still hold, on disk and in memory."""
+        """Start the job that frees the space of deleted rows and vectors, on disk and in memory."""
         self._must_be_admin("compact")
         id_ = await self._core.jobs.enqueue(self.subject.tenant_id, COMPACT_JOB, {}, dedup_key="compact")
         return await self._core.jobs.get(self.subject.tenant_id, id_)
 
     async def job(self, id: str) -> Job:
-        """A job of this tenant as it stands.
+        """Return the present state of a job of this tenant.
 
         Raises:
             NotFound: no such job.
@@ -474,12 +475,12 @@ class Memories:
         return await self._core.jobs.get(self.subject.tenant_id, id)
 
     async def wait(self, id: str) -> Job:
-        """A job of this tenant once it has ended."""
+        """Return a job of this tenant once it has ended."""
         self._must_be_admin("job")
         return await self._core.jobs.wait(self.subject.tenant_id, id)
 
     async def cancel(self, id: str) -> Job:
-        """Cancels a job: at once when it waits, between two steps when it runs."""
+        """Cancel a job: at once if it waits, between two steps if it runs."""
         self._must_be_admin("job")
         return await self._core.jobs.cancel(self.subject.tenant_id, id)
 

@@ -130,7 +130,7 @@ def _line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
 
 
 def archived_line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
-    """The row as an archive has it, see `ArchivedLine`."""
+    """Return the row as an archive has it, see `ArchivedLine`."""
     line = _line(row, vectors)
     if row.dedup_key != _own_key(row):
         line["dedup_key"] = row.dedup_key
@@ -138,7 +138,7 @@ def archived_line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
 
 
 def _own_key(row: Record) -> str:
-    """The dedup key that the scope and text of a row give."""
+    """Return the dedup key of the scope and text of a row."""
     scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
     occurred = row.occurred_at if row.dated else None
     return dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id)
@@ -170,7 +170,7 @@ def write_file(path: Path, out: Iterator[bytes]) -> int:
 
 
 def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a file or of any source of lines; a JSON array is taken apart."""
+    """Yield the lines of a file or of any source of lines; the items of a JSON array count as lines."""
     if not isinstance(source, str | Path):
         yield from source
         return
@@ -254,10 +254,10 @@ def _header(raw: bytes) -> Header:
 
 
 def place_of(scope: str | None) -> dict[str, str | None] | None:
-    """The four ids of what is written to a scope such as `user:ada`; None for no scope.
+    """Return the four ids of a scope such as `user:ada`; None for no scope.
 
     Raises:
-        InvalidInput: it is no scope.
+        InvalidInput: the scope is invalid.
     """
     if scope is None:
         return None
@@ -386,7 +386,7 @@ def claims_rules(row: Record) -> bool:
 
 
 def without_claim(row: Record) -> Record:
-    """The row without `extracted_by`."""
+    """Return the row without `extracted_by`."""
     metadata = msgspec.json.decode(row.metadata)
     del metadata["extracted_by"]
     return row._replace(metadata=compact_json(metadata))
