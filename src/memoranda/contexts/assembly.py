@@ -1,4 +1,4 @@
-"""One prompt out of many pieces: budgets, order, and where every piece came from. No I/O."""
+"""Assembles a prompt from pieces: budgets, order, and the source of every piece. No I/O."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from memoranda.text.highlights import is_boundary
 
 Part = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Count = Callable[[str], int]
-"""The length of a text: in characters, in words, or in tokens of an encoding that `text.tokens` knows."""
+"""The length of a text: in characters, in words, or in tokens of an encoding of `text.tokens`."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 """The parts of a prompt, in the order in which they are read."""
 FIRST: tuple[Part, ...] = ("question", "system", "documents", "memories", "sessions", "summary", "recent")
-"""The parts in the order in which they take their tokens, where there are not enough for all."""
+"""The parts in the order in which they take tokens if there are not enough for all."""
 FOUND: frozenset[Part] = frozenset({"documents", "memories", "sessions"})
 """The parts retrieved for the question. The best piece of each is placed before the recent messages."""
 UNBROKEN: frozenset[Part] = frozenset({"recent"})
 """The parts whose pieces are a sequence: from the first that does not fit, all are dropped."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
-"""What stands between the pieces of a part; a line's end where nothing is said."""
+"""Separators between the pieces of a part; a line break by default."""
 BRIEF_ENTRIES = 3
 BRIEF_CHARS = 500
 
@@ -82,7 +82,7 @@ def assemble(
     """
     left = max(0, total)
     count = once(count)
-    kept: dict[Part, list[Placed]] = {}
+    by_part: dict[Part, list[Placed]] = {}
     texts: dict[Part, str] = {}
     tokens: dict[Part, int] = {}
     parts = {part: [piece for piece in pieces if piece.part == part] for part in FIRST}
@@ -95,25 +95,25 @@ def assemble(
     for part, own, last in [(part, strong[part], False) for part in FIRST] + [
         (part, parts[part], True) for part in FIRST
     ]:
-        before = kept.get(part, [])
+        before = by_part.get(part, [])
         if last and len(before) == len(own):
             continue
         budget = left + tokens.get(part, 0)
         if not last:
-            budget = min(left, _room(part, left, shares or {}, needs, own, count))
+            budget = min(left, _allowance(part, left, shares or {}, needs, own, count))
         budget = min(budget, max(0, budgets.get(part, budget)))
         heading = (headings or {}).get(part, "")
         fitted = _fill(own, budget, count, heading, None if last else ellipsis)
         if last and (not fitted or any(placed_piece.cut for placed_piece in before)):
             continue
-        kept[part] = fitted
+        by_part[part] = fitted
         if fitted:
             own_texts = [placed.text for placed in fitted]
             left += tokens.get(part, 0)
             texts[part] = _joined(part, own_texts, heading)
             tokens[part] = _tokens(part, own_texts, heading, count)
             left -= tokens[part]
-    placed = [placed_piece for part in PARTS for placed_piece in kept[part]]
+    placed = [placed_piece for part in PARTS for placed_piece in by_part[part]]
     placed_ids = {id(placed_piece.piece) for placed_piece in placed}
     return Assembled(
         placed=placed,
@@ -125,12 +125,12 @@ def assemble(
 
 
 def _need(own: Sequence[Piece], count: Count, heading: str, most: int | None) -> int:
-    """The tokens that a part has when nothing of it is left out, or a few more."""
+    """Return the tokens of a part with nothing left out, or a few more."""
     need = sum(count(piece.text) + 2 for piece in own) + (count(heading) + 2 if heading else 0)
     return need if most is None else min(need, max(0, most))
 
 
-def _room(
+def _allowance(
     part: Part,
     left: int,
     shares: Mapping[Part, float],
@@ -138,7 +138,7 @@ def _room(
     own: Sequence[Piece],
     count: Count,
 ) -> int:
-    """The tokens of what is left that a part may have, beside those that come after it."""
+    """Return the tokens of the rest that a part may have, beside the parts after it."""
     share = _share(part, left, shares, needs)
     if part not in FOUND or not own:
         return share
@@ -222,7 +222,7 @@ def _texts(own: Sequence[Piece], places: Iterable[int]) -> list[str]:
 
 
 def _tokens(part: Part, texts: Sequence[str], heading: str, count: Count) -> int:
-    """The count of what `_joined` gives."""
+    """Return the count of the text of `_joined`."""
     between = BETWEEN.get(part, "\n")
     if not heading:
         return summed(texts, between, count)
@@ -232,8 +232,8 @@ def _tokens(part: Part, texts: Sequence[str], heading: str, count: Count) -> int
 
 
 def summed(texts: Sequence[str], between: str, count: Count) -> int:
-    """The count of texts joined by `between`, which ends with a line's end, out of the counts of each: a token begins
-    at what follows a line's end (see `text.tokens`). Only where a text begins with white space or a slash is the whole
+    """Return the count of texts joined by `between`, which ends with a line break, from the counts of each: a token
+    begins after a line break (see `text.tokens`). If a text begins with white space or a slash, the whole is
     counted."""
     if not all(map(_begins, texts[1:])):
         return count(between.join(texts))
@@ -246,7 +246,7 @@ def _begins(text: str) -> bool:
 
 
 def _added(text: str, between: str, count: Count) -> int:
-    """How much higher the count of a text is with `between` behind it: that depends on its last word."""
+    """Return how much higher the count of a text is followed by `between`: that depends on its last word."""
     at = text.rfind(" ")
     while at > 0 and text[at - 1].isspace():
         at = text.rfind(" ", 0, at)
@@ -260,8 +260,8 @@ def _joined(part: Part, texts: Iterable[str], heading: str) -> str:
 
 
 def cut(text: str, tokens: int, count: Count) -> str:
-    """The text, or the longest beginning of it that has at most so many tokens and ends where a character, as it is
-    seen, ends. Never counts much more than it returns."""
+    """Return the text, or its longest beginning with at most so many tokens that ends at a grapheme boundary. It never
+    counts much more than it returns."""
     low, high = 0, min(len(text), max(16, 4 * tokens))
     while count(text[:high]) <= tokens:
         if high == len(text):
@@ -276,8 +276,8 @@ def cut(text: str, tokens: int, count: Count) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """The text, or the beginning of it with an ellipsis behind, at most `length` characters together; it ends where a
-    character, as it is seen, ends."""
+    """Return the text, or its beginning followed by an ellipsis, at most `length` characters together; it ends at a
+    grapheme boundary."""
     if len(text) <= length:
         return text
     end = max(0, length - 1)
@@ -287,8 +287,8 @@ def shortened(text: str, length: int) -> str:
 
 
 def semantic_query(question: str, recent: Sequence[str]) -> str:
-    """What is searched for: the question, and below it a brief of what was said last, the newest last: at most 3
-    entries and 500 characters."""
+    """Return the query of a vector search: the question, and below it the last messages in brief, the newest last: at
+    most 3 entries and 500 characters."""
     entries = [folded for text in recent[-BRIEF_ENTRIES:] if (folded := " ".join(text.split()))]
     if not entries:
         return question

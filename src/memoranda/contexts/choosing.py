@@ -43,7 +43,7 @@ class Chosen:
 
     @property
     def part(self) -> PartName:
-        """Where it stands."""
+        """The part of the prompt."""
         return part_of(self.memory)
 
 
@@ -57,7 +57,7 @@ class Choice:
 
 
 def part_of(memory: Memory) -> PartName:
-    """The part of a prompt that a memory goes into."""
+    """Return the part of a prompt that a memory goes into."""
     return "sessions" if memory.kind in SUMMARIES else "memories"
 
 
@@ -74,9 +74,9 @@ def candidates(hits: Iterable[Hit]) -> list[Chosen]:
 def relevant_first(
     candidates: Sequence[Chosen], question: str, weights: Mapping[str, float] | None = None
 ) -> list[Chosen]:
-    """Return the candidates in their order, the weak ones behind all others; equal scores newest first.
+    """Return the candidates in their order, weak ones last; equal scores newest first.
 
-    Scores are first multiplied by the weight of the memory's kind, 1 where it has none.
+    Scores are first multiplied by the weight of the memory's kind, 1 if it has none.
 
     Of two facts about one matter the newer comes first, in the place of the better one.
     """
@@ -167,7 +167,7 @@ def untold(
 
 
 def plain(text: str) -> str:
-    """What two copies of a message have in common."""
+    """Return the text of a message for comparing copies."""
     return " ".join(text.split()).casefold()
 
 

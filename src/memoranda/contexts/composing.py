@@ -41,7 +41,7 @@ SHARES: dict[Part, float] = {
     "memories": 3.0,
     "sessions": 1.5,
 }
-"""How parts without a budget of their own share what the question and the rules leave."""
+"""The shares of parts without a budget of their own in the tokens that the question and the rules leave."""
 CONTEXT: tuple[Part, ...] = ("documents", "memories", "sessions", "summary")
 """The parts that go to a chat model as one message."""
 ELLIPSIS = "…"
@@ -50,7 +50,7 @@ TRIES = 5
 
 @dataclass(slots=True)
 class Entry:
-    """A piece, and where it is from."""
+    """A piece, and its source."""
 
     piece: Piece
     kind: str

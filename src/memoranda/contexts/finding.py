@@ -40,7 +40,7 @@ FEWEST, MOST, TOKENS_EACH = 10, 45, 10
 POOL = 4
 """Candidates as a multiple of the limit if diversity is on."""
 FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": "passage_filters"}
-"""How fields of a search in stores are called here."""
+"""The names of fields of a search in stores here."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Found:
 
 @dataclass(slots=True)
 class _Answers:
-    """What the searches gave; `unfloored` what the memories' would have given without a threshold."""
+    """The results of the searches; `unfloored` those for memories without a threshold."""
 
     memories: list[Hit] = field(default_factory=list)
     sessions: list[Hit] = field(default_factory=list)
@@ -160,7 +160,7 @@ class Finding:
         *,
         aided: bool = False,
     ) -> SearchResult | str:
-        """Memories, or `memory` where nothing can be looked up. `aided`: a language model may help."""
+        """Search memories; return `memory` if they cannot be searched. `aided`: a language model may help."""
         try:
             return await Memories(core, self.subject).search(
                 Query(
@@ -212,7 +212,7 @@ class Finding:
             raise InvalidInput(name, str(exc).partition(": ")[2]) from exc
 
     def _places(self, asked: ContextQuery) -> dict[str, str] | None:
-        """The scopes that the conversation is in, where none are named."""
+        """Return the scopes of the conversation, if none are given."""
         if asked.scopes is not None or asked.hierarchy is not None:
             return asked.hierarchy
         named = (asked.session_id, asked.channel_id, asked.user_id, asked.agent_id)
@@ -315,7 +315,7 @@ class Finding:
 
 
 def _kinds(asked: ContextQuery, together: bool) -> tuple[list[str] | None, list[str]]:
-    """The kinds of memories to look for, and those of summaries; an empty list is none."""
+    """Return the kinds of memories to search, and those of summaries; an empty list means none."""
     if together:
         return (None if asked.kinds is None else list(asked.kinds)), []
     kinds = DEFAULT_KINDS if asked.kinds is None else asked.kinds

@@ -101,7 +101,7 @@ def _visible_lines(rows: Sequence[Row], users: Collection[str | None] | None, re
 
 
 def _within(before: list[Line], behind: list[Line], reach: Reach) -> list[Line]:
-    """The nearest of both sides in turn, as long as there are tokens for them."""
+    """Return the nearest of both sides in turn, within the tokens."""
     left, taken = reach.tokens, list[Line]()
     sides = [list(before), list(behind)]
     while any(sides):

@@ -49,4 +49,4 @@ class Once(Embedder):
         return self.inner.split(text)
 
     def close(self) -> None:
-        """Nothing: the embedder given is another's."""
+        """Do nothing: the wrapped embedder has another owner."""

@@ -1,4 +1,4 @@
-"""The conversation that a question is asked in, out of the message log: what was said last, and its running summary."""
+"""The conversation of a question, from the message log: recent messages and a running summary."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SILENT = frozenset({"developer", "function", "tool"})
 
 
 def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery:
-    """Return what is asked with the last messages and the summary of its session, or of the open session of its
-    channel, where it names one that the subject sees and gives none itself."""
+    """Return the query with the last messages and the summary of its session, or of the open session of its channel, if
+    it names one that the subject sees and has none of its own."""
     most = core.config.sessions.recent_messages
     given = asked.recent is not None and asked.summary is not None
     if given or not most or not (asked.session_id or asked.channel_id):

@@ -16,7 +16,7 @@ from memoranda.text.instructions import is_standing
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
-"""Kinds of memories that tell of earlier sessions."""
+"""Kinds of memories that summarize earlier sessions."""
 TOPICS = 5
 """Topics of a session that are shown."""
 
@@ -32,19 +32,19 @@ class Around:
 
 
 def chunk_mark(passage: Passage) -> str:
-    """How a chunk is cited."""
+    """Return the citation mark of a chunk."""
     return f"Doc {passage.file_id}/Chunk {passage.chunk_index}"
 
 
 def chunk_text(passage: Passage) -> str:
-    """A chunk with the mark it is cited by, its file, page and heading."""
+    """Return a chunk with its citation mark, file, page and heading."""
     page = "" if passage.page is None else f", page {passage.page}"
     heading = "" if passage.heading is None else f", {line(passage.heading)}"
     return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.text.strip()}"
 
 
 def chunk_citation(passage: Passage) -> Citation:
-    """Where a chunk is from."""
+    """Return the source of a chunk."""
     return Citation(
         mark=chunk_mark(passage),
         ids=[passage.chunk_id],
@@ -72,7 +72,7 @@ def memory_text(memory: Memory) -> str:
 
 
 def since(memory: Memory) -> datetime:
-    """Return when a fact begins to hold: its `valid_from`, else when it was said."""
+    """Return when a fact begins to be valid: its `valid_from`, else the time of its message."""
     return memory.occurred_at if memory.valid_from is None else memory.valid_from
 
 
@@ -90,7 +90,7 @@ def listed(lines: Sequence[str], mark: str | None) -> str:
 
 
 def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Citation:
-    """Where a memory is from."""
+    """Return the source of a memory."""
     return Citation(
         mark=mark,
         ids=list(ids),
@@ -104,8 +104,7 @@ def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Cit
 
 
 def window(memory: Memory) -> tuple[datetime, datetime]:
-    """When the session, or the week, began and ended that a summary is about; the summary's own date where it does not
-    say."""
+    """Return the beginning and the end of the session, or the week, of a summary; its own date if unknown."""
     if memory.kind == "rollup" and (monday := _monday(memory.metadata.get("week"))) is not None:
         return monday, monday + timedelta(days=7, minutes=-1)
     began, ended = (_moment(memory.metadata.get(key)) for key in ("started_at", "ended_at"))
@@ -113,7 +112,7 @@ def window(memory: Memory) -> tuple[datetime, datetime]:
 
 
 def _monday(week: Any) -> datetime | None:
-    """The first day of a week as ISO 8601 names it; None for what is no such name."""
+    """Return the first day of a week in ISO 8601; None for an invalid name."""
     try:
         return datetime.strptime(f"{week}-1", "%G-W%V-%u").replace(tzinfo=UTC)
     except ValueError:
@@ -138,7 +137,7 @@ def session_text(memory: Memory, characters: int) -> str:
 
 
 def session_citation(memory: Memory, mark: str | None) -> Citation:
-    """Where a summary is from."""
+    """Return the source of a summary."""
     cited = memory_citation(memory, mark, [memory.id])
     cited.started_at, cited.ended_at = window(memory)
     return cited

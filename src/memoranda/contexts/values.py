@@ -1,4 +1,4 @@
-"""What is asked of a context and what it is: questions, pieces, citations. No behaviour, no I/O."""
+"""Values of contexts: queries, pieces, citations. No behaviour, no I/O."""
 
 from __future__ import annotations
 
