@@ -1,4 +1,4 @@
-"""Asking uploaded documents, with memory: questions, answers, and what is remembered of them."""
+"""Questions to uploaded documents, with memory: questions, answers, and memories of them."""
 
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.beginning import begin

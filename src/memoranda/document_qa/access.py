@@ -1,4 +1,4 @@
-"""For whom questions are asked: a member for itself, a service or an admin for the user it names."""
+"""The user of a question: a member itself, or the user that a service or an admin names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to a question: the model's, or, where there is none or it fails, quotes from the documents."""
+"""The answer to a question: from the model, or, without one or if it fails, quotes from the documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 
 ASK, SUMMARY = "upload_ask", "upload_ask.summary"
-"""What the ledger calls answers and summaries."""
+"""The purposes of answers and summaries in the ledger."""
 HEURISTIC = "extractive"
 
 

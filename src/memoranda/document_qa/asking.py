@@ -1,4 +1,4 @@
-"""The verbs of asking documents: ask, look at sessions and the log, keep notes, derive memories from past answers."""
+"""Questions to documents: ask, read sessions and the log, store notes, derive memories from past answers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class UploadAsk:
         return self._core.config.upload_ask
 
     def acting_for(self, user_id: str | None) -> UploadAsk:
-        """The same for the user that a service or an admin names.
+        """Return the same for the user that a service or an admin names.
 
         Raises:
             Forbidden: the subject is bound to another user.
@@ -222,7 +222,7 @@ class UploadAsk:
     async def sessions(
         self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
     ) -> Listed[AskSession]:
-        """One page of the user's sessions, those that began last first unless `order` is `asc`; for an admin all of the
+        """Return one page of the user's sessions, the latest first unless `order` is `asc`; for an admin all of the
         tenant's.
 
         Raises:
@@ -234,7 +234,7 @@ class UploadAsk:
         )
 
     async def session(self, id: str) -> AskSession:
-        """One session.
+        """Return one session.
 
         Raises:
             NotFound: no such session for this subject.
@@ -288,8 +288,8 @@ class UploadAsk:
         before: str | None = None,
         order: str = "desc",
     ) -> Listed[LogEntry]:
-        """One page of the user's questions with their answers, the latest first unless `order` is `asc`; for an admin
-        all of the tenant's.
+        """Return one page of the user's questions with their answers, the latest first unless `order` is `asc`; for an
+        admin all of the tenant's.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no row of the log.
@@ -302,7 +302,7 @@ class UploadAsk:
         )
 
     async def log_entry(self, id: str) -> LogEntry:
-        """One row of the log.
+        """Return one row of the log.
 
         Raises:
             NotFound: no such row for this subject.
@@ -396,8 +396,8 @@ class UploadAsk:
     # --- long work ---------------------------------------------------------------------------------
 
     async def derive(self, *, rows_per_second: float | None = None) -> Job:
-        """Starts the job that makes memories of the answers in the log that became none: of times when
-        `upload_ask.memory` was off. It can be cancelled and goes on where it stopped.
+        """Start the job that makes memories of answers in the log without one, from times when `upload_ask.memory` was
+        off. It can be cancelled, and resumes where it stopped.
 
         Raises:
             Forbidden: the subject is not an admin.

@@ -1,4 +1,4 @@
-"""Memories of answers that were given before they were remembered: out of the log, once each, at a pace."""
+"""Memories of answers from before memories were on: from the log, once each, at a limited rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEP = 64
 
 
 class Backfill:
-    """The job that goes through a tenant's log of questions."""
+    """The job that reads a tenant's log of questions."""
 
     def __init__(self, core: Core) -> None:
         self.core = core

@@ -1,4 +1,4 @@
-"""What asking documents does beside the verbs, from the opening of a library on."""
+"""Background work of questions to documents: jobs and hooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIMENSION = "uploadask.memory.memoryVectorDim"
 
 
 def check_dimension(config: Config, model: str, dim: int) -> None:
-    """Compares the length of vectors that memories are configured to have with that of a model's.
+    """Compare the configured dimension of memories with that of the model.
 
     Raises:
         ConfigError: they differ.
@@ -29,7 +29,7 @@ def check_dimension(config: Config, model: str, dim: int) -> None:
 
 
 def begin(core: Core) -> None:
-    """Registers jobs and hooks; to be called before jobs are worked on."""
+    """Register jobs and hooks; call it before jobs run."""
     core.jobs.handlers[REMEMBER_JOB] = Remembering(core).remember
     core.jobs.handlers[DERIVE_JOB] = Backfill(core).derive
     core.jobs.lanes |= {REMEMBER_JOB: MEMORY_LANE, DERIVE_JOB: MEMORY_LANE}

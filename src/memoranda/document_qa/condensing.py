@@ -36,7 +36,7 @@ class Condensed:
 
 
 async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -> Condensed:
-    """What these questions with their answers say, in few tokens."""
+    """Return a summary of these questions with their answers, in few tokens."""
     most = core.config.upload_ask.summary_max_tokens
     if not core.model.quotes_only:
         try:

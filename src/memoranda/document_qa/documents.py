@@ -68,11 +68,11 @@ class Documents:
         return await self._core.threads.result(self._core.store.db.write(claim, tenant=tenant))
 
     async def add(self, source: Source, filename: str | None = None) -> Document:
-        """Takes a document in: a path, bytes, an open file, or pieces as they come; it is read, split and embedded in
-        the background. `filename` is the path's own unless given; its ending tells the format.
+        """Add a document: a path, bytes, an open file, or pieces as they come; it is read, split and embedded in
+        the background. `filename` is the path's own unless given; its extension decides the format.
 
         Raises:
-            QuotaExceeded: it is larger than a file may be, or than what is left.
+            QuotaExceeded: it is too large, or exceeds the storage quota.
             InvalidInput: names the field and the fix.
         """
         name = name_of(source, filename)
@@ -81,7 +81,7 @@ class Documents:
         return await self.adopt(staged, name)
 
     async def add_text(self, title: str, text: str) -> Document:
-        """Takes a text in as a document of this title. Errors as `add`."""
+        """Add a text as a document of this title. Errors as `add`."""
         if not title.strip():
             raise InvalidInput("title", "must hold some text")
         if not text.strip():
@@ -93,7 +93,7 @@ class Documents:
     async def adopt(
         self, staged: Staged, filename: str, media_type: str | None = None, title: str | None = None
     ) -> Document:
-        """Makes staged bytes a document; they are dropped when that fails. Errors as `add`."""
+        """Make staged bytes a document; they are dropped if that fails. Errors as `add`."""
         try:
             store_id = await self._ensure_store()
         except BaseException:
@@ -123,7 +123,7 @@ class Documents:
         return Listed(data=data, first_id=page.first_id, last_id=page.last_id, has_more=page.has_more)
 
     async def get(self, id: str) -> Document:
-        """One document.
+        """Return one document.
 
         Raises:
             NotFound: this user has none of this id.
@@ -140,7 +140,7 @@ class Documents:
         raise NotFound(f"no document {id_!r}")
 
     async def wait(self, id: str) -> Document:
-        """A document once it is no longer in progress.
+        """Return a document once it is no longer in progress.
 
         Raises:
             NotFound: this user has none of this id, or it was deleted meanwhile.
@@ -149,7 +149,7 @@ class Documents:
         return _document(await self._knowledge.stores.wait_file(file.vector_store_id, id))
 
     async def delete(self, id: str) -> None:
-        """Deletes a document, its chunks and its bytes. What was answered from it stays as it is.
+        """Delete a document, its chunks and its bytes. Answers from it stay as they are.
 
         Raises:
             NotFound: this user has none of this id.
@@ -158,7 +158,7 @@ class Documents:
         await self._knowledge.files.delete(id)
 
     async def check(self, store_id: str | None, ids: Sequence[str]) -> None:
-        """Refuses ids of documents that this user does not have.
+        """Refuse ids of documents that this user does not have.
 
         Raises:
             NotFound: names the first.

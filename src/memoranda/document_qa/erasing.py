@@ -1,4 +1,4 @@
-"""Forgetting what was asked of uploaded documents: the texts of the query log go, the shells of its rows stay."""
+"""Forgetting questions to uploaded documents: the texts of the query log are erased, its rows stay as shells."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from memoranda.store.transaction import Writing
 
 
 async def erase_asked(run: Forgetting) -> None:
-    """Questions and answers; where all of a user or a session is meant, whose session it was, too. A message that is
-    named takes the row of its question and answer along."""
+    """Erase questions and answers; for a whole user or session also the owner of the session. A named message includes
+    the row of its question and answer."""
     aim = run.aim
     if aim.ids is not None:
         for at in range(0, len(aim.ids), PAGE):
@@ -34,7 +34,7 @@ async def erase_asked(run: Forgetting) -> None:
         return
     async for page in run.pages("ask_sessions", "seq, id", aim.condition(user="user_id", session="id")):
         ids = [id_ for _, id_ in page]
-        await run.change(  # the sessions' messages are the log's to erase
+        await run.change(  # messages of the sessions are erased by the message log
             lambda w, ids=ids: {  # type: ignore[misc]
                 "ask_sessions": sum(w.c.run("drop_ask_session", [w.tenant, id_]) for id_ in ids)
             }

@@ -27,9 +27,9 @@ from memoranda.store.rows import Record, refs_of
 from memoranda.types import Query, Selection, Subject
 
 POOL = 4
-"""So many times the memories wanted are looked at: boosts and overlaps change which are the best."""
+"""Candidates as a multiple of the wanted memories: boosts and overlaps change the order."""
 OVERLAP = 0.8
-"""The Jaccard index of terms above which a memory says what a chunk says."""
+"""The Jaccard index of terms above which a memory repeats a chunk."""
 DAY = 86_400_000_000
 
 
@@ -45,8 +45,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for: `store_id` (None: there are no documents), how many of each, and where. `diversity`
-    0 to 1 trades relevance of chunks for variety."""
+    """What to search: `store_id` (None: there are no documents), how many of each, and where. `diversity` 0 to 1 trades
+    relevance of chunks for variety."""
 
     store_id: str | None
     documents: int

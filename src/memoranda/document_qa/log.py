@@ -1,4 +1,4 @@
-"""The log of questions: rows that are written once, read page by page, and whose texts only forgetting takes away."""
+"""The log of questions: rows are written once, read page by page, and only forgetting erases their texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memoranda.store.paging import Listed, as_page, cursors, page
 from memoranda.types import Subject
 
 ANSWERED = ("answered", "quoted")
-"""How a question must have ended for its answer to be remembered."""
+"""The statuses of questions whose answers are remembered."""
 
 
 class QueryRow(NamedTuple):
@@ -49,27 +49,27 @@ COLUMNS = ", ".join(f"q.{name}" for name in QueryRow._fields)
 
 
 def question_id(query_id: str) -> str:
-    """The id that a question has in the message log."""
+    """Return the id that a question has in the message log."""
     return f"{query_id}.question"
 
 
 def answer_id(query_id: str) -> str:
-    """The id that an answer has in the message log."""
+    """Return the id that an answer has in the message log."""
     return f"{query_id}.answer"
 
 
 def of_message(message_id: str) -> str:
-    """The row of the log that a message of it belongs to; another message's id names none."""
+    """Return the row of the log that a message belongs to; None for other messages."""
     return message_id.rpartition(".")[0]
 
 
 def write(c: Connection, row: QueryRow) -> None:
-    """Writes a row, for good."""
+    """Write a row, permanently."""
     c.run("add_query", row[:-1])
 
 
 def entry(subject: Subject, row: QueryRow) -> LogEntry:
-    """The row as the subject sees it."""
+    """Return the row as the subject sees it."""
     return LogEntry(
         id=row.id,
         session_id=called(subject, row.session_id),
@@ -98,7 +98,7 @@ def by_id(c: Connection, tenant: str, id_: str) -> QueryRow | None:
 
 
 def seen(c: Connection, subject: Subject, id_: str) -> QueryRow:
-    """A row that the subject may see.
+    """Return a row that the subject may see.
 
     Raises:
         NotFound: there is none for this subject.
@@ -226,6 +226,6 @@ def _session(subject: Subject, row: Sequence[Any], title: str) -> AskSession:
 
 
 def erase(c: Connection, tenant: str, seqs: Sequence[int]) -> int:
-    """Takes the texts of these rows away: question, answer, sources and memories. Their shells stay (ids, times,
-    counts), and say when it happened. Rows erased."""
+    """Erase the texts of these rows: question, answer, sources and memories. Their shells stay (ids, times, counts),
+    with the time of the erasure. Return the number of rows erased."""
     return c.run("erase_queries", [now_micros(), tenant, json.dumps(list(seqs))]) if seqs else 0

@@ -34,7 +34,7 @@ ELLIPSIS = " …"
 PREVIEW = 240
 """Characters of a preview."""
 ANSWER_TOKENS = 1_024
-"""What is left for the answer in a model's context, when nothing says how much that is."""
+"""The tokens for the answer in a model's context, by default."""
 MARGIN = 512
 """Tokens left free beside prompt and answer: for most models counts are estimates."""
 LEAST = 1_000
@@ -85,7 +85,7 @@ class Prompt:
 
 
 def citation(document_id: str, chunk_index: int) -> str:
-    """What a chunk is called in prompts and answers."""
+    """Return the citation of a chunk in prompts and answers."""
     return f"Doc {document_id}/Chunk {chunk_index}"
 
 
@@ -237,5 +237,5 @@ def preview(text: str) -> str:
 
 
 def as_rows(hits: Sequence[Any]) -> str:
-    """Sources or memories as the log keeps them."""
+    """Return sources or memories in the form of the log."""
     return msgspec.json.encode(hits).decode("utf-8")

@@ -148,8 +148,8 @@ def _about(summarized: Condensed, turns: int) -> dict[str, Any]:
 
 
 async def prune(core: Core, tenant: str, user_id: str | None) -> int:
-    """Deletes the memories of asking that this user has beyond the limit, the least important first, of these the
-    oldest. Nobody else's are looked at. Memories deleted."""
+    """Delete the memories of questions of this user beyond the limit, the least important first, of these the oldest.
+    Return the number of memories deleted."""
     limit = core.config.upload_ask.prune_limit
 
     def work(w: Writing) -> int:
@@ -164,7 +164,7 @@ async def prune(core: Core, tenant: str, user_id: str | None) -> int:
 
 
 async def remove_session(core: Core, tenant: str, session_id: str) -> None:
-    """Takes away what is left of a session whose messages were deleted."""
+    """Delete the rest of a session whose messages were deleted."""
 
     def work(w: Writing) -> int:
         seqs = [int(seq) for (seq,) in w.c.all("asked_in_session", [tenant, session_id, ROWS])]

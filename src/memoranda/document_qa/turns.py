@@ -24,7 +24,7 @@ from memoranda.types import Subject
 
 REMEMBER_JOB = "upload_ask.remember"
 HISTORY = 64
-"""Messages of a session that are looked at for its history, the latest."""
+"""The most messages of a session in its history, the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def check_session(c: Connection, subject: Subject, session_id: str) -> bool:
 
 
 def history(c: Connection, tenant: str, session_id: str) -> list[Said]:
-    """What was said last in a session, the oldest first."""
+    """Return the last messages of a session, the oldest first."""
     rows = c.all("ask_history", [tenant, session_id, HISTORY])
     return [Said(*row) for row in reversed(rows)]
 

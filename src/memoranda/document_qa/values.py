@@ -1,4 +1,4 @@
-"""What is asked of documents and what comes back, as callers see it; over the wire their fields are in camel case."""
+"""Values of questions to documents, as callers see them; over the wire their fields are in camel case."""
 
 from __future__ import annotations
 
