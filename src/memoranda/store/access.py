@@ -43,12 +43,12 @@ def sees_all(subject: Subject) -> bool:
 
 
 def scope_filter(scope: str, subject: Subject, where: str = "scopes", *, any_id: bool = False) -> Filter:
-    """The rows of one scope: `session:X`, `channel:X`, `agent:X`, `user:X`, `global` or `all`; with `any_id` also
-    `session`, `channel`, `agent` and `user`: the rows that carry such an id, whichever it is.
+    """Return the rows of one scope: `session:X`, `channel:X`, `agent:X`, `user:X`, `global` or `all`; with `any_id`
+    also `session`, `channel`, `agent` and `user`: the rows that carry such an id, whichever it is.
 
     Raises:
         InvalidInput: the scope is none of these.
-        Forbidden: `all`, or every session, ..., is asked for by someone who may name only some.
+        Forbidden: the subject may not name `all`, or every session, user, agent or channel.
     """
     if scope == "global":
         return GLOBAL
@@ -76,11 +76,11 @@ def default_scopes(subject: Subject) -> list[str]:
 
 
 def selection_filter(selection: Selection, subject: Subject, now: int | None) -> Filter:
-    """Everything the selection asks for but its scopes, cut to what the subject may see.
+    """Return the filter of a selection without its scopes, restricted to what the subject may see.
 
-    `now` (microseconds) decides what is still valid when the selection names no `as_of`; None lets rows
-    through whether they are valid, superseded or archived, as forgetting and export must. Entries of key-value
-    stores (kind `item`) belong to a selection that names the kind, and to one with `now` None.
+    `now` (microseconds) decides which rows are valid if the selection names no `as_of`; with None, valid, superseded
+    and archived rows pass, as forgetting and export require. Entries of key-value stores (kind `item`) are included by
+    a selection that names the kind, and with `now` None.
     """
     return all_of(
         visible_to(subject),
@@ -96,7 +96,7 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
 
 
 def scopes_filter(scopes: Sequence[str] | None, subject: Subject, *, any_id: bool = False) -> Filter:
-    """A memory in any of the scopes, see `scope_filter`."""
+    """Return the filter for any of the scopes, see `scope_filter`."""
     named = default_scopes(subject) if scopes is None else _names(scopes, "scopes")
     if not named:
         raise InvalidInput("scopes", "must name at least one scope, or be left out")
@@ -104,7 +104,7 @@ def scopes_filter(scopes: Sequence[str] | None, subject: Subject, *, any_id: boo
 
 
 def hierarchy_scopes(context: Mapping[str, str]) -> list[str]:
-    """The scopes of a context, narrowest first, `global` last.
+    """Return the scopes of a context, narrowest first, `global` last.
 
     Raises:
         InvalidInput: a key is no scope with an id.
@@ -154,10 +154,10 @@ def _valid(as_of: datetime | None, now: int | None) -> Filter | None:
 
 
 def must_write(subject: Subject) -> None:
-    """Refuses a reader.
+    """Check that a subject may write.
 
     Raises:
-        Forbidden: the role writes nothing.
+        Forbidden: the role is reader.
     """
     if subject.role == "reader":
         raise Forbidden("role: a reader writes nothing; use a key with the member role or above")

@@ -1,4 +1,4 @@
-"""What a committed write changed, in the form that the indexes take it."""
+"""The changes of a committed write, in the form that the indexes apply."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Put:
-    """A row the indexes must take: its vectors by part, or None to leave the vector index alone."""
+    """A row for the indexes: its vectors by part; without vectors, the vector index removes an outdated row."""
 
     row: Record
     vectors: list[NDArray[np.float32]]
@@ -34,18 +34,18 @@ class Put:
 
 @dataclass(slots=True)
 class Applied:
-    """What one committed write changed, for the indexes: revisions `first` to `rev` (0: nothing), the rows put and
-    removed by tenant, by how much the number of rows without vectors changed, and the puts of an index that is being
-    filled, which may be of another vector space. `kept` says that the journal keeps it for another process, `live`
-    is the index that answered while the write ran."""
+    """The changes of one committed write, for the indexes: revisions `first` to `rev` (0: none), the rows put and
+    removed by tenant, the change of the number of rows with pending embeddings, and the puts of an index that is being
+    filled, which may be of another vector space. `journalled`: the change stays in the journal for another process.
+    `live` is the vector index that was live while the write ran."""
 
     rev: int = 0
     first: int = 0
     puts: dict[str, list[Put]] = field(default_factory=lambda: defaultdict(list))
     removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    owed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    pending: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     mirrored: dict[str, list[Put]] = field(default_factory=dict)
-    kept: bool = False
+    journalled: bool = False
     live: object = None
 
     def folded(self) -> None:
@@ -58,8 +58,8 @@ class Applied:
     def clear(self) -> None:
         """Reset everything before the write is retried."""
         self.rev = self.first = 0
-        self.kept = False
-        for part in (self.puts, self.removed, self.owed, self.mirrored):
+        self.journalled = False
+        for part in (self.puts, self.removed, self.pending, self.mirrored):
             part.clear()
 
 
@@ -79,12 +79,12 @@ def text_key(row: Record) -> str:
 
 
 def placed(row: Record, seq: int) -> Record:
-    """The row at its place in the order of rows (a quarter of the cost of `_replace`)."""
+    """Return the row with its seq (a quarter of the cost of `_replace`)."""
     return Record._make((row[0], seq, seq, *row[3:]))
 
 
 def vector_batch(puts: Sequence[Put]) -> VectorBatch | None:
-    """The vectors of these rows as one batch; None when there are none."""
+    """Return the vectors of these rows as one batch; None if there are none."""
     if not any(put.vectors for put in puts):
         return None
     seqs, parts, vectors, seen = [], [], [], []
@@ -106,6 +106,6 @@ def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
 
 
 def blob(vector: NDArray[np.float32] | None) -> bytearray:
-    """float32, little-endian; a bytearray because the driver binds it without a detour that bytes take."""
+    """Return float32, little-endian; a bytearray, since the driver binds it faster than bytes."""
     assert vector is not None
     return bytearray(np.ascontiguousarray(vector, dtype="<f4").data.cast("B"))

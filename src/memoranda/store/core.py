@@ -1,4 +1,4 @@
-"""What the features share: the open store, the models, the jobs, and the tenant that runs the installation."""
+"""The core that the features share: the open store, the models, the jobs, and the operating tenant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that changed after a revision, page by page, as an index takes them."""
+"""Pages of rows that changed after a revision, for an index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = 1_000
 
 
 def changed_page(c: Connection, tenant: str, space: int | None, since: int, after: int) -> list[Put]:
-    """The tenant's next rows changed after revision `since`, by seq, beyond seq `after`; with their vectors of
+    """Return the tenant's next rows changed after revision `since`, by seq, beyond seq `after`, with their vectors of
     `space` unless that is None."""
     rows = newer_than(c, tenant, since, after, PAGE)
     return [Put(row, []) for row in rows] if space is None else with_vectors(c, tenant, space, rows)
@@ -42,7 +42,7 @@ def put_words(words: Words, tenant: str, puts: Sequence[Put]) -> None:
 
 
 def with_vectors(c: Connection, tenant: str, space: int, rows: Sequence[Record]) -> list[Put]:
-    """The rows with their stored vectors of one space, by part."""
+    """Return the rows with their stored vectors of one space, by part."""
     seqs = [row.seq for row in rows]
     vectors: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
     for seq, _, _, _, blob in c.all("embeddings_of", [tenant, space, compact_json(seqs)]):

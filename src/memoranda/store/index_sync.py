@@ -127,8 +127,8 @@ class Derived:
             _to_index(self.index.within(c), applied.removed, applied.puts)
         if self.words.inside:
             _to_words(self.words.within(c), applied)
-        applied.kept = self.db.shared and self._displaced_now(c)
-        if applied.kept or self._journalled():
+        applied.journalled = self.db.shared and self._displaced_now(c)
+        if applied.journalled or self._journalled():
             for tenant in applied.puts.keys() | applied.removed.keys():
                 c.run("note_unsettled", [tenant, applied.rev, applied.first, now_micros()])
 
@@ -147,7 +147,7 @@ class Derived:
             return
         if not self.words.inside:
             took &= self._step("words", lambda: _to_words(self.words, applied))
-        if took and self._journalled() and not applied.kept:
+        if took and self._journalled() and not applied.journalled:
             self._settle(applied)
         self._advance(applied)
 

@@ -287,7 +287,7 @@ def _cut(drafts: Sequence[Draft], embedder: Embedder) -> None:
 
 
 def windows(row: Record, embedder: Embedder) -> list[Part]:
-    """The row's embedded text in windows that fit the model of `embedder`; spans are in the row's content."""
+    """Return the row's embedded text in windows that fit the model of `embedder`; spans are in the row's content."""
     text = searched_text(row)
     shift = len(header(row))
     return [

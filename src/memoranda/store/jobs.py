@@ -113,7 +113,7 @@ class Jobs:
         self.lanes: dict[str, int] = {}
         """The lane of each kind that is not in the default lane."""
         self.endings: dict[str, Ending] = {}
-        """Called for each kind of job, in the same transaction, when a job fails for good."""
+        """Called by kind of job, in the same transaction, when a job finally fails, or is cancelled while queued."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
         self._wake = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}

@@ -76,7 +76,7 @@ def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, i
 
 
 def count(db: Database, tenant: str, where: Filter) -> int:
-    """How many rows pass."""
+    """Return the number of rows that pass."""
     compiled = compile_where(where)
     if compiled.exact:
         sql = f"SELECT count(*) FROM memories WHERE tenant_id = ? AND ({compiled.sql})"

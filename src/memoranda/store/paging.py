@@ -33,8 +33,8 @@ def page(
     before: int | None,
     descending: bool,
 ) -> tuple[list[Row], bool]:
-    """The next `limit` rows of `select` (whose WHERE goes on) by `place`, beyond seq `after` or up to seq `before` in
-    the direction of travel; and whether there are more."""
+    """Return the next `limit` rows of `select` (which ends in its WHERE clause) by `place`, beyond seq `after` or up to
+    seq `before` in the direction of travel, and True if there are more."""
     backwards = before is not None
     down = descending != backwards
     cursor = before if backwards else after
@@ -50,7 +50,7 @@ def page(
 def cursors(
     after: str | None, before: str | None, seq_of: Callable[[str], int | None]
 ) -> tuple[int | None, int | None]:
-    """The seqs that the cursors of a listing stand for.
+    """Return the seqs of the cursors of a listing.
 
     Raises:
         InvalidInput: both are given, or one names nothing.
@@ -67,7 +67,7 @@ def cursors(
 
 
 def check_page(limit: Any, order: Any, most: int) -> None:
-    """Refuses a limit or an order that is none.
+    """Check the limit and the order of a listing.
 
     Raises:
         InvalidInput: names the field.
@@ -79,7 +79,7 @@ def check_page(limit: Any, order: Any, most: int) -> None:
 
 
 def as_page(values: list[T], ids: Sequence[str], more: bool) -> Listed[T]:
-    """A page of values with the cursors of its ends."""
+    """Return a page of values with the cursors of its ends."""
     return Listed(
         data=values, first_id=ids[0] if ids else None, last_id=ids[-1] if ids else None, has_more=more
     )

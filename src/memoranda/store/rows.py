@@ -15,11 +15,11 @@ from memoranda.store.ids import nameable
 from memoranda.types import Memory
 
 CHUNK = "chunk"
-"""The kind of a row that is a piece of a document in a vector store: no memory, only searches in stores see it."""
+"""The kind of a row that is a chunk of a document in a vector store: no memory, only searches in stores return it."""
 
 ITEM = "item"
-"""The kind of a memory that is an entry of a key-value store: its id is its identity, whatever it says, and only
-selections that name the kind see it."""
+"""The kind of a memory that is an entry of a key-value store: its id is its identity, whatever its text, and only
+selections that name the kind include it."""
 
 TEXT_SEPARATOR = "\x1e"
 """The ASCII record separator, between the texts of an item: each has a vector of its own."""
@@ -68,7 +68,7 @@ def _maybe(value: int | None) -> datetime | None:
 
 
 def scope_of(row: Record) -> str:
-    """The narrowest place the row was written to."""
+    """Return the narrowest scope of the row."""
     if row.session_id is not None:
         return "session"
     if row.user_id is not None:
@@ -205,7 +205,7 @@ def fetch_ids(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[s
 
 
 def newer_than(connection: Connection, tenant: str, rev: int, after: int, limit: int) -> list[Record]:
-    """Rows changed after revision `rev`, by seq, beginning after seq `after`; at most `limit`.
+    """Return rows changed after revision `rev`, by seq, beginning after seq `after`; at most `limit`.
 
     A row that never changed has its seq as its revision; only the others are in an index by revision.
     """

@@ -1,4 +1,4 @@
-"""How much one transaction changes. Other writes wait for its end, so large changes go in steps."""
+"""The size of one transaction. Other writes wait for its end, so large changes are made in steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 ROWS = 150
 """Rows that one transaction marks or deletes, with their index changes; each takes up to a millisecond."""
 DRAFTS = 250
-"""What one transaction inserts at most, by `weight`."""
+"""The most that one transaction inserts, by `weight`."""
 TEXTS = 4_000_000
 """Characters that one transaction deletes, for rows with long texts: SQLite overwrites each of them."""
 CHARS = 2_000
@@ -20,13 +20,13 @@ REFS = 20
 
 
 def weight(draft: Draft) -> float:
-    """Return how many rows of ordinary size the writing of a draft is worth."""
+    """Return the cost of writing a draft, in rows of ordinary size."""
     row = draft.row
     return max(1, len(row.content) / CHARS + row.source_refs.count(",") / REFS)
 
 
 def parted(items: Sequence[T], weigh: Callable[[T], float], most: float) -> Iterator[Sequence[T]]:
-    """The items in order, in parts that weigh at most `most`; an item that weighs more is a part of its own."""
+    """Yield the items in order, in parts that weigh at most `most`; an item that weighs more is a part of its own."""
     start, total = 0, 0.0
     for place, item in enumerate(items):
         heavy = weigh(item)

@@ -338,7 +338,7 @@ class Store:
             first = self._writing(c, tenant, applied).draw(len(ready))
             revs = {item.seq: first + i for i, item in enumerate(ready)}
             c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
-            applied.owed[tenant] = -count
+            applied.pending[tenant] = -count
             applied.puts[tenant] = [
                 Put(rows[item.seq]._replace(rev=revs[item.seq]), [vector for _, _, _, vector in item.parts])
                 for item in ready
@@ -366,7 +366,7 @@ class Store:
         for (
             tenant,
             change,
-        ) in applied.owed.items():  # last: until an index has a vector, its row counts as pending
+        ) in applied.pending.items():  # last: until an index has a vector, its row counts as pending
             self.owed[tenant] = self.owed.get(tenant, 0) + change
             if change > 0:
                 self.on_owed(tenant)

@@ -156,7 +156,7 @@ class Writing:
         pending = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
         if pending:
             c.many("owe_embedding", [(tenant, space, seq) for seq in pending])
-            applied.owed[tenant] += len(pending)
+            applied.pending[tenant] += len(pending)
         if self._spaces.next is not None:
             c.many("owe_embedding", [(tenant, self._spaces.next, row.seq) for row in rows])
         applied.puts[tenant] += [
@@ -235,10 +235,10 @@ class Writing:
         if self._spaces.next is not None:
             c.run("owe_embedding", [tenant, self._spaces.next, seq])
         if not self._ready(draft):
-            applied.owed[tenant] += c.run("owe_embedding", [tenant, space, seq])
+            applied.pending[tenant] += c.run("owe_embedding", [tenant, space, seq])
             return
         if c.run("settle_embedding", [tenant, space, seq]):
-            applied.owed[tenant] -= 1
+            applied.pending[tenant] -= 1
         c.many(
             "add_embedding",
             [
@@ -290,7 +290,7 @@ class Writing:
         rev = self.draw(1)
         waiting = self.waiting(gone)
         self.c.run("remove_memories", [self.tenant, listed])
-        self._applied.owed[self.tenant] -= len(waiting)
+        self._applied.pending[self.tenant] -= len(waiting)
         self.c.many("note_removal", [(self.tenant, rev, seq) for seq in gone])
         self._applied.removed[self.tenant] += gone
         left = set(gone)

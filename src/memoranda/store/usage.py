@@ -1,4 +1,4 @@
-"""What each tenant's reads and writes cost: model calls, tokens, embedded texts; by day and purpose, with limits."""
+"""The costs of each tenant: model calls, tokens, embedded texts; by day and purpose, with limits."""
 
 from __future__ import annotations
 

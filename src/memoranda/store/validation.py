@@ -55,16 +55,16 @@ class Part:
 
 
 MOST_REFS = 1_000
-"""Sources of one memory. Each is a row of its own, written on the thread that all tenants write on."""
+"""The most sources of one memory. Each is a row of its own, written on the one writing thread of all tenants."""
 
 
 MOST_TEXTS = 2_048
-"""Texts of one request to embed."""
+"""The most texts of one request to embed."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """A row without its place (seq and rev are 0 until it is written), and the vectors that `model` made for it."""
+    """A row before it is written (seq and rev are 0), and the vectors that `model` made for it."""
 
     row: Record
     named: bool
@@ -78,7 +78,7 @@ class Draft:
 
 
 def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str) -> Draft:
-    """The row that `new` asks for.
+    """Return the draft of `new`.
 
     `now` is the time of writing in microseconds; `where` is how the caller names this input in an error.
 
@@ -151,7 +151,7 @@ def dedup_key(
 
 
 def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
-    """The row after an update; fields that are unset stay as they are.
+    """Return the row after an update; unset fields do not change.
 
     Raises:
         InvalidInput: names the field and the fix.
@@ -191,11 +191,11 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
 
 
 def time_of(value: Any, where: str) -> int:
-    """A moment, as a datetime or in ISO 8601, in microseconds since 1970; without a zone it is in UTC, and a date alone
+    """Convert a datetime or ISO 8601 to microseconds since 1970; without a zone it is in UTC, and a date alone
     is its midnight.
 
     Raises:
-        InvalidInput: it is no moment, or not one of the years 1 to 9999 in UTC.
+        InvalidInput: it is no time, or not in the years 1 to 9999 in UTC.
     """
     try:
         value = moment_of(value) if isinstance(value, str) else value
@@ -210,7 +210,7 @@ def time_of(value: Any, where: str) -> int:
 
 
 def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
-    """The vector as (dim,) float32.
+    """Return the vector as (dim,) float32.
 
     Raises:
         DimensionMismatch: it has another length than the configured model's.
@@ -222,7 +222,7 @@ def check_vector(value: Any, dim: int, where: str) -> NDArray[np.float32]:
         raise InvalidInput(where, "must be a list of numbers") from exc
     if given.dtype.kind not in NUMERIC:
         raise InvalidInput(where, "must be a list of numbers")
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+    with np.errstate(over="ignore"):  # values beyond float32 are refused below
         vector = given.astype(np.float32)
     if vector.shape != (dim,):
         length = vector.shape[0] if vector.ndim == 1 else f"shape {vector.shape}"
@@ -249,10 +249,10 @@ def check_texts(texts: Sequence[str], embedder: Embedder) -> None:
 
 
 def check_text(text: Any, where: str, bounds: Bounds) -> None:
-    """Refuses what cannot be the text of a memory.
+    """Check the text of a memory.
 
     Raises:
-        InvalidInput: it is no string, holds no text, is too long, or has characters that cannot be kept.
+        InvalidInput: it is no string, is blank, too long, or has characters that cannot be stored.
     """
     if not isinstance(text, str):
         raise InvalidInput(where, f"must be a string, not {type(text).__name__}")
@@ -278,7 +278,7 @@ def _encode(text: str, where: str) -> bytes:
 
 
 def check_name(value: Any, where: str) -> None:
-    """Refuses what cannot be an id or a name; None is left to the caller.
+    """Check an id or a name; None passes.
 
     Raises:
         InvalidInput: it is empty, too long, no string, or not text.
@@ -295,7 +295,7 @@ def check_name(value: Any, where: str) -> None:
 
 
 def tags_text(tags: Any, where: str, bounds: Bounds) -> str:
-    """The tags of a memory as JSON, each once.
+    """Return the tags of a memory as JSON, without duplicates.
 
     Raises:
         InvalidInput: there are too many, or one is no tag.
@@ -314,7 +314,7 @@ def tags_text(tags: Any, where: str, bounds: Bounds) -> str:
 
 
 def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
-    """The metadata of a memory as JSON.
+    """Return the metadata of a memory as JSON.
 
     Raises:
         InvalidInput: it is too long, or has a key or a value that no memory can have.
@@ -339,8 +339,7 @@ def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
 
 
 def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:
-    """Refuses what JSON would turn into something else (NaN, sets, dates, bytes), and numbers that no index
-    can compare."""
+    """Check that JSON preserves the metadata (no NaN, sets, dates, bytes), and that indexes can compare its numbers."""
     if all(map(_is_plain, metadata.values())):
         return  # the usual case, at a tenth of the cost
     if _LONG.search(text) and _beyond_64_bits(metadata):
@@ -354,7 +353,7 @@ def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """A scalar that JSON and every index keep as it is."""
+    """Return True for a scalar that JSON and every index preserve."""
     kind = type(value)
     if kind is int:
         return bool(-(1 << 63) <= value < 1 << 63)

@@ -1,4 +1,4 @@
-"""How likely it is that the answer is among the results of a search. Values to values, no I/O."""
+"""The probability that the answer is among the results of a search. Values to values, no I/O."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def exist(c: Connection, tenant: str, space: int) -> bool:
 def newest(c: Connection, tenant: str, space: int, where: Filter, limit: int) -> tuple[list[int], bool]:
     """Return the seqs of at most `limit` pending rows that pass `where`, newest first, and True if there are no others.
 
-    Where SQL cannot decide, the `LOOKED_AT` newest that pass what SQL can decide are looked at.
+    If SQL cannot decide, only the `LOOKED_AT` newest rows that pass the SQL part of the filter are read.
     """
     compiled = compile_where(where)
     step = limit if compiled.exact else _STEP

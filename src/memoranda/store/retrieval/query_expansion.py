@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Aid:
-    """What query expansion of one tenant uses: the model and embedder at its cost, and the configured switches."""
+    """The dependencies of query expansion for one tenant: model and embedder at its cost, and the settings."""
 
     model: Model
     embedder: Embedder

@@ -1,4 +1,4 @@
-"""The second stage of ranking: what a message's place in its conversation adds to its fused score. Pure arithmetic.
+"""The second stage of ranking: weights of a message's context in its conversation. Pure arithmetic.
 
 A style is a linear model over `FEATURES`, in units of the fused score: a message's score is its fused score plus the
 sum of `weight x (feature - mean)`. Means are those of the messages that the weights were fitted on, so that memories
@@ -56,14 +56,14 @@ RERANKS = ("auto", *STYLES, "sessions", "off")
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A style's weights and means by feature; what is not named weighs nothing."""
+    """A style's weights and means by feature; the weight of any other feature is 0."""
 
     name: str
     weights: Mapping[str, float]
     means: Mapping[str, float] = field(default_factory=dict)
 
     def parts(self, features: Floats) -> Floats:
-        """What each feature (n, len(FEATURES)) adds to the fused score of each message, of the same shape."""
+        """Return what each feature (n, len(FEATURES)) adds to the fused score of each message, in the same shape."""
         return (features - _vector(self.means)) * _vector(self.weights)
 
 
@@ -98,7 +98,7 @@ PEOPLE = Weights(
         "when": 0.046,
     },
 )
-"""People who chat. Fitted on five conversations of LoCoMo (`memoranda eval fit`)."""
+"""Chats between people. Fitted on five conversations of LoCoMo (`memoranda eval fit`)."""
 ASSISTANT = Weights(
     "assistant",
     {"overlap": 0.1, "sitting": 0.1, "when": 0.2, "author": 0.15},
@@ -117,7 +117,8 @@ CONTEXT_LEAST = 0.3
 
 
 def bounded(added: Floats, fused: Floats) -> Floats:
-    """Return the parts of the scores (n, len(FEATURES)), what the context of a message adds bounded by its own score.
+    """Return the parts of the scores (n, len(FEATURES)), with the part of the context bounded by the message's own
+    score.
 
     The sum of the positive parts of `near`, `around` and `sitting` is at most 0.3 + its fused score (n,): a message
     without a word of the question, between two that have all of them, must not rank above one that answers.

@@ -46,8 +46,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What a second stage does: `rerank` one of `rerank_weights.RERANKS`, `recency` `off`, `decay` or `boost`; whether
-    times that the question names count; the weights by style, and the half-life of unused facts in days."""
+    """Options of the second stage: `rerank` is one of `rerank_weights.RERANKS`, `recency` is `off`, `decay` or `boost`;
+    `times`: times that the question names count; the weights by style, and the half-life of unused facts in days."""
 
     rerank: str = "auto"
     recency: str = "decay"
