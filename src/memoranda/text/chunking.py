@@ -19,7 +19,7 @@ class Chunk:
 
 
 def fixed(text: str, size: int = 512, overlap: int = 50, encoding: str = DEFAULT_ENCODING) -> list[Chunk]:
-    """The text in chunks of at most `size` tokens, each beginning `overlap` tokens before the last one's end.
+    """Return the text in chunks of at most `size` tokens, each beginning `overlap` tokens before the last one's end.
 
     Cuts fall on the boundaries of the text's tokens, moved back to a whole character (code point). Together
     the chunks contain every character; the last one ends at the text's end, and an empty text has none. As a
@@ -59,7 +59,7 @@ def check(size: int, overlap: int) -> None:
 
 
 def _cut(measured: Measured, first: int, size: int) -> tuple[Chunk, int]:
-    """The chunk that begins with token `first`, and the token after its last."""
+    """Return the chunk that begins with token `first`, and the token after its last."""
     tokens = measured.tokens
     start = int(tokens.starts[first])
     shortest = _whole_from(tokens, first + 1)
@@ -73,7 +73,7 @@ def _cut(measured: Measured, first: int, size: int) -> tuple[Chunk, int]:
 
 
 def _whole_before(tokens: Tokens, index: int) -> int:
-    """The last token at or before `index` that begins with a character; `len(tokens)` is one past all."""
+    """Return the last token at or before `index` that begins with a character; `len(tokens)` is one past all."""
     if index >= len(tokens):
         return len(tokens)
     index = max(0, index)
@@ -83,7 +83,7 @@ def _whole_before(tokens: Tokens, index: int) -> int:
 
 
 def _whole_from(tokens: Tokens, index: int) -> int:
-    """The first token at or after `index` that begins with a character."""
+    """Return the first token at or after `index` that begins with a character."""
     while index < len(tokens) and not tokens.whole[index]:
         index += 1
     return index

@@ -17,7 +17,7 @@ _SPACE = re.compile(r"\s*")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A text, its tokens, and which of them are `safe` (k,) to cut before: the tokens on either side stay the same.
+    """A text, its tokens, and those (k,) that are `safe` to cut before: the tokens on either side do not change.
     CR LF counts as one character: no token that begins inside is `whole`."""
 
     text: str
@@ -39,17 +39,17 @@ class Measured:
         return count(self.text[start:end], self.encoding)
 
     def token(self, at: int) -> int:
-        """The first token that begins at or after character `at`."""
+        """Return the first token that begins at or after character `at`."""
         return int(np.searchsorted(self.tokens.starts, at))
 
     def reach(self, start: int, budget: int, stop: int) -> int:
-        """About `budget` tokens on from character `start`: a place to cut, after at least one character, at most
-        `stop`. What lies between may cost a little more; without a budget it is the one character."""
+        """Return a place to cut about `budget` tokens after character `start`: after at least one character, at most
+        `stop`. The text between may have a few more tokens; with a budget of 0 it is one character."""
         end = self.before(self.token(start) + budget) if budget > 0 else start
         return min(stop, max(end, self.next(start)))
 
     def before(self, token: int) -> int:
-        """The last place to cut at or before where this token begins; the text's end past the last token."""
+        """Return the last place to cut at or before the begin of this token; the text's end past the last token."""
         starts, whole = self.tokens.starts, self.tokens.whole
         if token >= len(starts):
             return len(self.text)
@@ -59,17 +59,17 @@ class Measured:
         return int(starts[token])
 
     def next(self, at: int) -> int:
-        """The next place to cut after character `at`."""
+        """Return the next place to cut after character `at`."""
         return at + 2 if self.text.startswith("\r\n", at) else at + 1
 
     def visible(self, at: int) -> int:
-        """The first character at or after `at` that is no whitespace; the text's length if there is none."""
+        """Return the first character at or after `at` that is no whitespace; the text's length if there is none."""
         match = _SPACE.match(self.text, at)
         return match.end() if match else at
 
 
 def measure(text: str, encoding: str = DEFAULT_ENCODING) -> Measured:
-    """The text, tokenized.
+    """Tokenize a text.
 
     Raises:
         InvalidInput: the encoding is not one of `tokens.ENCODINGS`.

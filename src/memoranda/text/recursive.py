@@ -30,7 +30,7 @@ class _Rules:
 def recursive(
     text: str, size: int = 512, overlap: int = 50, headings: Sequence[int] = (), pages: Sequence[int] = ()
 ) -> list[Chunk]:
-    """The text in chunks of at most `size` tokens of `o200k_base`, without the whitespace around them.
+    """Return the text in chunks of at most `size` tokens of `o200k_base`, without the whitespace around them.
 
     A chunk ends at the first heading that has more than a third of the size before it. Otherwise it ends as late as it
     can, and past a third of its size, at the best there is of: a page that begins with a sentence, a paragraph, a line
@@ -47,7 +47,7 @@ def recursive(
 
 
 def pieces(text: str, size: int = 512, least: int = 40, headings: Sequence[int] = ()) -> list[Chunk]:
-    """The text's sentences, put together until a piece has about `least` tokens, and cut where one is over `size`.
+    """Return the text's sentences, joined until a piece has about `least` tokens, and cut where one is over `size`.
     No piece continues past a heading's start. `semantic.group` joins the pieces by meaning.
 
     Raises:
@@ -83,8 +83,8 @@ def _chunks(measured: Measured, start: int, stop: int, rules: _Rules) -> Iterato
 
 
 def _next(measured: Measured, start: int, stop: int, done: int, rules: _Rules) -> tuple[Chunk, int, bool]:
-    """The chunk that begins at `start`, where it was cut, and whether a heading begins there. `done` is how far the
-    chunks before it go; a cut at or before `done` says that nothing new fits."""
+    """Return the chunk that begins at `start`, where it was cut, and True if a heading begins there. `done` is the end
+    of the chunks before it; a cut at or before `done` means that nothing new fits."""
     text, budget = measured.text, rules.size
     while True:
         reach = measured.reach(start, budget, stop)
@@ -97,7 +97,7 @@ def _next(measured: Measured, start: int, stop: int, done: int, rules: _Rules) -
 
 
 def _cut(measured: Measured, start: int, reach: int, stop: int, done: int, rules: _Rules) -> tuple[int, bool]:
-    """Where the chunk [start, reach) should end, and whether a heading begins there."""
+    """Return where the chunk [start, reach) should end, and True if a heading begins there."""
     text = measured.text
     high = min(stop, measured.visible(reach))
     low = max(done, min(reach, measured.before(measured.token(start) + rules.size // 3)))
@@ -153,8 +153,8 @@ def _word(text: str, low: int, reach: int) -> int:
 
 
 def _again(measured: Measured, chunk: Chunk, overlap: int) -> int:
-    """Where the next chunk begins: with the last sentences of this one that are at most `overlap` tokens, or words
-    where a sentence is longer."""
+    """Return where the next chunk begins: with the last sentences of this one of at most `overlap` tokens, or words if
+    a sentence is longer."""
     text, token = measured.text, measured.token(chunk.end)
     floor = max(measured.next(chunk.start), measured.before(token - overlap))
     for at in ends(text, max(chunk.start, floor - 40), chunk.end):

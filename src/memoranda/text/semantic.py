@@ -22,10 +22,10 @@ def group(
     size: int,
     percentile: float = PERCENTILE,
 ) -> list[ChunkPlace]:
-    """The neighbouring places of `text` put together into chunks of at most `size` tokens, ascending; a single place
-    that has more stays alone. `vectors` (n, d), of any length but 0, are those of the n places, in order.
+    """Return the neighbouring places of `text` joined into chunks of at most `size` tokens, ascending; a single place
+    that has more is a chunk of its own. `vectors` (n, d), of any length but 0, are those of the n places, in order.
 
-    A chunk ends where the meaning turns (`turns`), and where the next place does not fit: then at the greatest distance
+    A chunk ends where the meaning turns (`turns`), or where the next place does not fit: then at the greatest distance
     in its second half. It has the page of its first place, and the first heading of its places.
 
     Raises:
@@ -51,10 +51,10 @@ def group(
 
 
 def turns(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """How far apart neighbours are: (n - 1,) cosine distances, 0..2, at i between places i and i + 1.
+    """Return the cosine distances of neighbours: (n - 1,), 0..2, at i between places i and i + 1.
 
     As in the usual semantic chunking with a buffer of 1 (G. Kamradt, 5 Levels of Text Splitting, level 4), each place
-    stands for itself and the one on either side, so that one odd sentence is no turn: there the three texts are
+    is combined with its neighbours on either side, so that one odd sentence is no turn: there the three texts are
     embedded as one, here their unit vectors are added.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -68,8 +68,8 @@ def turns(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def peaks(distances: NDArray[np.float64], percentile: float) -> NDArray[np.int64]:
-    """The places, from 1, that begin something new: after a distance that is above the percentile and no smaller than
-    those beside it."""
+    """Return the places, from 1, at which the meaning turns: after a distance that is above the percentile and no
+    smaller than those beside it."""
     if not len(distances):
         return np.empty(0, np.int64)
     beside = np.concatenate(([-1.0], distances, [-1.0]))
@@ -78,7 +78,7 @@ def peaks(distances: NDArray[np.float64], percentile: float) -> NDArray[np.int64
 
 
 def _fitting(text: str, places: Sequence[ChunkPlace], first: int, size: int) -> int:
-    """The place after the last that fits into a chunk beginning with place `first`."""
+    """Return the place after the last one that fits into a chunk beginning with place `first`."""
     after, total = first + 1, places[first].tokens
     while after < len(places) and total + places[after].tokens <= size:
         total += places[after].tokens

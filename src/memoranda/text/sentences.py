@@ -37,12 +37,12 @@ _SELDOM_LAST = frozenset(
 
 
 def ends(text: str, start: int, stop: int) -> Iterator[int]:
-    """Where sentences end in the characters [start, stop), ascending: each time the first visible character after
-    the end, or the text's length.
+    """Yield where sentences end in the characters [start, stop), ascending: the first visible character after each end,
+    or the text's length.
 
-    A sentence ends at a mark and its closing quotes before a space, unless what follows goes on in lower case or the
-    full stop belongs to an abbreviation, an initial or an item's number; at a full-width mark anywhere; at a blank
-    line; and where a line begins an item of a list, a heading or a row.
+    A sentence ends at a mark and its closing quotes before a space, unless the next word is in lower case or the full
+    stop belongs to an abbreviation, an initial or an item's number; at a full-width mark anywhere; at a blank line; and
+    before a line that begins an item of a list, a heading or a row.
     """
     while match := _END.search(text, start, stop):
         space = _SPACE.match(text, match.end())

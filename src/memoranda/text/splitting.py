@@ -64,11 +64,10 @@ class HeadingStart(Protocol):
 def split(
     text: str, pages: Sequence[PageStart], headings: Sequence[HeadingStart], chunking: Chunking
 ) -> list[ChunkPlace]:
-    """The chunks of a document's text, ascending; `pages` and `headings` are in order of `start`.
+    """Return the chunks of a document's text, ascending; `pages` and `headings` are in order of `start`.
 
-    Each is at most `size` tokens, except a single character that costs more. Every visible character is in a chunk,
-    and every chunk has one. For `semantic` these are the sentences, to be embedded and put together by
-    `semantic.group`.
+    Each has at most `size` tokens, except a single character that costs more. Every visible character is in a chunk,
+    and every chunk has one. For `semantic` these are the sentences, to be embedded and joined by `semantic.group`.
 
     Raises:
         InvalidInput: `size` is below 1 or `overlap` not in [0, size).
@@ -144,7 +143,7 @@ def _joined(parts: Sequence[str]) -> str | None:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text, or its first `limit` - 1 characters and an ellipsis."""
+    """Return the text, or its first `limit` - 1 characters and an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 

@@ -14,7 +14,7 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Where a table begins and ends in a text, and its rows as sentences."""
+    """The begin and end of a table in a text, and its rows as sentences."""
 
     start: int
     end: int

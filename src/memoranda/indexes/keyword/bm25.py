@@ -29,7 +29,7 @@ LENGTHS = _length_codes()
 
 
 def length_code(length: int) -> int:
-    """The document length as one byte: exact up to 40 terms, then the next lower step."""
+    """Return the document length as one byte: exact up to 40 terms, then the next lower step."""
     return bisect_right(LENGTHS, length) - 1
 
 
@@ -39,12 +39,12 @@ def stored_length(length: int) -> int:
 
 
 def idf(documents: int, holding: int) -> float:
-    """The weight of a term that `holding` of `documents` documents contain, > 0."""
+    """Return the weight of a term that `holding` of `documents` documents contain, > 0."""
     return log(1.0 + (max(documents, holding) - holding + 0.5) / (holding + 0.5))
 
 
 def saturation(count: int, length: int, average: float) -> float:
-    """The part of a term's score that depends on the document, in (0, k1 + 1)."""
+    """Return the part of a term's score that depends on the document, in (0, k1 + 1)."""
     return count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / average))
 
 

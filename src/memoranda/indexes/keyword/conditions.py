@@ -26,8 +26,8 @@ MANY = 32
 class Conditions:
     """Compiles filters against one snapshot of an index.
 
-    Order comparisons of strings look the key's distinct values up in the snapshot's term dictionary, so
-    their cost grows with that number; all else is terms and columns.
+    Order comparisons of strings read the key's distinct values from the snapshot's term dictionary, so
+    their cost grows with that number; other comparisons use terms and columns.
     """
 
     def __init__(self, index: Index, searcher: Searcher) -> None:
@@ -36,7 +36,7 @@ class Conditions:
         self._searcher = searcher
 
     def clauses(self, where: Filter) -> list[Clause]:
-        """The filter as clauses of a conjunction, none of which adds to a score."""
+        """Return the filter as clauses of a conjunction, none of which adds to a score."""
         parts = where.parts if isinstance(where, AllOf) else (where,)
         return [self._clause(part) for part in parts]
 
@@ -106,8 +106,8 @@ class Conditions:
         return [term for term, _ in self._searcher.terms_with_prefix("tag", prefix)]
 
     def _column_range(self, key: str, op: str, value: int | float) -> list[Query]:
-        """Rows of the column that compare so with `value`: its place among the floats bounds the range, and
-        whether that place itself belongs is asked of the numbers, which an int beyond 2**53 needs."""
+        """Return the rows of the column that compare so with `value`: its rank among the floats bounds the range; the
+        numbers themselves decide whether that rank is included, which matters for ints beyond 2**53."""
         upward = op in ("gt", "gte")
         if isinstance(value, int) and not in_float_range(value):
             return self._range(key, "*", "*") if upward == (value < 0) else []
@@ -125,14 +125,14 @@ class Conditions:
 
 
 def conjunction(clauses: Sequence[Clause]) -> Query:
-    """Rows that meet every clause; with none, every row."""
+    """Return a query for the rows that meet every clause; with none, every row."""
     if all(occur == Occur.MustNot for occur, _ in clauses):
         return Query.boolean_query([(Occur.Must, Query.all_query()), *clauses])
     return Query.boolean_query(list(clauses))
 
 
 def disjunction(queries: Sequence[Query]) -> Query:
-    """Rows that meet any query; with none, no row."""
+    """Return a query for the rows that meet any of the queries; with none, no row."""
     if not queries:
         return Query.empty_query()
     return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, q) for q in queries])

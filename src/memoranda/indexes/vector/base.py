@@ -56,7 +56,7 @@ NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0,
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an index is stored, beside its URL.
+    """The location of an index, in addition to its URL.
 
     `folder` is its own to write in (None: store nothing). `space` names the vector space, and with it a collection
     or a table in a server that several spaces or products share. `database` has the rows, for an index that can be

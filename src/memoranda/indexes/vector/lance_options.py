@@ -21,7 +21,7 @@ _STORAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where the table is and how it is searched and maintained.
+    """The location of the table, and options of its search and maintenance.
 
     `index` is built from `train_rows` rows on, `none` never; below, and if few rows pass a filter, every row is
     scored. `ef`, `nprobes` and `refine` are LanceDB's own. `optimize_every` is the number of changed rows after which

@@ -28,7 +28,7 @@ log = logging.getLogger("memoranda.indexes")
 OLDEST = (0, 8)
 LOOK_SECONDS = 30.0
 VISIT_COST = 10
-"""How many exact comparisons one vector visited in the approximate index costs."""
+"""The cost of visiting one vector in the approximate index, in exact comparisons."""
 INLINE_BYTES = 6_000
 """Vectors up to this size are stored in the row's page, so that a scan need not fetch them one by one."""
 MOST_DIMENSIONS = {"vector": 2_000, "halfvec": 4_000}

@@ -11,7 +11,7 @@ from memoranda.providers.chat.base import TokenUsage
 
 
 class Function(msgspec.Struct):
-    """What is called."""
+    """The function of a tool call."""
 
     name: str | None = None
     arguments: Any = None

@@ -142,7 +142,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Asked:
-        """What `messages` and `tools` of chat completions ask."""
+        """Return the criteria of `messages` and `tools` of chat completions."""
         last = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
         results = [plain(m.get("content")) for m in messages[last + 1 :] if m.get("role") == "tool"]
         question = plain(messages[last].get("content")) if last >= 0 else ""
@@ -176,7 +176,7 @@ class Cue(msgspec.Struct, frozen=True):
                 yield ToolCallDelta(index, arguments[at : at + ARGUMENT_CHARS])
 
     def end(self, model: str) -> Ended:
-        """Its end, as the model of that name."""
+        """Return the end of the answer, under the model name `model`."""
         turn = self.turn
         reason: EndReason = turn.finish or ("tool_calls" if turn.calls else "stop")
         if isinstance(turn.usage, TokenUsage):

@@ -24,7 +24,7 @@ class BlobWriter(ABC):
 
     @abstractmethod
     def commit(self) -> None:
-        """Makes the bytes durable under their id.
+        """Make the bytes durable under their id.
 
         Raises:
             StorageError: they are not; nothing is left.
@@ -55,7 +55,7 @@ class Blobs(ABC):
 
     @abstractmethod
     def local(self, tenant: str, id: str) -> AbstractContextManager[Path]:
-        """The bytes as a file of this machine, to be read only, while the context lasts.
+        """Give the bytes as a local file, read-only, for the duration of the context.
 
         Raises:
             NotFound: there are none of this id.
@@ -90,7 +90,7 @@ class Blobs(ABC):
 
     @abstractmethod
     def health(self) -> dict[str, object]:
-        """Facts for `doctor` and `stats`: backend, and bytes free where that is known."""
+        """Return facts for `doctor` and `stats`: backend, and free bytes if they are known."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Close the storage. Idempotent."""

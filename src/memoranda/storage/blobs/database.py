@@ -22,7 +22,7 @@ LISTED = 1_000
 
 
 class RowWriter(BlobWriter):
-    """Writes a piece as soon as it is full, each in a transaction of its own; the last one completes the head."""
+    """Writes a piece as soon as it is full, each in its own transaction; the last one completes the head row."""
 
     def __init__(self, database: Database, tenant: str, id: str) -> None:
         self.size = 0
@@ -36,7 +36,7 @@ class RowWriter(BlobWriter):
         self._begun = False
 
     def write(self, piece: bytes) -> None:
-        """Adds a piece.
+        """Add a piece.
 
         Raises:
             Conflict: the id has bytes, or another writer has begun it.
@@ -53,7 +53,7 @@ class RowWriter(BlobWriter):
             self.size += len(piece)
 
     def commit(self) -> None:
-        """Stores the rest and makes the bytes visible.
+        """Store the rest and make the bytes visible.
 
         Raises:
             Conflict: the id has bytes, or another writer has begun it.
@@ -112,7 +112,7 @@ class RowWriter(BlobWriter):
 
 
 class DatabaseBlobs(Blobs):
-    """Bytes in the rows' database: one thing to back up, seen by every process that shares it."""
+    """Bytes in the rows' database: one database to back up, visible to every process that shares it."""
 
     def __init__(self, url: str, folder: Path | None, database: Database | None) -> None:
         """`folder` is for files while they are read; files left by a dead process are deleted.
@@ -217,7 +217,7 @@ class DatabaseBlobs(Blobs):
         return facts
 
     def close(self) -> None:
-        """Removes the folder of temporary files. Idempotent."""
+        """Remove the folder of temporary files. Idempotent."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 

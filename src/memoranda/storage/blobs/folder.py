@@ -58,7 +58,7 @@ class FileWriter(BlobWriter):
             raise Conflict(f"{path.name} has bytes already; a new file takes a new id")
 
     def write(self, piece: bytes) -> None:
-        """Adds a piece."""
+        """Add a piece."""
         with self._lock, self._undone_by_errors("writing into"):
             self._check_open()
             rest = memoryview(piece)
@@ -67,7 +67,7 @@ class FileWriter(BlobWriter):
             self.size += len(piece)
 
     def commit(self) -> None:
-        """Makes the bytes durable under their id."""
+        """Make the bytes durable under their id."""
         with self._lock:
             if self._state == "committed":
                 return
@@ -114,7 +114,7 @@ class FolderBlobs(Blobs):
     """Bytes in files that only this user can read. `folder:` is in the data folder; a named folder may be shared."""
 
     def __init__(self, url: str, folder: Path | None, database: Database | None) -> None:
-        """Makes the folder if needed.
+        """Create the folder if needed.
 
         Raises:
             StorageError: it cannot be made or written.
@@ -227,13 +227,13 @@ class FolderBlobs(Blobs):
         return dropped
 
     def health(self) -> dict[str, object]:
-        """The folder, and the bytes free on its disk."""
+        """Return the folder, and the free bytes of its disk."""
         with file_errors(self.root, "looking at"):
             free = shutil.disk_usage(self.root).free
         return {"backend": "folder", "path": str(self.root), "bytes_free": free}
 
     def close(self) -> None:
-        """Removes a temporary folder. Idempotent."""
+        """Remove a temporary folder. Idempotent."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 

@@ -34,26 +34,26 @@ class Connection(Protocol):
     """The connection of one read or write: statements by name, from `queries/*.sql`."""
 
     def all(self, name: str, params: Params = ()) -> list[Row]:
-        """Every row of the named query."""
+        """Return every row of the named query."""
 
     def one(self, name: str, params: Params = ()) -> Row | None:
-        """The first row of the named query, or None."""
+        """Return the first row of the named query, or None."""
 
     def run(self, name: str, params: Params = ()) -> int:
-        """Executes the named statement; rows changed."""
+        """Execute the named statement; return the number of rows changed."""
 
     def many(self, name: str, rows: Iterable[Params]) -> None:
-        """Executes the named statement once per row."""
+        """Execute the named statement once per row."""
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
-        """Inserts rows in bulk, the fastest way the database has."""
+        """Insert rows in bulk, in the fastest way of the database."""
 
     def select(self, sql: str, params: Params = ()) -> list[Row]:
-        """Rows of a composed SELECT; values go in `params`, never into the text."""
+        """Return the rows of a composed SELECT; values go in `params`, never into the text."""
 
 
 class Database(ABC):
-    """Rows behind transactions.
+    """A database whose rows are read and written in transactions.
 
     `work` is a plain function of a connection, so nothing in it can wait for a network or a model. It may run again
     after the connection was lost, so it has no side effects until it returns. `tenant` names the only tenant whose rows
@@ -63,7 +63,7 @@ class Database(ABC):
     shared: bool = False
     """True if other processes write to it too."""
     holds: Holds
-    """How long changes held the thread that writes."""
+    """How long changes occupied the writing thread."""
     erased: str
     """The note of a receipt about deleted text: where it is erased, and where it may remain."""
 
@@ -99,11 +99,11 @@ class Database(ABC):
 
     @abstractmethod
     def compact(self) -> Future[None]:
-        """Gives free pages back to the file system."""
+        """Return free pages to the file system."""
 
     @abstractmethod
     def health(self) -> dict[str, object]:
-        """Facts for `doctor` and `stats`; raises StorageError when rows cannot be read."""
+        """Return facts for `doctor` and `stats`; raises StorageError if rows cannot be read."""
 
     @abstractmethod
     def faults(self) -> list[str]:

@@ -29,11 +29,11 @@ class Transaction(ABC):
 
     @abstractmethod
     def begin(self) -> Connection:
-        """Opens a transaction."""
+        """Open a transaction."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Makes it durable."""
+        """Commit it durably."""
 
     @abstractmethod
     def rollback(self) -> None:
@@ -41,8 +41,8 @@ class Transaction(ABC):
 
     @abstractmethod
     def enter(self, tenant: str | None, only: bool) -> None:
-        """Marks the beginning of one tenant's work, so that it can be undone alone; `only` says that the
-        transaction has no other."""
+        """Mark the beginning of one tenant's work, so that it can be undone alone; `only`: the transaction has no other
+        work."""
 
     @abstractmethod
     def leave(self) -> None:
@@ -112,7 +112,7 @@ class GroupWriter:
         return task.future
 
     def close(self) -> None:
-        """Finishes what is queued. Idempotent."""
+        """Finish the queued tasks and stop the thread. Idempotent."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -194,7 +194,7 @@ class GroupWriter:
         return perf_counter() - began
 
     def _attempt(self, task: Task, connection: Connection, only: bool) -> None:
-        """Runs one work inside the open transaction, undoing it alone when it raises."""
+        """Run one work in the open transaction; undo it alone if it raises."""
         task.error = None
         began = perf_counter()
         self._transaction.enter(task.tenant, only)

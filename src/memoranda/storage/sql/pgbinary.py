@@ -35,7 +35,7 @@ class Binary:
 
 
 class BinaryDumper(Dumper):
-    """Hands a `Binary` to the driver as it is."""
+    """Passes a `Binary` to the driver unchanged."""
 
     format = Format.BINARY
 

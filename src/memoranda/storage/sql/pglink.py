@@ -52,11 +52,11 @@ class Address:
 
 
 def address(url: str, key: str) -> Address:
-    """Reads `postgresql://user@host:5432/name?schema=memoranda` and all that libpq knows of such URLs: several
+    """Parse `postgresql://user@host:5432/name?schema=memoranda`, with every option of libpq's URLs: several
     hosts, sockets, TLS, `target_session_attrs`.
 
     Raises:
-        ConfigError: names `key`, when the URL is not one of libpq's.
+        ConfigError: names `key`, if the URL is not one of libpq's.
     """
     try:
         parts = urlsplit(url)
@@ -164,7 +164,7 @@ def in_conflict(exc: BaseException) -> bool:
 
 @contextmanager
 def translated(doing: str, where: Address) -> Iterator[None]:
-    """Turns the driver's errors into ours."""
+    """Turn the driver's errors into ours."""
     try:
         yield
     except MemorandaError:

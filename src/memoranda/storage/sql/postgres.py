@@ -34,7 +34,7 @@ else:
 log = logging.getLogger("memoranda.storage")
 T = TypeVar("T")
 BULK = 32
-"""Rows from which COPY pays."""
+"""Rows from which COPY is faster."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 ERASED = (
     "erased from rows and indexes; the server's freed space, its write-ahead log, replicas, backups and exports handed"
@@ -56,26 +56,26 @@ class PostgresConnection:
         return self.raw.cursor(binary=True).execute(sql, params)
 
     def all(self, name: str, params: Params = ()) -> list[Row]:
-        """Every row of the named query."""
+        """Return every row of the named query."""
         rows: list[Row] = self._execute(self._sql[name], params).fetchall()
         return rows
 
     def one(self, name: str, params: Params = ()) -> Row | None:
-        """The first row of the named query, or None."""
+        """Return the first row of the named query, or None."""
         row: Row | None = self._execute(self._sql[name], params).fetchone()
         return row
 
     def run(self, name: str, params: Params = ()) -> int:
-        """Executes the named statement; rows changed."""
+        """Execute the named statement; return the number of rows changed."""
         return int(self._execute(self._sql[name], params).rowcount)
 
     def many(self, name: str, rows: Iterable[Params]) -> None:
-        """Executes the named statement once per row, without waiting in between."""
+        """Execute the named statement once per row, without waiting in between."""
         self.raw.cursor().executemany(self._sql[name], rows)
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
-        """Inserts rows in bulk: COPY into a table of this connection, then one INSERT, because COPY goes around
-        row security and the server refuses it."""
+        """Insert rows in bulk: COPY into a temporary table, then one INSERT, because COPY bypasses row security and the
+        server refuses it."""
         listed = list(rows)
         names = ", ".join(columns)
         if len(listed) < BULK:
@@ -92,7 +92,7 @@ class PostgresConnection:
         cursor.execute(f"DELETE FROM pg_temp.load_{table}")
 
     def _column_types(self, cursor: Any, table: str, columns: tuple[str, ...]) -> list[str]:
-        """The columns' types; the first call makes the table that COPY fills."""
+        """Return the types of columns; the first call creates the table for COPY."""
         cursor.execute(
             f"CREATE TEMPORARY TABLE IF NOT EXISTS load_{table} (LIKE {table} INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
         )
@@ -107,7 +107,7 @@ class PostgresConnection:
         return self._types[key]
 
     def select(self, sql: str, params: Params = ()) -> list[Row]:
-        """Rows of a composed SELECT."""
+        """Return the rows of a composed SELECT."""
         rows: list[Row] = self._execute(render(sql, "postgres"), params).fetchall()
         return rows
 
@@ -186,7 +186,7 @@ class PostgresTransaction(Transaction):
                 raise
             self._resolve(xid, timeline, exc)
         if self.note_written:
-            with suppress(psycopg.Error):  # the next write notes it
+            with suppress(psycopg.Error):  # the next write records it
                 row = self.raw.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
                 self.written = row[0] if row else self.written
 
@@ -290,7 +290,7 @@ class PostgresDatabase(Database):
         self.holds = self._group.holds
 
     def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
-        """Runs `work` on the calling thread against one consistent snapshot."""
+        """Run `work` on the calling thread against one consistent snapshot."""
         if self._closed:
             raise StorageError(f"{self.address.shown} is closed")
         if late and self._replica is not None:
@@ -318,7 +318,7 @@ class PostgresDatabase(Database):
         then: Callable[[T], None] | None = None,
         tenant: str | None = None,
     ) -> Future[T]:
-        """Queues `work` for the writing thread; the future is done when it is durable."""
+        """Queue `work` for the writing thread; the future is done when it is durable."""
         return self._group.queue(Task(work, then, tenant))
 
     def erase(self) -> Future[None]:

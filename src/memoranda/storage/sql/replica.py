@@ -1,4 +1,4 @@
-"""A server that follows the one with the rows, for reads that may be late."""
+"""A replica of the database server, for reads that may be late."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY = "database.replica_url"
 class Replica:
     """Connections to a replica. If it does not answer, a background thread retries, and no read waits for it meanwhile.
 
-    `read` runs a piece of work on a connection of a pool, in one snapshot.
+    `read` runs `work` on a connection of the pool, in one snapshot.
 
     Raises:
         ConfigError: the URL is wrong.

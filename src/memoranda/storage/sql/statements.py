@@ -1,13 +1,13 @@
-"""Named SQL: `queries/*.sql` holds blocks that begin with `-- name: ...`, in one text for every database.
+"""Named SQL: `queries/*.sql` has blocks that begin with `-- name: ...`, in one text for every database.
 
 A word in braces stands for syntax that differs between databases; `render` replaces it:
 
 | word | means |
 |---|---|
 | `{seqs ?}` `{texts ?}` | a table with one column `value`: the elements of a JSON list of ints, of strings |
-| `{join}` | a join in which the left side leads, where the planner could guess otherwise |
+| `{join}` | a join in which the left side is read first, where the planner could choose otherwise |
 
-A statement that needs more than that is written again, under the same name, in `queries/<dialect>/*.sql`.
+A statement that needs other syntax is written again, under the same name, in `queries/<dialect>/*.sql`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _named(folder: Traversable) -> Iterator[tuple[str, str]]:
 
 
 def migrations(dialect: str) -> list[tuple[int, str]]:
-    """The schema's history for one dialect: (version, script), ascending. Versions mean the same in all."""
+    """Return the schema's history for one dialect: (version, script), ascending. Versions are the same in all."""
     folder = files("memoranda.storage.sql").joinpath("migrations").joinpath(dialect)
     scripts = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
     return sorted((int(entry.name.split("_", 1)[0]), entry.read_text("utf-8")) for entry in scripts)
