@@ -1,1 +1,1 @@
-"""How well recall works, measured on labelled questions through the product's own write and read path."""
+"""Measures retrieval on labelled questions through the product's own write and read path."""

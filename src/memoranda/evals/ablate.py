@@ -1,4 +1,4 @@
-"""The switches of a search, each on and off by itself: what each is worth, and what it costs."""
+"""Ablation of the switches of a search: the value and the cost of each, on and off by itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from memoranda.evals.run import Asking
 
 OFF = {"rerank": "off", "recency": "off", "times": False, "enrich": False}
-"""Every switch off: the two sides, fused."""
+"""Every switch off: keyword search and vector search, fused."""
 
 
 def switched(asking: Asking) -> Iterator[Asking]:

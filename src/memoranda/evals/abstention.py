@@ -1,4 +1,4 @@
-"""How well the evidence of a search tells questions that its results answer from those that nothing there answers."""
+"""Measures how well the evidence of a search separates questions that its results answer from the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memoranda.types import NewMemory
 Floats = NDArray[np.float64]
 BINS = 10
 PENALTY = 2.0
-"""Of the squared length of the weights, features being scaled to a deviation of 1."""
+"""The penalty on the squared length of the weights, with features scaled to a deviation of 1."""
 ANSWERED, NEVER_SAID, ELSEWHERE, REMOVED = "answered", "never said", "elsewhere", "removed"
 
 

@@ -1,4 +1,4 @@
-"""What every reader of labelled questions gives: memories to write, and questions whose answers are known."""
+"""Datasets of labelled questions: memories to write, and questions with known answers."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def read_yaml(path: Path, example: str) -> Any:
 class Question:
     """A question and the memories that answer it, by key.
 
-    `grades` holds the relevant keys, each above 0 (1 where the set does not grade). `wrong` are keys that
-    were written to mislead. `scopes` is where to search; None is everything. `group` names the conversation that it is
-    about, where there are several. `answer` is the answer in words, empty where the set has none.
+    `grades` has the relevant keys, each above 0 (1 if the set has no grades). `wrong` are keys that were written to
+    mislead. `scopes` is where to search; None is everything. `group` names its conversation, if there are several.
+    `answer` is the answer as text, empty if the set has none.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """Evidence that names no memory of the set. The question is left out when nothing else answers it."""
+    """Evidence that names no memory of the set. The question is left out if nothing else answers it."""
 
     question: str
     evidence: list[str]
@@ -83,8 +83,7 @@ class Unresolved:
 class Dataset:
     """Memories by key, in the order to write them, and the questions over them.
 
-    `overall` are the categories that count under `all` (None: every one); `titles` says in words what a
-    category is.
+    `overall` are the categories that count under `all` (None: every one); `titles` describes a category.
     """
 
     name: str

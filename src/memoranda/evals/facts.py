@@ -24,7 +24,7 @@ from memoranda.types import Memory
 BUNDLED = Path(__file__).parent / "facts.yaml"
 ASSISTANT = "assistant"
 MOST = 1_000
-"""Facts of one case."""
+"""The most facts of one case."""
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([^|]+?) \| (.+)", re.DOTALL)
 
 
@@ -66,13 +66,13 @@ class Label:
     terms: frozenset[str]
 
     def fits(self, fact: Memory) -> bool:
-        """Return True if a fact says this, of whomever."""
+        """Return True if a fact says this, about any person."""
         return self.terms <= set(terms(fact.content))
 
 
 @dataclass(slots=True)
 class Case:
-    """A conversation, what should be known after it, and what was true before; then the facts that hold."""
+    """A conversation, the facts expected after it, and the past ones; then the current facts."""
 
     category: str
     messages: list[NewMessage]
@@ -91,8 +91,8 @@ class Case:
 
 
 def read(path: Path = BUNDLED) -> list[Case]:
-    """Return the cases of a YAML file: `cases`, each with a `category`, what was `said`, the `facts` that hold and
-    those that are `past`. The bundled file says how lines are written.
+    """Return the cases of a YAML file: `cases`, each with a `category`, what was `said`, the current `facts` and the
+    `past` ones. The bundled file says how lines are written.
 
     Raises:
         InvalidInput: the file is missing or has another shape; names the case.
@@ -134,7 +134,7 @@ def _label(line: Any, where: str) -> Label:
 
 async def measure(path: Path, cases: Sequence[Case], progress: Progress) -> FactReport:
     """Observe every conversation, extract its facts, and compare those that hold: by the configured language model, or
-    by rules where there is none. Each case is a tenant of its own."""
+    by rules without one. Each case is a tenant of its own."""
     settings = {"extraction": "eager", "capture_rules": True}
     async with await Memoranda.open(":memory:", facts=settings, jobs={"workers": 0}) as product:
         for number, case in enumerate(cases, 1):

@@ -23,9 +23,10 @@ from memoranda.types import Query, Subject
 
 Floats = NDArray[np.float64]
 PENALTY = 30.0
-"""Of the squared length of the weights, features being scaled to a deviation of 1: few questions move them little."""
+"""The penalty on the squared length of the weights, with features scaled to a deviation of 1: few questions move them
+little."""
 ASIDE = 0.25
-"""What a question of a category counts that is not among the dataset's overall ones."""
+"""The weight of a question whose category is not among the dataset's overall ones."""
 ROUNDS = 50
 
 
@@ -167,5 +168,5 @@ def left_out(
 
 
 def as_file(weights: Weights) -> dict[str, dict[str, Mapping[str, float]]]:
-    """The weights as `search.rerank_weights` takes them."""
+    """Return the weights in the form of `search.rerank_weights`."""
     return {weights.name: {"weights": weights.weights, "means": weights.means}}

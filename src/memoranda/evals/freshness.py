@@ -19,7 +19,7 @@ from memoranda.types import NewMemory, Subject
 
 K = 10
 STEP = 40
-"""Messages that are observed at once, as a client sends a stretch of a conversation."""
+"""Messages observed at once, as a client sends a stretch of a conversation."""
 ROWS = 64
 
 
@@ -44,7 +44,7 @@ class Freshness(msgspec.Struct, kw_only=True):
 
 
 class _Pending(Ingest):
-    """Stores no vector that a search makes: otherwise a few questions would end the state that is measured."""
+    """Stores no vector that a search makes: otherwise a few questions would end the measured state."""
 
     def store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
         pass

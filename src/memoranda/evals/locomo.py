@@ -101,7 +101,7 @@ def _turns(name: str, talk: dict[str, Any]) -> Iterator[tuple[str, NewMemory]]:
 
 
 def content(turn: dict[str, Any]) -> str:
-    """What a turn says, and what the picture in it shows."""
+    """Return the text of a turn, and the caption of its picture."""
     text, caption = str(turn.get("text") or "").strip(), str(turn.get("blip_caption") or "").strip()
     return f"{text} [photo: {caption}]".strip() if caption else text
 

@@ -11,7 +11,7 @@ from math import log2
 
 
 def recall(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
-    """The share of the relevant ids that are among the first `k`.
+    """Return the share of the relevant ids that are among the first `k`.
 
     Raises:
         ValueError: nothing is relevant, or `k` is below 1 (so for every measure here that has them).
@@ -20,17 +20,17 @@ def recall(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
 
 
 def hit(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
-    """1 when any relevant id is among the first `k`, else 0."""
+    """Return 1 if any relevant id is among the first `k`, else 0."""
     return float(_relevant_count(ranked, relevant, k) > 0)
 
 
 def perfect(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
-    """1 when every relevant id is among the first `k`, else 0."""
+    """Return 1 if every relevant id is among the first `k`, else 0."""
     return float(_relevant_count(ranked, relevant, k) == len(relevant))
 
 
 def precision(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
-    """The share of `k` places that hold a relevant id; places left empty count as misses."""
+    """Return the share of `k` places with a relevant id; empty places count as misses."""
     return _relevant_count(ranked, relevant, k) / k
 
 
@@ -45,15 +45,15 @@ def noise(ranked: Sequence[str], wrong: Collection[str], k: int) -> float:
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
-    """1 over the place of the first relevant id, 0 when there is none. Its mean is the MRR."""
+    """Return 1 over the place of the first relevant id, 0 without one. Its mean is the MRR."""
     return next((1.0 / place for place, id_ in enumerate(ranked, start=1) if id_ in relevant), 0.0)
 
 
 def ndcg(ranked: Sequence[str], grades: Mapping[str, float], k: int) -> float:
-    """Discounted gain of the first `k` over that of the best possible order.
+    """Return the discounted gain of the first `k` over that of the best possible order.
 
-    The gain is the grade itself and the discount log2(place + 1), as trec_eval and BEIR have it
-    (Järvelin and Kekäläinen 2002, without the exponential gain).
+    The gain is the grade itself and the discount log2(place + 1), as trec_eval and BEIR have it (Järvelin and
+    Kekäläinen 2002, without the exponential gain).
 
     Raises:
         ValueError: no grade is above 0, or `k` is below 1.

@@ -11,7 +11,7 @@ from memoranda.evals.dataset import Dataset
 from memoranda.evals.run import Answer, Run, Written
 
 CUTS = (1, 3, 5, 10, 20, 50, 100)
-"""Where lists are cut; those past the depth that was asked for are left out."""
+"""The cut-offs of measures; those beyond the requested depth are left out."""
 
 MEASURES: dict[str, Callable[[Answer, int], float]] = {
     "recall": lambda answer, k: metrics.recall(answer.ranked, answer.question.grades, k),
@@ -97,7 +97,7 @@ def _rounded(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def dump(run: Run) -> Iterable[dict[str, Any]]:
-    """One object per question: what was asked, what answers it, what came back with which score."""
+    """Return one object per question: its text, the relevant keys, the results with their scores."""
     for answer in run.answers:
         question = answer.question
         yield {
@@ -129,12 +129,12 @@ SHOWN = (
 
 
 def columns(means: Mapping[str, Any]) -> list[str]:
-    """Which measures a table shows, given what was measured."""
+    """Return which measures a table shows, given what was measured."""
     return [name for name in SHOWN if name in means]
 
 
 def cell(value: Any) -> str:
-    """A number as a table shows it: counts as they are, shares with three places."""
+    """Return a number as a table shows it: counts as they are, shares with three places."""
     if value is None:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Runs a dataset through the product: writes its memories, asks its questions, notes what came back."""
+"""Runs a dataset through the product: writes its memories, asks its questions, records the results."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memoranda.types import Hit, NewMemory
 
 BATCH = 500
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many are done, and of how many."""
+"""A callback: called with the step, how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How to ask: `mode`, `limit`, `rerank`, `recency`, `times` and `enrich` as in `types.Query`; `dense_weight` in
-    [0, 1] overrides the fusion weights, words get the rest; None keeps the configured ones. `name` is what a report
-    calls it, the mode unless it says otherwise."""
+    """How to ask: `mode`, `limit`, `rerank`, `recency`, `times` and `enrich` as in `types.Query`; `dense_weight` in [0,
+    1] overrides the fusion weights, keyword search gets the rest; None keeps the configured ones. `name` is its label
+    in a report, by default the mode."""
 
     mode: str = "hybrid"
     limit: int = 10
@@ -36,7 +36,7 @@ class Asking:
 
     @property
     def label(self) -> str:
-        """What a report calls it."""
+        """The label in a report."""
         return self.name or self.mode
 
 

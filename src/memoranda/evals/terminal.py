@@ -1,4 +1,4 @@
-"""What a terminal shows of an evaluation: bars while it runs, a table and a few lines when it is done."""
+"""Terminal output of an evaluation: progress bars, then a table and a few lines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memoranda.evals.freshness import Freshness
 from memoranda.evals.run import Progress, Run, Written
 
 PLAIN_WIDTH = 200
-"""Columns where output goes to a file, so that no table is folded."""
+"""The width of output to a file, so that no table is folded."""
 
 
 @contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """A bar per step on standard error; nothing where that is no terminal."""
+    """Yield a bar per step on standard error; nothing if that is no terminal."""
     console = Console(stderr=True)
     with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
         tasks: dict[str, TaskID] = {}
@@ -39,7 +39,7 @@ def shown_progress() -> Iterator[Progress]:
 
 
 def show_freshness(result: Freshness) -> None:
-    """Print recall in each state, and what share of the settled value it is."""
+    """Print recall in each state, and its share of the settled value."""
     table = Table(title=f"{result.dataset}, {result.model}", title_justify="left")
     for column in ("state", "questions", "recall@10", "settled", "share", "degraded"):
         table.add_column(column, justify="left" if column == "state" else "right")
@@ -77,7 +77,7 @@ def show_contexts(result: ContextReport) -> None:
 
 
 def show_answers(result: AnswerReport) -> None:
-    """Print how good the replies are, by category."""
+    """Print the quality of the replies, by category."""
     table = Table(
         title=f"{result.dataset}, {result.model}, answered by {result.answered_by}", title_justify="left"
     )
@@ -98,7 +98,7 @@ def show_answers(result: AnswerReport) -> None:
 
 
 def show_facts(result: FactReport) -> None:
-    """Print how good the facts are, by category, and those that are wrong."""
+    """Print the quality of the facts, by category, and the wrong ones."""
     table = Table(title=f"{result.dataset}, found by {result.found_by}", title_justify="left")
     for column in ("category", "expected", "extracted", "precision", "recall", "attribution", "current"):
         table.add_column(column, justify="left" if column == "category" else "right")
