@@ -31,7 +31,7 @@ _DAMAGE = (
 class Archive:
     """A zip file open for reading. Every byte that is unpacked counts, over all members together.
 
-    Raises `Unreadable` for what is no zip file, is damaged, is encrypted, or unpacks to more than `limits` allow.
+    Raises `Unreadable` for a file that is no zip, is damaged, is encrypted, or unpacks to more than `limits` allow.
     """
 
     def __init__(self, path: Path, limits: Limits) -> None:
@@ -59,12 +59,12 @@ class Archive:
         return name.casefold() in self._folded
 
     def read(self, name: str) -> bytes:
-        """The bytes of a member, whose name may differ in case; KeyError when there is none."""
+        """Return the bytes of a member, whose name may differ in case; KeyError without one."""
         with self.open(name) as member:
             return member.read()
 
     def open(self, name: str) -> IO[bytes]:
-        """A member as a stream, unpacked while it is read."""
+        """Return a member as a stream, unpacked while it is read."""
         info = self.names[self._folded[name.casefold()]]
         if info.flag_bits & 1:
             raise Unreadable("invalid_file", LOCKED)
@@ -76,7 +76,7 @@ class Archive:
             raise _damaged(info.filename) from exc
 
     def spend(self, size: int) -> None:
-        """Counts bytes that were unpacked."""
+        """Count bytes that were unpacked."""
         self._left -= size
         if self._left < 0:
             raise self.too_large()
@@ -87,7 +87,7 @@ class Archive:
 
 
 class _Counted(io.RawIOBase):
-    """A member whose bytes count as they are read, whatever the archive's directory says of its size."""
+    """A member whose bytes are counted as they are read, whatever size the archive's directory declares."""
 
     def __init__(self, archive: Archive, member: IO[bytes], name: str) -> None:
         self._archive = archive
@@ -116,7 +116,7 @@ def _damaged(name: str) -> Unreadable:
 
 
 def _no_archive(path: Path) -> str:
-    """What is wrong with a file that should be a zip: office programs keep locked documents in another container."""
+    """Return the error for a file that should be a zip: office programs store locked documents in another container."""
     with path.open("rb") as file:
         start = file.read(8)
     if start == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":

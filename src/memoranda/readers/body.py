@@ -1,4 +1,4 @@
-"""The text of a document as it grows: blocks with gaps between them, and where pages and headings begin.
+"""The text of a document under construction: blocks with gaps between them, and where pages and headings begin.
 
 Offsets are taken when a block is added, after its normalisation, so they hold in the finished text.
 """
@@ -33,7 +33,7 @@ def tidy(text: str) -> str:
 
 
 class Body:
-    """Collects a document. Raises `Unreadable` when it holds more text or pages than `limits` allow."""
+    """Collects a document. Raises `Unreadable` if it has more text or pages than `limits` allow."""
 
     def __init__(self, limits: Limits) -> None:
         self.headings: list[Heading] = []
@@ -46,15 +46,15 @@ class Body:
         self._waiting: list[int] = []
 
     def page(self, number: int) -> None:
-        """Page (slide, sheet) `number` begins with what is added next."""
+        """Begin page (slide, sheet) `number` with the next block."""
         if number > self._limits.pages:
             raise too_many_pages(self._limits.pages)
         self._waiting.append(number)
         self._gap = PARAGRAPH
 
     def add(self, text: str, gap: Gap = PARAGRAPH) -> int | None:
-        """Adds a block and returns its offset, or None when nothing is in it. `gap` separates it from both of
-        its neighbours, where they do not ask for more."""
+        """Add a block and return its offset, or None if it is empty. `gap` separates it from both of its neighbours,
+        unless they need more."""
         return self.put(tidy(text).strip("\n "), gap)
 
     def put(self, text: str, gap: Gap = PARAGRAPH) -> int | None:
@@ -88,7 +88,7 @@ class Body:
             self.headings.append(Heading(start, max(1, level), words))
 
     def rows(self, rows: Iterable[Sequence[str]]) -> None:
-        """Adds a table: a line for each row that holds something, cells separated by ` | `."""
+        """Add a table: a line for each row that is not empty, cells separated by ` | `."""
         lines: list[str] = []
         gap: Gap = PARAGRAPH
         for line in filter(None, map(table_line, rows)):
@@ -100,7 +100,7 @@ class Body:
         self._gap = PARAGRAPH
 
     def document(self, media_type: str, title: str | None = None) -> Document:
-        """The finished document. Raises `Unreadable` when it holds no text."""
+        """Return the finished document. Raises `Unreadable` if it has no text."""
         if not self._parts:
             raise Unreadable("invalid_file", "holds no text")
         self._turn(self._size)

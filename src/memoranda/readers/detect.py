@@ -65,7 +65,7 @@ SUFFIXES = {
     ".srt": "application/x-subrip",
     ".vtt": "text/vtt",
 }
-"""Kinds of text by the end of a file's name; what is not here is `text/plain`."""
+"""Kinds of text by file extension; any other is `text/plain`."""
 
 _OFFICE = {
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), DOCX),
@@ -126,7 +126,7 @@ _BINARY = (
     (0, b"OTTO", "a font"),
     (0, b"\0\1\0\0", "a font"),
 )
-"""Where in a file which bytes stand, and what it is then."""
+"""Signatures: offset, bytes and type."""
 _MAIL_FIELDS = re.compile(
     rb"^(from|to|subject|date|received|message-id|mime-version|return-path|delivered-to):",
     re.IGNORECASE | re.MULTILINE,
@@ -168,12 +168,12 @@ def media_type(path: Path, filename: str) -> str:
 
 
 def unsupported(what: str) -> Unreadable:
-    """The refusal of a file that holds no text; `what` says what it is."""
+    """Return the error for a file without text; `what` names its type."""
     return Unreadable("unsupported_file", f"is {what}; what can be read are {READ}")
 
 
 def _is_pdf(path: Path, head: bytes, suffix: str) -> bool:
-    """PDF programs read past what stands before a document's beginning; a text may speak of it."""
+    """Return True for a PDF. PDF programs skip bytes before the header; a text may mention the header."""
     at = head[:1_024].find(b"%PDF-")
     if at < 0:
         return False
@@ -226,7 +226,7 @@ def _declared_type(archive: zipfile.ZipFile, names: list[str]) -> str | None:
 
 
 def _beginning(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
-    """The first bytes of a member; none where it cannot be unpacked."""
+    """Return the first bytes of a member; empty if it cannot be unpacked."""
     try:
         with archive.open(name) as member:
             return member.read(size)
@@ -259,7 +259,7 @@ def _compound(path: Path, suffix: str) -> str:
 
 
 def _text(head: bytes, suffix: str) -> str:
-    """Which kind of text begins so."""
+    """Return the kind of text that begins like this."""
     begins = _decoded(head)
     text = begins[_end(_BEFORE_HTML, begins) :]
     if _WORD_XML.search(begins[:2_000]):

@@ -1,7 +1,7 @@
 """Text of Word documents (.docx, .docm, .dotx), read as a stream.
 
 Only paragraphs, rows, cells and text boxes reach Python as events; within a paragraph libxml2 finds the few
-elements that hold text. So a document costs what its text costs, however much formatting it has.
+elements that hold text. So the cost depends on the text of a document, not on its formatting.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memoranda.readers.xml import Element, attribute, forget, parse, walk
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 FLAT = "application/vnd.ms-word.xml"
 BODY_TEXT = 9
-"""The outline level of what is no heading; 0 is the highest heading."""
+"""The outline level of body text; 0 is the highest heading."""
 
 _EVENTS = ("p", "tr", "tc", "txbxContent", "Fallback", "moveFrom", "rt")
 _NOTES = ("footnoteReference", "endnoteReference", "commentReference")
@@ -52,8 +52,8 @@ class Style(msgspec.Struct):
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The body with its notes and comments after the paragraphs that they belong to; then headers, footers, and the
-    words of charts and diagrams, each once."""
+    """Return the body with notes and comments after their paragraphs; then headers, footers, and the text of charts and
+    diagrams, each once."""
     with path.open("rb") as file:
         if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
             return _flat(path, limits)
@@ -172,7 +172,7 @@ class Flow:
         return Block(f"{mark}{text}", level, line=bool(mark) and level is None, is_title=style.is_title)
 
     def _mark(self, properties: Element, style: Style) -> str:
-        """A list item's number or dash with a space, or nothing."""
+        """Return a list item's number or dash with a space, or nothing."""
         if self._numbering is None:
             return ""
         own = properties.find("{*}numPr")
@@ -193,7 +193,7 @@ def _row(cells: list[list[Block]]) -> list[Block]:
 
 
 def _text(paragraph: Element) -> tuple[str, list[str]]:
-    """The words of a paragraph, and the marks of its notes and comments, as `footnote:3`."""
+    """Return the text of a paragraph, and the marks of its notes and comments, as `footnote:3`."""
     parts: list[str] = []
     marks: list[str] = []
     for element in paragraph.iter(*_SAYING):
@@ -213,7 +213,7 @@ def _text(paragraph: Element) -> tuple[str, list[str]]:
 
 
 def _symbol(code: str) -> str:
-    """A character of a symbol font; those in the private area have no meaning outside it."""
+    """Return a character of a symbol font; those in the private area have no meaning outside it."""
     number = _number(code, 0, 16)
     return "" if 0xE000 <= number <= 0xF8FF or not 32 <= number < 0x110000 else chr(number)
 

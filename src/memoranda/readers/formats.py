@@ -1,6 +1,6 @@
-"""Every format that is read, by its media type, and the one function that reads a file of any of them.
+"""All formats by media type, and the function that reads a file of any of them.
 
-A format is a line in `READERS`. Its module is loaded when the first file of its kind comes.
+A format is a line in `READERS`. Its module is loaded with the first file of its kind.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ READERS: dict[str, str] = {
 
 
 def read(path: Path, filename: str, limits: Limits, extra: Mapping[str, str] = {}) -> Document:
-    """The text of the file at `path`, which its owner calls `filename`.
+    """Return the text of the file at `path`, which its owner calls `filename`.
 
-    `extra` names readers as `READERS` does, beside those or instead of them: by media type, or by the end of a file's
-    name with its dot, which goes before what the content says.
+    `extra` names readers as `READERS` does, in addition or as replacements: by media type, or by file extension with
+    its dot, which takes precedence over the content.
 
     Raises:
-        Unreadable: there is no text in it for us; the message says why.
+        Unreadable: it has no readable text; the message says why.
     """
     suffix = PurePosixPath(filename.replace("\\", "/")).suffix.lower()
     by_suffix = extra.get(suffix) if suffix else None

@@ -1,7 +1,7 @@
 """Text of HTML and XHTML: one pass over its tags, without a tree.
 
-A tree costs what hostile markup wants it to cost: a million nested tags or 300 000 attributes keep every parser of
-whole documents busy for minutes. Text, lines, headings and tables need only the tags in their order.
+Hostile markup makes a tree expensive: a million nested tags or 300 000 attributes keep every parser of whole documents
+busy for minutes. Text, lines, headings and tables need only the tags in their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memoranda.text.decoding import NotText, decoded
 
 MEDIA_TYPE = "text/html"
 DEEPEST_TABLE = 32
-"""Tables inside tables from here on are only lines."""
+"""The depth from which on nested tables are only lines."""
 LONGEST_HEADING = 500
 SHORT_CELL = 300
 """The most characters of a cell whose lines are joined into one."""
@@ -38,7 +38,7 @@ _CHARSET = re.compile(
 _XHTML = re.compile(r"\s*<\?xml|<html[^>]+xmlns\s*=", re.IGNORECASE)
 
 _RAW = {"script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"}
-"""Elements in which nothing is a tag but their own end."""
+"""Elements that contain no tags but their own end tag."""
 _ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
 _UNSEEN = {"nav", "template", "noscript", "svg", "datalist", "annotation", "audio", "video", "canvas"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -121,7 +121,7 @@ def fill(body: Body, data: bytes, declared: str | None = None, unseen: Set[str] 
 
 
 def plain_words(text: str) -> str:
-    """A text with its character references resolved. One of endless digits is no character, nor worth counting."""
+    """Return a text with its character references resolved. One with too many digits is no character."""
     return unescape(_ENDLESS.sub("\ufffd", text)) if "&" in text else text
 
 
@@ -133,7 +133,7 @@ def _declared(data: bytes) -> str | None:
 
 
 class Flow:
-    """One document on its way into a `Body`."""
+    """Reads one document into a `Body`."""
 
     def __init__(self, body: Body, text: str, unseen: Set[str]) -> None:
         self.title = ""
@@ -153,7 +153,7 @@ class Flow:
         self._mark = ""
 
     def run(self) -> None:
-        """Reads the document to its end."""
+        """Read the document to its end."""
         text, at = self._text, 0
         while token := _TOKEN.search(text, at):
             if token.start() > at:
@@ -182,7 +182,7 @@ class Flow:
         return end + 1 if end >= 0 else len(self._text)
 
     def _tag(self, token: re.Match[str]) -> int:
-        """Does what a tag says, and returns where reading goes on."""
+        """Process a tag, and return where reading continues."""
         name, at = token["name"].lower(), token.end()
         if token["close"]:
             self._close(name)
@@ -202,7 +202,7 @@ class Flow:
         return self._xml and self._text.endswith("/>", 0, end)
 
     def _raw(self, name: str, at: int) -> int:
-        """Past an element in which nothing is a tag; a title that is not closed ends at the next tag."""
+        """Return the position after an element without tags; an unclosed title ends at the next tag."""
         end = self._end_of(name, at)
         if end is not None:
             inner = self._text[at:end]
@@ -229,7 +229,8 @@ class Flow:
         return match.start() if match else None
 
     def _past(self, name: str, at: int) -> int:
-        """Past an element that is not shown. One that is never closed hides nothing, nor do others of its name."""
+        """Return the position after an element that is not shown. One that is never closed hides nothing, nor do others
+        of its name."""
         depth, here = 1, at
         while token := _TOKEN.search(self._text, here):
             here = token.end()
@@ -292,7 +293,7 @@ class Flow:
             self._boundary(name)
 
     def _boundary(self, name: str) -> None:
-        """The beginning or end of any other element. Inside a heading or a listing a block is only a line."""
+        """Process the beginning or end of any other element. Inside a heading or a listing a block is only a line."""
         wide = name in _WIDE
         if not wide and name not in _NARROW:
             return
@@ -310,7 +311,7 @@ class Flow:
         self._runs.clear()
 
     def _item(self) -> None:
-        """An item of a list: its mark stands before its first words."""
+        """Begin an item of a list: its mark precedes its text."""
         self._end_block()
         if self._lists and self._lists[-1] >= 0:
             self._lists[-1] += 1
@@ -319,7 +320,7 @@ class Flow:
             self._mark = "- "
 
     def _end_block(self, wide: bool = False) -> None:
-        """Takes what was said since the last block: a line, and with `wide` the end of its paragraph."""
+        """End the current block: a line, and with `wide` the end of its paragraph."""
         level, exact = self._level, self._exact
         self._level, self._exact = 0, False
         if exact:
@@ -376,7 +377,7 @@ class Flow:
             self._end_block(wide=True)
 
     def _begin_cell(self, row: bool) -> None:
-        """The beginning of a row, or of a cell in it."""
+        """Begin a row, or a cell in it."""
         self._end_cell(row)
         if not row and self._tables and not self._deeper:
             table = self._tables[-1]
@@ -385,7 +386,7 @@ class Flow:
             self._find_cell()
 
     def _end_cell(self, row: bool) -> None:
-        """The end of the open cell, and with `row` of its row."""
+        """End the open cell, and with `row` its row."""
         if not self._tables or self._deeper:
             self._end_block()
             return
@@ -398,7 +399,7 @@ class Flow:
             self._end_row(cells)
 
     def _end_row(self, cells: list[Cell]) -> None:
-        """A row of short cells is a line. One that only places things on the page is what is in its cells."""
+        """End a row. A row of short cells is a line; a layout row is the content of its cells."""
         if cells and all(map(_short, cells)):
             line = table_line([" ".join(block.text for block in cell.blocks) for cell in cells])
             self._cell.lines.append(line)
@@ -410,7 +411,7 @@ class Flow:
                 self._emit(block)
 
     def _find_cell(self) -> None:
-        """The innermost open cell is where words go; outside of any, the document."""
+        """Find the innermost open cell, which takes the text; outside of any, the document."""
         opened = (table.cells[-1] for table in reversed(self._tables) if table.open)
         self._cell = next(opened, self._top)
 

@@ -1,4 +1,4 @@
-"""Text of mails (.eml, .mhtml): who wrote what to whom, the words, and the text of what is attached."""
+"""Text of mails (.eml, .mhtml): sender, receivers, text, and the text of attachments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memoranda.text.decoding import NotText, decoded
 
 MEDIA_TYPE = detect.MAIL
 DEEPEST = 3
-"""How many mails may be inside each other."""
+"""The most levels of nested mails."""
 DEEPEST_PART = 50
 
 Part: TypeAlias = "Message[str, str]"
@@ -31,14 +31,14 @@ _FIELDS = ("From", "To", "Cc", "Date")
 _TEXTS = ("text/plain", "text/html")
 _ENDS = {"text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "application/json": ".json"}
 _LOOKS = re.compile(r"text/css|(?:text|application)/(?:x-)?javascript|font/.*|application/(?:x-)?font.*")
-"""Parts of a page that only make it look and move."""
+"""Parts of a page for styling and scripting."""
 _FOLD = re.compile(r"\r?\n[ \t]*")
 _WORD = re.compile(r"=\?(?P<charset>[^?\s]{1,60})\?(?P<how>[bBqQ])\?(?P<word>[^?\r\n]*)\?=(?:\s+(?==\?))?")
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """Sender, receivers and date, a line each; the words, and under a heading of its name the text of each attachment.
-    The subject is the title. What is attached and cannot be read is named."""
+    """Return sender, receivers and date, a line each; the text, and under a heading of its name the text of each
+    attachment. The subject is the title. Unreadable attachments are named."""
     if path.stat().st_size > limits.unpacked_bytes:
         raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB; split it")
     body = Body(limits)
@@ -80,7 +80,7 @@ def _text_of(data: bytes, charset: str | None = None) -> str:
 
 
 def _in_bytes(file: IO[bytes]) -> IO[bytes]:
-    """The file; where all of it is in UTF-16, its text in UTF-8, as the parser wants it."""
+    """Return the bytes of the file; those of UTF-16 are converted to UTF-8, as the parser needs it."""
     head = file.read(1_024)
     file.seek(0)
     if b"\0" not in head and not head.startswith(b"\xef\xbb\xbf"):
@@ -92,7 +92,7 @@ def _in_bytes(file: IO[bytes]) -> IO[bytes]:
 
 
 class Mail:
-    """A mail, and those inside of it, on their way into a `Body`."""
+    """Reads a mail, and the mails inside it, into a `Body`."""
 
     def __init__(self, body: Body, limits: Limits) -> None:
         self._body = body
@@ -100,7 +100,7 @@ class Mail:
         self._parts = 0
 
     def add(self, message: Part, depth: int) -> str:
-        """Adds a message and returns its subject. It is the `depth`th of mails inside each other."""
+        """Add a message and return its subject. `depth` is its level among nested mails."""
         for name in _FIELDS:
             if value := ", ".join(_field(message, name)):
                 self._body.add(f"{name}: {value}", LINE)
@@ -169,7 +169,7 @@ class Mail:
         return True
 
     def _place(self, document: Document) -> None:
-        """Adds the text of a part with its headings, which stand below that of the part itself."""
+        """Add the text of a part with its headings, below that of the part itself."""
         start = self._body.put(document.text) or 0
         self._body.headings.extend(
             Heading(start + heading.start, heading.level + 1, heading.text) for heading in document.headings
@@ -202,7 +202,7 @@ class Mail:
             self._place(document)
 
     def _mail(self, message: Part, name: str, depth: int) -> None:
-        """Adds a mail that is attached."""
+        """Add an attached mail."""
         called = _subject(message) or name
         if depth == DEEPEST:
             self._name(called, f"is more than {DEEPEST} mails deep")
@@ -234,7 +234,7 @@ def _content(part: Part) -> bytes:
 
 
 def _field(message: Part, name: str) -> list[str]:
-    """The values of a header field, where they are not empty."""
+    """Return the values of a header field that are not empty."""
     raw = (str(value) for key, value in message.raw_items() if key.lower() == name.lower())
     return [words for words in map(header_words, raw) if words]
 
@@ -245,7 +245,7 @@ def _subject(message: Part) -> str:
 
 @contextmanager
 def stored(data: bytes) -> Iterator[Path]:
-    """A file that holds these bytes, in memory where the system can do that: a reader that is killed leaves none."""
+    """Yield a file with these bytes, in memory if the system supports that: a killed reader leaves none."""
     if hasattr(os, "memfd_create"):
         with open(os.memfd_create("attachment"), "wb") as file:
             file.write(data)

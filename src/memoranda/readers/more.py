@@ -1,4 +1,4 @@
-"""Formats that only the extra `formats` reads: .doc, .ppt, .msg, and what else kreuzberg knows by its content.
+"""Formats that only the extra `formats` reads: .doc, .ppt, .msg, and others that kreuzberg detects by content.
 
 It runs without OCR, without its cache on disk and with one thread.
 """
@@ -29,13 +29,13 @@ _STREAMS = {
     "WordDocument": DOC,
     "__properties_version1.0": MSG,
 }
-"""Streams of an OLE file that tell what it is; an empty type is an office document under a password."""
+"""Streams of an OLE file that identify its type; an empty type is an office document with a password."""
 _NO_PROSE = {"application/xml", "text/xml", "application/octet-stream"}
 _FIELD = re.compile(
     r"\b(?:TOC|HYPERLINK|PAGEREF|SEQ|REF|EMBED|INCLUDEPICTURE|DOCPROPERTY|STYLEREF|MERGEFIELD)"
     r"(?:[ \t]+(?:\\[a-z@*#]|\"[^\"\n]*\"|_[A-Z]\w+|MERGEFORMAT\b))+[ \t]*"
 )
-"""The instruction of a Word field, whose result stands after it."""
+"""The instruction of a Word field, which precedes its result."""
 _PROMPTS = re.compile(
     r"^Click to edit Master (?:text|title|subtitle) styles?\s+(?:(?:Second|Third|Fourth|Fifth) level\s+)*",
     re.MULTILINE,
@@ -91,7 +91,7 @@ def _media_type(kreuzberg: Any, data: bytes) -> str:
 
 
 def _cleaned(text: str, media_type: str) -> str:
-    """The text without what its program put there for itself."""
+    """Return the text without instructions of its program."""
     if media_type == DOC:
         return _FIELD.sub("", text)
     if media_type == PPT:

@@ -1,4 +1,4 @@
-"""Parsers written in Rust give up on some damaged files with a panic, which Python sees as no ordinary exception."""
+"""Parsers written in Rust panic on some damaged files, which raises no ordinary exception in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoranda.readers.base import Unreadable
 
 @contextmanager
 def panics_are_damage() -> Iterator[None]:
-    """Makes a parser's panic an `Unreadable`; everything else passes."""
+    """Make a parser's panic an `Unreadable`; everything else passes."""
     try:
         yield
     except BaseException as exc:

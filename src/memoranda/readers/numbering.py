@@ -1,4 +1,4 @@
-"""The numbers of a Word document's lists, which its text does not hold."""
+"""The numbers of a Word document's lists, which its text does not contain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Numbering:
                 self._list(element)
 
     def next(self, list_id: str, level: int) -> str:
-        """What stands before the next item of a list, with a space after it; empty for a list that shows nothing."""
+        """Return the mark of the next item of a list, followed by a space; empty for a list without marks."""
         definition = self._definition.get(list_id)
         if definition is None or not 0 <= level < LEVELS:
             return ""

@@ -37,7 +37,7 @@ class Block(msgspec.Struct):
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The body, with notes and comments after their paragraphs; then headers and footers, each once."""
+    """Return the body, with notes and comments after their paragraphs; then headers and footers, each once."""
     with Archive(path, limits) as archive:
         media_type = _media_type(archive)
         body = Body(limits)
@@ -147,7 +147,7 @@ def _row(cells: list[list[Block]]) -> list[Block]:
 
 
 def _text(element: Element) -> str:
-    """The words of a paragraph, without those of what stands beside it."""
+    """Return the text of a paragraph, without notes and frames beside it."""
     parts = [element.text or ""]
     for child in element:
         kind = local(child)

@@ -13,7 +13,7 @@ _DRAWN = re.compile(r"/(?:chart\d*\.xml|chartEx\d*\.xml|data\d*\.xml)$")
 
 
 def title(archive: Archive) -> str:
-    """The title in the file's properties; empty where it has none."""
+    """Return the title in the file's properties; empty without one."""
     return property_of(archive, "docProps/core.xml", "title")
 
 
@@ -26,7 +26,7 @@ def property_of(archive: Archive, part: str, name: str) -> str:
 
 
 def main_part(archive: Archive, usual: str) -> str:
-    """The name of the part that all others hang on; `usual` is what most programs call it."""
+    """Return the name of the main part; `usual` is its usual name."""
     for kind, target in relations(archive, "").values():
         if kind == "officeDocument" and target in archive:
             return target
@@ -58,7 +58,7 @@ def relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
 
 
 def drawn(archive: Archive, links: dict[str, tuple[str, str]]) -> list[str]:
-    """The words of the charts and diagrams among a part's relations, a line for each paragraph and series."""
+    """Return the text of the charts and diagrams among a part's relations, a line for each paragraph and series."""
     lines: list[str] = []
     for _, target in links.values():
         if not _DRAWN.search(target) or target not in archive:
@@ -73,5 +73,5 @@ def drawn(archive: Archive, links: dict[str, tuple[str, str]]) -> list[str]:
 
 
 def value(element: object) -> str:
-    """The `val` of an element that says one thing, as `<w:name w:val="heading 1"/>` does; empty for None."""
+    """Return the `val` of an element with a single value, as `<w:name w:val="heading 1"/>` does; empty for None."""
     return "" if element is None else attribute(element, "val")

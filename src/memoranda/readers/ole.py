@@ -1,4 +1,4 @@
-"""The names in an OLE compound file (.doc, .ppt, .xls, .msg, locked .docx): they tell what the file is."""
+"""The names in an OLE compound file (.doc, .ppt, .xls, .msg, locked .docx): they identify its type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def names(data: bytes) -> set[str]:
 
 
 def _links(directory: bytes, entry: int) -> tuple[int, int, int]:
-    """The entries left and right of one, and the first below it."""
+    """Return the entries left and right of one, and the first below it."""
     left, right, child = struct.unpack_from("<3I", directory, entry * _ENTRY + 68)
     return left, right, child
 
@@ -46,7 +46,7 @@ def tangled(data: bytes) -> bool:
 
 
 def _directory(data: bytes) -> bytes:
-    """The sectors of the directory, one after the other."""
+    """Return the sectors of the directory, one after the other."""
     size, table = _size(data), _table(data)
     sector = struct.unpack_from("<I", data, 48)[0]
     parts: list[bytes] = []
@@ -59,7 +59,8 @@ def _directory(data: bytes) -> bytes:
 
 
 def _table(data: bytes) -> list[int]:
-    """For every sector, the one that follows it. The table's own sectors are named in the header and in a chain."""
+    """Return for every sector the one that follows it. The table's own sectors are named in the header and in a
+    chain."""
     size = _size(data)
     places = list(struct.unpack_from(f"<{_IN_HEADER}I", data, 76))
     more: int = struct.unpack_from("<I", data, 68)[0]

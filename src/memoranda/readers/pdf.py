@@ -27,9 +27,9 @@ REOPEN_PAGES = 100
 """How many pages are read before the memory that PDFium caches for them is freed."""
 MOST_BOOKMARKS = 20_000
 MOST_TITLE = 1_024
-"""Bytes of a bookmark's words in UTF-16; longer ones are no headings."""
+"""The most bytes of a bookmark's title in UTF-16; longer ones are no headings."""
 MOST_OBJECTS = 10_000
-"""How many of a page's objects are looked at for an image."""
+"""The most objects of a page that are searched for an image."""
 
 _HYPHEN = re.compile(r"[\x02\ufffe](?:\r\n)?")
 _WORD = re.compile(r"\w+")
@@ -37,7 +37,7 @@ _WORD_END = re.compile(r"\w+\Z")
 LONGEST_WORD = 60
 _FIGURES = r"(?:\d[\d.]*|[A-Z](?:\.\d+)*\.?|[IVX]+\.?)"
 _NUMBER = re.compile(rf"[ \t]*({_FIGURES}[ \t]+)?", re.IGNORECASE)
-"""What may stand before a heading's words: 1.2, B.1, IV."""
+"""Numbers before the text of a heading: 1.2, B.1, IV."""
 _PROGRAM = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _QUIET_ANNOTATIONS = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
 _Outline = dict[int, list[tuple[int, str]]]
@@ -46,7 +46,7 @@ logging.getLogger("pypdfium2").setLevel(logging.ERROR)
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The text with its pages, and its bookmarks as headings where their words stand on the page that they point to."""
+    """Return the text with its pages, and as headings the bookmarks whose title is on the page that they point to."""
     try:
         pdf = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as exc:
@@ -111,7 +111,7 @@ class _Reading:
             self.body.add(note, "\n")
 
     def _judge(self, count: int) -> None:
-        """Refuses what holds no text, and notes what is missing in the rest."""
+        """Refuse a document without text, and add notes on what is missing in others."""
         body = self.body
         if body.empty:
             if self.images:
@@ -136,7 +136,7 @@ def _title(given: str) -> str | None:
 
 
 def _page_text(page: Any) -> str:
-    """All characters of a page, as PDFium orders them; line ends are CR LF."""
+    """Return all characters of a page, as PDFium orders them; line ends are CR LF."""
     text_page = raw.FPDFText_LoadPage(page)
     if not text_page:
         return ""
@@ -152,8 +152,8 @@ def _page_text(page: Any) -> str:
 
 
 def _joined(text: str) -> str:
-    """The text with words put together that a hyphen at a line's end had parted. The hyphen stays in a compound:
-    next to a capital or a digit, and where the page has the word with it elsewhere."""
+    """Return the text with words joined that a hyphen at a line break divides. The hyphen stays in a compound: next to
+    a capital or a digit, and if the page has the word with it elsewhere."""
     if "\ufffe" not in text and "\x02" not in text:
         return text
 
@@ -207,7 +207,7 @@ def _field(annotation: Any) -> str:
 
 
 def _value(annotation: Any, key: bytes) -> str:
-    """A string of the annotation's dictionary."""
+    """Return a string of the annotation's dictionary."""
     size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
     if size <= 2:
         return ""
@@ -255,7 +255,7 @@ def _places(text: str, bookmarks: list[tuple[int, str]]) -> list[tuple[int, int,
 
 
 def _on_line(text: str, title: str, after: int) -> tuple[int, int] | None:
-    """Where a title is the whole of a line, but for a number before it; after an offset."""
+    """Return where a title is the whole of a line, but for a number before it; after an offset."""
     at = text.find(title, after)
     while at >= 0:
         start, end = text.rfind("\n", 0, at) + 1, at + len(title)
@@ -278,7 +278,7 @@ def _over_lines(text: str, title: str, after: int) -> tuple[int, int] | None:
 
 
 def _second_try(path: Path, limits: Limits, cause: Exception) -> Document:
-    """The text as pdf_oxide finds it, for files that PDFium does not open."""
+    """Return the text that pdf_oxide extracts, for files that PDFium does not open."""
     try:
         oxide = importlib.import_module("pdf_oxide")
     except ImportError:

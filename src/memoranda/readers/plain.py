@@ -1,4 +1,4 @@
-"""Text that is text already: plain, Markdown, tables as CSV, JSON, source code. It stays as it is."""
+"""Plain text, Markdown, CSV, JSON, source code: the text is unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TITLE = re.compile(r"^title:[ \t]*(?P<title>\S[^\n]*?)[ \t]*$", re.MULTILINE | 
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The text with its line ends as `\\n`, without NULs. No title, no headings, no pages."""
+    """Return the text with its line ends as `\\n`, without NULs. No title, no headings, no pages."""
     notes: list[str] = []
     return Document(text=_text(path, limits, notes), media_type=PLAIN, notes=notes)
 
@@ -50,8 +50,8 @@ def markdown(path: Path, limits: Limits) -> Document:
 
 
 def headings(text: str, begin: int = 0) -> Iterator[Heading]:
-    """The headings of a Markdown text from character `begin` on, fenced code left out. A heading starts at its words,
-    behind the marks."""
+    """Yield the headings of a Markdown text from character `begin` on, fenced code left out. A heading starts at its
+    words, behind the marks."""
     fence = ""
     for line in _LINE.finditer(text, begin):
         if fence:
@@ -79,7 +79,7 @@ def _underlined(text: str, begin: int, line: re.Match[str]) -> Heading | None:
 
 
 def _without_closing(words: str) -> str:
-    """The words of a heading without the marks that may close it."""
+    """Return the words of a heading without the marks that may close it."""
     words = words.rstrip()
     bare = words.rstrip("#")
     return bare.rstrip() if bare != bare.rstrip() or not bare else words
@@ -101,7 +101,7 @@ def clean(source: Decoded, notes: list[str]) -> str:
 
 
 def too_long(limits: Limits) -> Unreadable:
-    """A text of more characters than allowed."""
+    """Return a text of more characters than allowed."""
     most = f"{limits.characters:,}"
     return Unreadable(
         "invalid_file", f"holds more than {most} characters of text; split it, or raise readers.characters"
@@ -123,5 +123,5 @@ def _text(path: Path, limits: Limits, notes: list[str]) -> str:
 
 
 def _unquoted(words: str) -> str:
-    """A value of front matter without its quotes."""
+    """Return a value of front matter without its quotes."""
     return words[1:-1].strip() if len(words) > 1 and words[0] == words[-1] and words[0] in "\"'" else words

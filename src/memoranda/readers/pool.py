@@ -31,7 +31,7 @@ from memoranda.readers.worker import Parsed, Refusal, Reply, Request, resident, 
 from memoranda.text.splitting import Chunking
 
 LOOK_EVERY = 0.05
-"""Seconds between two looks at how much memory a worker holds."""
+"""Seconds between two checks of the memory of a worker."""
 START_SECONDS = 30.0
 ROOT = str(Path(__file__).resolve().parents[2])
 START = (
@@ -40,7 +40,7 @@ START = (
 )
 CLOSED = "the readers are closed"
 LAST_WORDS = 2_000
-"""Bytes of a dead reader's standard error that go to the log."""
+"""The most bytes of a dead reader's standard error in the log."""
 log = logging.getLogger("memoranda.readers")
 _decoder = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
@@ -48,7 +48,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 class Readers:
     """Up to `workers` processes that read files within `limits`, started when they are needed. `extra` names readers
-    (`module:function`) by media type or file suffix, beside the known ones or instead of them."""
+    (`module:function`) by media type or file suffix, in addition to the known ones or as replacements."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Readers:
         self._closed = False
 
     async def read(self, path: Path, filename: str, chunking: Chunking | None = None) -> Parsed:
-        """The text of the file at `path`, and its pieces when `chunking` says how. A caller that is cancelled ends the
-        reading.
+        """Return the text of the file at `path`, and its chunks if `chunking` is given. A caller that is cancelled
+        ends the reading.
 
         Raises:
             Unreadable: there is no text in it for us, or reading it took too much time or memory.
@@ -140,7 +140,7 @@ class Readers:
             self._all.discard(worker)
 
     async def close(self) -> None:
-        """Ends every process. Idempotent."""
+        """End every process. Idempotent."""
         with self._lock:
             self._closed = True
             idle, busy = list(self._idle), self._all - set(self._idle)
@@ -152,17 +152,17 @@ class Readers:
             self._drop(worker)
 
     def pids(self) -> list[int]:
-        """The processes that there are now."""
+        """Return the ids of the present processes."""
         with self._lock:
             return [worker.process.pid for worker in self._all]
 
 
 class Ended(Exception):
-    """The process, which had read other files, had ended before it took the request."""
+    """The process had ended before it received the request."""
 
 
 class Died(Unreadable):
-    """The process died while it had the file, by a signal or with an exit code."""
+    """The process died while it read the file, by a signal or with an exit code."""
 
 
 class Worker:
@@ -200,7 +200,7 @@ class Worker:
         self._killed = False
 
     def ask(self, request: Request, given_up: threading.Event) -> Reply:
-        """The worker's reply within the request's limits.
+        """Return the worker's reply within the request's limits.
 
         Raises:
             Ended: the process had ended before it was asked.
@@ -208,7 +208,7 @@ class Worker:
             Unreadable: it had to be killed.
         """
         payload = _encoder.encode(request)
-        if not self._ready:  # starting is not the file's time
+        if not self._ready:  # starting does not count towards the limit
             self._start(request.limits, given_up)
         try:
             _send(self.process.stdin, len(payload).to_bytes(4, "big") + payload)
@@ -226,7 +226,7 @@ class Worker:
         self._ready = True
 
     def _answer(self, limits: Limits, given_up: threading.Event) -> memoryview:
-        """The next frame from the process, within limits."""
+        """Return the next frame from the process, within limits."""
         began, self._fresh = time.monotonic(), resident(self.process.pid)
         assert self.process.stdout is not None
         frame = Frame()
@@ -258,7 +258,7 @@ class Worker:
             raise Unreadable("invalid_file", too_much_memory(limits))
 
     def _broken(self, limits: Limits, *, sent: bool, begun: bool) -> Exception:
-        """Why the process is gone, after the request was `sent` and its reply had `begun`."""
+        """Return why the process ended, after the request was `sent` and its reply had `begun`."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
         if self._killed:  # by `Readers.close`, in another thread
@@ -271,7 +271,7 @@ class Worker:
             return Ended()
         if code == -signal.SIGALRM:
             return Unreadable("invalid_file", f"took longer than {limits.seconds:g} seconds to read")
-        if code in (-signal.SIGKILL, -signal.SIGTERM):  # nothing says that it was the file's fault
+        if code in (-signal.SIGKILL, -signal.SIGTERM):  # the file may not be at fault
             return Died("server_error", f"its reader was killed ({_ending(code)})")
         if code is not None and code < 0:
             return Died("invalid_file", f"broke its reader ({_ending(code)})")
@@ -285,7 +285,7 @@ class Worker:
         log.warning("a reader died (%s), its last words: %s", _ending(code), words or "none", extra=extra)
 
     def _last_words(self) -> str:
-        """The end of what the process wrote to its standard error."""
+        """Return the end of what the process wrote to its standard error."""
         try:
             size = os.fstat(self._said.fileno()).st_size
             tail = os.pread(self._said.fileno(), LAST_WORDS, max(0, size - LAST_WORDS))
@@ -302,7 +302,7 @@ class Worker:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """Ends the process and lets go of its pipes. Idempotent."""
+        """End the process and close its pipes. Idempotent."""
         self.end()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self._said, self._lifeline):
@@ -312,7 +312,7 @@ class Worker:
 
 
 class Frame:
-    """A frame on its way in: four bytes of length, then the payload."""
+    """A frame being received: four bytes of length, then the payload."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -338,7 +338,7 @@ class Frame:
 
 
 def _ending(code: int | None) -> str:
-    """The signal or the exit code that a process ended with, in words."""
+    """Return the signal or the exit code that a process ended with, in words."""
     if code is not None and code < 0:
         return f"signal {-code}, {signal.strsignal(-code)}"
     return f"exit code {code}"

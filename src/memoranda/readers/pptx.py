@@ -44,7 +44,7 @@ def _slides(archive: Archive) -> list[str]:
 
 
 def _link(element: Element) -> str:
-    """The id of an element's relation; its `id` without a namespace is something else."""
+    """Return the id of an element's relation; its `id` without a namespace is something else."""
     return next((str(value) for key, value in element.attrib.items() if key.endswith("}id")), "")
 
 
@@ -74,7 +74,7 @@ def _slide(archive: Archive, part: str, body: Body) -> None:
 
 
 def _place(shape: Element) -> str:
-    """The kind of placeholder that a shape fills; empty for a shape of its own."""
+    """Return the kind of placeholder that a shape fills; empty for any other shape."""
     placeholder = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
     return "" if placeholder is None else attribute(placeholder, "type")
 
@@ -84,7 +84,7 @@ def _cells(row: Element) -> list[str]:
 
 
 def _text(shape: Element) -> str:
-    """The paragraphs of a shape, each on a line."""
+    """Return the paragraphs of a shape, each on a line."""
     return "\n".join(_paragraph(paragraph) for paragraph in shape.iter("{*}p"))
 
 

@@ -17,7 +17,7 @@ from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
 
 MEDIA_TYPE = "application/rtf"
 DEEPEST = 10_000
-"""Groups within groups, after which a file is refused."""
+"""The deepest nesting of groups; deeper files are refused."""
 
 _TOKEN = re.compile(
     r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|[\r\n]+|([^\\{}\r\n]+)|\\"
@@ -189,7 +189,7 @@ class _Reading:
         self.optional = False
 
     def _close(self) -> bool:
-        """Ends a group; False when it was the outermost."""
+        """End a group; return False if it was the outermost."""
         self._flush()
         self.left = 0
         if not self.groups:
@@ -376,5 +376,5 @@ def _known(page: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """Characters that came as two halves put together."""
+    """Return text with surrogate pairs joined."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")

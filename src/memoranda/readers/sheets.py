@@ -37,7 +37,7 @@ _EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """The sheets in order, without empty rows and the empty cells at the ends of rows; ` | ` between cells."""
+    """Return the sheets in order, without empty rows and the empty cells at the ends of rows; ` | ` between cells."""
     media_type = _media_type(path)
     body = Body(limits)
     title, extras, skipped = "", [], set()
@@ -85,7 +85,7 @@ def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _words(cell: Cell) -> str:
-    """A cell as a reader would write it: whole numbers without a point, dates and times as ISO 8601 has them."""
+    """Return a cell as text: whole numbers without a point, dates and times as ISO 8601 has them."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
@@ -122,7 +122,7 @@ def _parts(archive: Archive) -> dict[str, str]:
 
 
 def _sparse(archive: Archive) -> set[str]:
-    """The names of sheets whose cells span more than `MOST_CELLS`."""
+    """Return the names of sheets whose cells span more than `MOST_CELLS`."""
     return {name for name, part in _parts(archive).items() if _span(archive, part) > MOST_CELLS}
 
 
@@ -148,7 +148,7 @@ def _column(letters: bytes) -> int:
 
 
 def _extras(archive: Archive) -> list[str]:
-    """The words of comments, charts, diagrams and text boxes, each once."""
+    """Return the text of comments, charts, diagrams and text boxes, each once."""
     lines: dict[str, None] = {}
     for name in filter(_EXTRAS.fullmatch, archive.names):
         for element in parse(archive, name).iter("{*}p", "{*}comment", "{*}strCache"):

@@ -26,9 +26,9 @@ IDLE_SECONDS = 60.0
 GROWN = 256 << 20
 """Bytes of growth after which a worker is replaced by a fresh one."""
 GRACE = 2.0
-"""Seconds beyond the deadline after which a worker ends itself, should its parent be gone."""
+"""Seconds beyond the deadline after which a worker ends itself if its parent is gone."""
 NICE = 5
-"""How far reading stands back behind answering."""
+"""The niceness of readers, below that of the server."""
 WRITES = 256 << 20
 """The largest file that a reader's library may write."""
 
@@ -65,7 +65,7 @@ class Reply(msgspec.Struct, kw_only=True):
 
 
 def answer(request: Request) -> Parsed | Refusal:
-    """The file read and split, in this process."""
+    """Return the file, read and split in this process."""
     from memoranda.readers.formats import read  # the formats of a request are loaded when it comes
 
     try:
@@ -86,7 +86,7 @@ def answer(request: Request) -> Parsed | Refusal:
 
 
 def too_much_memory(limits: Limits) -> str:
-    """What a file says that needs more memory than it may."""
+    """Return the error message for a file that needs too much memory."""
     return f"needs more than {limits.memory_bytes >> 20} MiB of memory to read; split it, or raise readers.memory_bytes"
 
 
@@ -152,7 +152,7 @@ def _next(asked: IO[bytes]) -> bytes | None:
 
 
 def read_frame(stream: IO[bytes]) -> bytes | None:
-    """The next frame; None at the end of the stream."""
+    """Return the next frame; None at the end of the stream."""
     head = _exactly(stream, 4)
     return None if head is None else _exactly(stream, int.from_bytes(head, "big"))
 

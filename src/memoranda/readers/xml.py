@@ -1,5 +1,4 @@
-"""Parsing XML that strangers wrote: no entities, no DTD, no network, and 256 levels deep at most, which is libxml2's
-own limit."""
+"""Parsing untrusted XML: no entities, no DTD, no network, and 256 levels deep at most, which is libxml2's own limit."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _SAFE = {
 
 
 def parse(archive: Archive, name: str) -> Element:
-    """The root of a small part. Raises `Unreadable`, KeyError when there is no such part."""
+    """Return the root of a small part. Raises `Unreadable`, KeyError without such a part."""
     with archive.open(name) as file:
         try:
             return etree.parse(file, etree.XMLParser(**_SAFE)).getroot()
@@ -34,10 +33,11 @@ def parse(archive: Archive, name: str) -> Element:
 
 
 def walk(file: IO[bytes], name: str, tags: tuple[str, ...]) -> Iterator[tuple[str, str, Element]]:
-    """The elements of these names, in any namespace, as ("start" or "end", name, element), in a document of any size.
+    """Yield the elements of these names, in any namespace, as ("start" or "end", name, element), in a document of any
+    size.
 
-    At "end" an element has its content. Who has taken what it says calls `clear` or `forget` on it, so that memory
-    holds no more than what is being looked at. Raises `Unreadable` where the document breaks off.
+    At "end" an element has its content. Callers then call `clear` or `forget` on it, so that memory has only the
+    current element. Raises `Unreadable` if the document is incomplete.
     """
     names = [f"{{*}}{tag}" for tag in tags]
     try:
@@ -48,7 +48,7 @@ def walk(file: IO[bytes], name: str, tags: tuple[str, ...]) -> Iterator[tuple[st
 
 
 def forget(element: Element) -> None:
-    """Drops an element's content and the siblings before it, which have been seen."""
+    """Drop an element's content and the siblings before it, which are done."""
     element.clear(keep_tail=False)
     parent = element.getparent()
     if parent is not None:
@@ -57,12 +57,12 @@ def forget(element: Element) -> None:
 
 
 def local(element: Element) -> str:
-    """The name of an element without its namespace."""
+    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def attribute(element: Element, name: str) -> str:
-    """The value of an attribute, in whatever namespace it is; empty where there is none."""
+    """Return the value of an attribute, in any namespace; empty without one."""
     for key, value in element.attrib.items():
         if key.rpartition("}")[2] == name:
             return str(value)
