@@ -1,4 +1,4 @@
-"""Callers without an event loop: the same verbs, blocking. Async code is written once; this only carries it."""
+"""Blocking calls of async code, for callers without an event loop. Async code is written once; the portal runs it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Portal:
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine, run on the loop while the caller waits.
+        """Return the result of a coroutine, run on the loop while the caller waits.
 
         Raises:
             StorageError: the portal is closed, or was closed before the work had ended.
@@ -60,10 +60,10 @@ class LoopPortal(Portal):
         self._loop = asyncio.get_running_loop()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine, run on the loop while the calling thread waits.
+        """Return the result of a coroutine, run on the loop while the calling thread waits.
 
         Raises:
-            InvalidStateError: the loop itself is the caller, and would wait for itself.
+            InvalidStateError: the caller runs on the loop, which would wait for itself.
             StorageError: the loop ended before the work had.
         """
         try:
@@ -103,7 +103,7 @@ class Carried(Protocol[S]):
 def blocking(
     verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Carried[S], P], T]:
-    """The same verb for callers without a loop, with the same signature."""
+    """Return a blocking version of an async method, with the same signature."""
 
     def call(self: Carried[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.portal.call(verb(self.inner, *args, **kwargs))

@@ -22,7 +22,7 @@ class Threads:
         self._ended = False
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `work`, run on a worker thread.
+        """Return the result of `work`, run on a worker thread.
 
         Raises:
             StorageError: the threads have ended.
@@ -48,7 +48,7 @@ class Threads:
         return future.result()
 
     def close(self) -> None:
-        """Waits for work in flight, then ends the threads. Idempotent."""
+        """Wait for work in flight, then end the threads. Idempotent."""
         self._ended = True
         self._pool.shutdown(wait=True)
 
