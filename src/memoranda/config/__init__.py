@@ -64,7 +64,7 @@ def load(
 
 
 def explain(config: Config) -> list[Setting]:
-    """Every key of ours with its value and origin, then the source keys that were given and what they do.
+    """Return every key of ours with its value and origin, then the given source keys and their effect.
 
     Secrets are masked.
     """

@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\$?\$\{([^}]*)\}")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The mapping in the YAML file; {} when it is empty.
+    """Return the mapping in the YAML file; {} if it is empty.
 
     Raises:
         ConfigError: the file cannot be read, is not YAML, writes a key twice, or is not a mapping.
@@ -36,12 +36,12 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def parse(name: str, text: str) -> Any:
-    """What the YAML `text` says; `name` is where it stands, for the error.
+    """Return the value of the YAML `text`; `name` is its place, for the error.
 
     Raises:
         ConfigError: it is not YAML, or writes a key twice.
     """
-    import yaml  # 40 ms that a program without a file need not spend
+    import yaml  # saves 40 ms without a file
 
     try:
         node = yaml.compose(text, yaml.SafeLoader)
@@ -56,7 +56,7 @@ def parse(name: str, text: str) -> Any:
 
 
 def _refuse_twins(name: str, node: Any) -> None:
-    # PyYAML keeps the last of two equal keys and says nothing.
+    # PyYAML silently keeps the last of two equal keys.
     stack, visited = [node] if node else [], set()
     while stack:
         part = stack.pop()

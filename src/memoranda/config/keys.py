@@ -1,4 +1,5 @@
-"""Dotted keys: a nested document taken apart, each value checked against its type, each mistake a sentence."""
+"""Dotted keys: flattening of nested documents, and validation of each value by its type, with a sentence for each
+mistake."""
 
 from __future__ import annotations
 
@@ -47,12 +48,12 @@ def leaves(
 
 @cache
 def _sections(known: frozenset[str]) -> frozenset[str]:
-    """The keys of every section around the keys."""
+    """Return the keys of all sections of these keys."""
     return frozenset(key[:at] for key in known for at in range(len(key)) if key[at] == ".")
 
 
 def children(section: str, known: Iterable[str]) -> list[str]:
-    """The full names one level below `section` ("" for the top), in order."""
+    """Return the full names one level below `section` ("" for the top), in order."""
     prefix = f"{section}." if section else ""
     below = (key[len(prefix) :].split(".")[0] for key in known if key.startswith(prefix))
     return [f"{prefix}{name}" for name in sorted(set(below))]
@@ -88,12 +89,12 @@ def _plain(word: str) -> str:
 
 
 def checked(key: str, value: Any, kind: Any, lax: bool = False) -> Any:
-    """`value` as the type `kind` (an annotation msgspec understands).
+    """Return `value` as the type `kind` (an annotation msgspec understands).
 
-    `lax` reads numbers, booleans and null out of text, as environment variables and `${NAME}` carry them.
+    `lax` reads numbers, booleans and null from text, as given in environment variables and `${NAME}`.
 
     Raises:
-        ConfigError: it is of another type or out of range; the message says what is wanted.
+        ConfigError: it is of another type or out of range; the message says what is expected.
     """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
@@ -109,7 +110,7 @@ def checked(key: str, value: Any, kind: Any, lax: bool = False) -> Any:
 
 
 def described(kind: Any) -> str:
-    """A type in words: "a number between 0 and 1, or null"."""
+    """Return a type in words: "a number between 0 and 1, or null"."""
     return _words(inspect.type_info(kind))
 
 
@@ -154,13 +155,13 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
 
 
 def shown(key: str, value: Any) -> str:
-    """A value as an error or a listing may repeat it: short, and without its secret."""
+    """Return a value for an error or a listing: short, and without secrets."""
     text = repr(masked(key, value))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def masked(key: str, value: Any) -> Any:
-    """The value with secrets replaced by `***`: those of keys named so, and passwords inside URLs."""
+    """Return the value with secrets replaced by `***`: those of keys with such names, and passwords inside URLs."""
     name = _INDEX.sub("", key).rpartition(".")[2].casefold()
     if value and (name in {"key", "keys"} or name.endswith(("api_key", "password", "secret", "token"))):
         return "***"

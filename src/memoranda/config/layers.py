@@ -1,4 +1,4 @@
-"""File, environment and overrides, read into checked values and laid over each other."""
+"""File, environment and overrides, read into validated values and merged in layers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from memoranda.errors import ConfigError
 
 PREFIX = "MEMORANDA_"
 RESERVED = frozenset({"MEMORANDA_CONFIG"})
-"""Variables that are read elsewhere."""
+"""Variables read elsewhere."""
 EMPTY_IS_NULL = frozenset({"summarization.model"})
-"""Keys of ours that other systems leave empty where we have null."""
+"""Keys of ours that are empty in other systems where ours are null."""
 
 
 class Reading:
@@ -33,7 +33,7 @@ class Reading:
         self.used = set(RESERVED)
 
     def document(self, node: Mapping[Any, Any], origin: str) -> Iterator[Given]:
-        """The values of a nested mapping, our own keys and source keys alike."""
+        """Yield the values of a nested mapping, our own keys and source keys alike."""
         block = sources.block_of(node)
         names = {key: (key, kind) for key, kind in self.types.items()} | sources.names(block)
         for written, raw in leaves(node, names, sources.hints(block), self.problems):
@@ -55,7 +55,7 @@ class Reading:
         self.problems.append(ConfigError(key, f"the environment variable `{name}` is not set; {fix}"))
 
     def environment(self) -> Iterator[Given]:
-        """The values that variables set. An empty variable counts as not set."""
+        """Yield the values that variables set. An empty variable counts as not set."""
         ours = {variable(key): (key, kind) for key, kind in self.types.items()}
         kinds = {**self.types, **sources.OTHERS}
         theirs = {name: (key, kinds[key]) for name, key in sources.ENVIRONMENT.items()}
@@ -97,7 +97,7 @@ class Reading:
                 meant = closest(name.removeprefix(PREFIX).lower().replace("__", "."), self.types)
                 self._unknown_variable(name, variable(meant) if meant else None)
             elif name.startswith(sources.PREFIXES) and name not in sources.ENVIRONMENT:
-                # These prefixes are not ours alone, so only a near miss is taken for a slip.
+                # These prefixes are not ours alone, so only a near match counts as a typo.
                 prefix = next(prefix for prefix in sources.PREFIXES if name.startswith(prefix))
                 rest = {
                     each.removeprefix(prefix): each for each in sources.ENVIRONMENT if each.startswith(prefix)
@@ -142,7 +142,7 @@ def gather(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, ob
 
 
 def file_of(path: Path | None, env: Mapping[str, str]) -> Path | None:
-    """The configuration file to read: `path`, `MEMORANDA_CONFIG`, or `./memoranda.yaml` when it is there."""
+    """Return the configuration file to read: `path`, `MEMORANDA_CONFIG`, or `./memoranda.yaml` if it exists."""
     if path or env.get("MEMORANDA_CONFIG"):
         return Path(path or env["MEMORANDA_CONFIG"]).expanduser()
     usual = Path("memoranda.yaml")
@@ -150,7 +150,7 @@ def file_of(path: Path | None, env: Mapping[str, str]) -> Path | None:
 
 
 def nested(flat: Mapping[str, object]) -> dict[str, Any]:
-    """A mapping keyed by dotted keys as nested mappings."""
+    """Return a mapping keyed by dotted keys as nested mappings."""
     tree: dict[str, Any] = {}
     for key, value in flat.items():
         *sections, name = key.split(".")
@@ -166,7 +166,7 @@ def nested(flat: Mapping[str, object]) -> dict[str, Any]:
 
 @cache
 def variable(key: str) -> str:
-    """The environment variable that sets a dotted key."""
+    """Return the environment variable that sets a dotted key."""
     return PREFIX + key.replace(".", "__").upper()
 
 

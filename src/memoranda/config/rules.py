@@ -1,4 +1,4 @@
-"""What makes single values into a configuration that can start: URLs, server keys, values that go together."""
+"""Validation across values: URLs, server keys, values that conflict."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SCHEMES = {
     "files.url": "memoranda.storage.blobs:BLOBS",
     "model.url": "memoranda.providers.chat:MODELS",
 }
-"""Where the known schemes of a URL stand; read only when the URL is not the default."""
+"""The tables of known schemes of URLs; imported only if the URL is not the default."""
 PROFILES = "memoranda.responses.profiles"
-"""Where agent profiles are checked; read only when there is one."""
+"""The module that validates agent profiles; imported only if there is one."""
 
 
 def check_urls(own: Mapping[str, Given], problems: list[ConfigError]) -> None:

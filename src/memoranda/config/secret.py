@@ -1,4 +1,4 @@
-"""A provider's key: where it comes from, and that it is shown nowhere."""
+"""Keys of providers, which are never shown."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Keyed(Protocol):
 
 
 class Secret:
-    """The key that the settings of this `section` name, or the variable `usual`; a file is read anew for each
-    request, as tokens that expire are renewed there. `now()` is None where there is no key.
+    """The key that the settings of this `section` name, or the variable `usual`; a file is read again for each
+    request, since tokens that expire are renewed there. `now()` is None without a key.
 
     Raises:
         ConfigError: the variable that `api_key_env` names is not set, the file cannot be read, or the key cannot
@@ -58,7 +58,7 @@ class Secret:
         return (settings.api_key or (os.environ.get(usual, "") if usual else "")).strip() or None
 
     def now(self) -> str | None:
-        """The key as it is at this moment.
+        """Return the present key.
 
         Raises:
             MemorandaError: of the kind `unavailable`; its file cannot be read, or is empty.

@@ -1,4 +1,4 @@
-"""What can be set, by section, with every default."""
+"""The settings by section, with their defaults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KeyList = Annotated[list[Any], Meta(description="a list of keys, each with a `na
 AgentList = Annotated[list[Any], Meta(description="a list of agent profiles, each with an `id` and a `name`")]
 SCOPE_WEIGHTS = {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
 WEIGHTS = {"search.scope_weights": SCOPE_WEIGHTS, "search.kind_weights": dict.fromkeys(KINDS, 1.0)}
-"""Settings that are mappings, with their names and defaults; what is not set keeps its default."""
+"""Settings that are mappings, with their names and defaults; those not set keep their default."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -413,12 +413,12 @@ def own_types() -> Mapping[str, Any]:
 
 
 def field_types(section: type[msgspec.Struct]) -> dict[str, Any]:
-    """The type of every field of a section."""
+    """Return the type of every field of a section."""
     return {field.name: field.type for field in msgspec.structs.fields(section)}
 
 
 def value_of(config: Config, key: str) -> Any:
-    """The value a dotted key has in `config`."""
+    """Return the value a dotted key has in `config`."""
     value: Any = config
     for name in key.split("."):
         value = value[name] if isinstance(value, dict) else getattr(value, name)
@@ -426,7 +426,7 @@ def value_of(config: Config, key: str) -> Any:
 
 
 def assembled(values: dict[str, Any], sources: dict[str, Setting], origins: dict[str, str]) -> Config:
-    """A Config of the checked `values` by dotted key; what is not among them has its default."""
+    """Return a Config of the checked `values` by dotted key; the others have their defaults."""
     parts: dict[str, dict[str, Any]] = {}
     weights = {key: default.copy() for key, default in WEIGHTS.items()}
     top: dict[str, Any] = {}

@@ -49,7 +49,7 @@ EPISODIC: dict[str, Any] = {
     "decay.enabled": bool,
     "decay.half_life_days": Annotated[float, Meta(gt=0)],
 }
-"""The `memory` block of a file without `memory.backend` and `memory.embeddings`: facts out of conversations."""
+"""The `memory` block of a file without `memory.backend` and `memory.embeddings`: facts of conversations."""
 
 VECTOR: dict[str, Any] = {
     "enabled": bool,
@@ -73,7 +73,7 @@ VECTOR: dict[str, Any] = {
     "search.default_threshold": Unit,
     "search.default_scope": Scope,
 }
-"""The block `vector_memory`, also written `memory` when `memory.backend` or `memory.embeddings` is there."""
+"""The block `vector_memory`, also written `memory` if it has `memory.backend` or `memory.embeddings`."""
 
 OTHERS: dict[str, Any] = {
     "dsn_file": Text,
@@ -129,7 +129,7 @@ ENVIRONMENT: dict[str, str] = {
     "ANTWORT_FILESEARCH_MIN_SCORE": "builtins.file_search.search.min_score",
     "ANTWORT_FILESEARCH_CONTEXT_BUDGET": "builtins.file_search.search.context_token_budget",
 } | {key: key for key in OTHERS if key.isupper()}
-"""Environment variables by the key they set, of ours or of theirs."""
+"""Environment variables and the key that each sets, ours or a source key."""
 
 _DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 PREFIXES = ("ANTWORT_SUMMARIZATION_", "ANTWORT_FILESEARCH_", "CONTEXT_SESSION_", "VECTOR_EMBEDDING_")
@@ -140,7 +140,8 @@ BACKENDS: dict[str, tuple[str, str]] = {
     "lancedb": ("lancedb:", "lancedb.path"),
     "pgvector": ("pgvector:", ""),
 }
-"""`vector_memory.backend` by the index URL that it begins and the key whose path ends it: a backend is a line here."""
+"""`vector_memory.backend` to the beginning of the index URL, and the key of the path that ends it: a backend is a line
+here."""
 CONN_STRING = "vector_memory.pgvector.conn_string"
 FILE_SEARCH = "builtins.file_search"
 DSN_FILES = ("dsn_file", f"{FILE_SEARCH}.pgvector.dsn_file")
@@ -148,8 +149,8 @@ DSN_FILES = ("dsn_file", f"{FILE_SEARCH}.pgvector.dsn_file")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """How a provider is written as an embedder URL, its model when none is named, and the keys, without
-    `vector_memory.`, that are values of ours with this provider."""
+    """The embedder URL of a provider, its default model, and the keys, without `vector_memory.`, that set values of
+    ours with this provider."""
 
     url: str
     model: str = ""
@@ -223,14 +224,14 @@ SETS: dict[str, str] = {
 
 
 def block_of(document: Mapping[Any, Any]) -> str:
-    """What the file's `memory` block is: `vector_memory` or `memory` (episodic)."""
+    """Return the kind of the file's `memory` block: `vector_memory` or `memory` (episodic)."""
     block = document.get("memory")
     vector = isinstance(block, Mapping) and ("backend" in block or "embeddings" in block)
     return "vector_memory" if vector else "memory"
 
 
 def names(block: str) -> dict[str, tuple[str, Any]]:
-    """Every source key as it may be written, with its one canonical name and its type."""
+    """Return every source key as it may be written, with its one canonical name and its type."""
     memory = VECTOR if block == "vector_memory" else EPISODIC
     return (
         {f"memory.{key}": (f"{block}.{key}", kind) for key, kind in memory.items()}
@@ -240,7 +241,7 @@ def names(block: str) -> dict[str, tuple[str, Any]]:
 
 
 def hints(block: str) -> dict[str, str]:
-    """Sentences for keys of the other meaning of `memory`: the two do not mix in one block."""
+    """Return sentences for keys of the other kind of `memory` block: the two cannot be mixed."""
     vector, episodic = ({key.split(".")[0] for key in table} for table in (VECTOR, EPISODIC))
     if block == "vector_memory":
         says = (
@@ -279,7 +280,7 @@ def _backend(given: Mapping[str, Given]) -> list[Given]:
     named = [place] if path and place in given else []
     end = os.path.expanduser(given[place].value) if named else ""
     values = [_derived("index.url", f"{url}{end}", given, [key, *named])]
-    if url == "pgvector:" and CONN_STRING in given:  # its vectors live beside its rows
+    if url == "pgvector:" and CONN_STRING in given:  # its vectors are stored beside its rows
         values.append(_derived("database.url", given[CONN_STRING].value, given, [CONN_STRING]))
     return values
 
@@ -319,7 +320,8 @@ def _embedder(given: Mapping[str, Given]) -> list[Given]:
 
 
 def _endpoint(given: Mapping[str, Given]) -> list[Given]:
-    """The endpoint of file search, which speaks as OpenAI does; without a model, it has one of its own."""
+    """Return the settings of the file search endpoint, which has the API of OpenAI; without a model, it has one of its
+    own."""
     place = "builtins.file_search.embedding"
     if f"{place}.url" not in given:
         return []
@@ -378,7 +380,7 @@ def hours(duration: str) -> int:
 
 
 def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
-    """Values of ours that are those of the source keys; an empty text counts as not given."""
+    """Return values of ours equal to those of the source keys; an empty text counts as not given."""
     return [
         _derived(target, given[key].value, given, [key])
         for key, target in table.items()
@@ -387,10 +389,10 @@ def _set(given: Mapping[str, Given], table: Mapping[str, str]) -> list[Given]:
 
 
 CHECKED = {"uploadask.memory.memoryVectorDim": "must be the dimension of the embedder"}
-"""Keys that set nothing, and are compared with what is in force when a folder is opened."""
+"""Keys without effect, which are compared with the values in force when a folder is opened."""
 RULES = (_same, _episodic, _backend, _file_search_backend, _embedder, _endpoint, _session)
-"""Each makes values of ours out of the source keys given, by canonical name. One that meets a backend or a
-provider this version does not have raises ConfigError."""
+"""Rules that derive values of ours from given source keys, by canonical name. A rule raises ConfigError for a backend
+or a provider that this version does not have."""
 
 
 def _derived(target: str, value: Any, given: Mapping[str, Given], made_of: list[str]) -> Given:
