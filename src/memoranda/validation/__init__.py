@@ -1,4 +1,4 @@
-"""Plain data into the values of the library, with errors that name the field as the caller wrote it."""
+"""Converts plain data to values of the library, with errors that name the field as the caller wrote it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["checked", "convert", "converted", "decode", "merged"]
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
 DIAGNOSED = 8 << 20
-"""Bodies up to this size are read a second time to say what was wrong with them."""
+"""Bodies up to this size are parsed a second time for a better error."""
 
 
 def convert(raw: Any, type_: type[T], where: str = "") -> T:
@@ -29,7 +29,7 @@ def convert(raw: Any, type_: type[T], where: str = "") -> T:
 
 
 def converted(raw: Any, type_: type[T], where: str = "", *, strict: bool = True) -> T:
-    """`raw` as a `type_`; if not `strict`, texts may stand for numbers and so on. Errors as `convert`."""
+    """Return `raw` as a `type_`; if not `strict`, text may represent numbers and so on. Errors as `convert`."""
     try:
         return msgspec.convert(raw, type_, strict=strict)
     except msgspec.ValidationError as exc:
@@ -47,7 +47,7 @@ def checked(value: S) -> S:
 
 
 def _taken_apart(value: Any) -> Any:
-    """The value with an object in the place of each struct."""
+    """Return the value with an object in place of each struct."""
     if isinstance(value, msgspec.Struct):
         names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
         fields = {sent: getattr(value, name) for name, sent in names}
@@ -56,7 +56,7 @@ def _taken_apart(value: Any) -> Any:
 
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """The JSON body as the decoder's type.
+    """Return the JSON body as the decoder's type.
 
     Raises:
         InvalidInput: the body is not JSON, or a field is wrong.

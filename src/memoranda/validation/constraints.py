@@ -17,8 +17,8 @@ BLANK: tuple[Any, ...] = (None, "")
 
 
 class Constraint(Protocol):
-    """What must hold between the fields of a value; `field` is the one that an error names, `says` what it says. That
-    of an object inside a body is only shown: what uses the object checks it."""
+    """A constraint between fields of a value; `field` is the field of its error, `says` the message. Constraints of an
+    object inside a body are only part of the schema: the user of the object checks them."""
 
     @property
     def field(self) -> str: ...
@@ -27,16 +27,16 @@ class Constraint(Protocol):
     def says(self) -> str: ...
 
     def holds(self, value_of: Callable[[str], Any]) -> bool:
-        """Return True if it holds; a field that is not given has the value UNSET or its default."""
+        """Return True if the constraint is met; a field that is not given has the value UNSET or its default."""
 
     def schema(self, sent: Callable[[str], str]) -> Schema:
-        """The constraint as a JSON schema; `sent` is the name of a field in JSON."""
+        """Return the constraint as a JSON schema; `sent` is the name of a field in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotBoth:
-    """At most one of two fields is given. With `values` this holds where the first has one of them; a field with a
-    value of `empty` counts as not given."""
+    """At most one of two fields is given. With `values` this applies if the first has one of them; a field with a value
+    of `empty` counts as not given."""
 
     field: str
     other: str
@@ -57,8 +57,8 @@ class NotBoth:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """A field is given only together with another one. With `values` this holds where it has one of them; a field with
-    a value of `empty` counts as not given."""
+    """A field is given only together with another one. With `values` this applies if it has one of them; a field with a
+    value of `empty` counts as not given."""
 
     field: str
     other: str
@@ -122,7 +122,7 @@ def _given(value: Any, values: tuple[Any, ...], empty: tuple[Any, ...]) -> bool:
 
 
 def _schema(field: str, values: tuple[Any, ...], empty: tuple[Any, ...]) -> Schema:
-    """An object that has a field with one of the values, or without them with any that is not empty."""
+    """Return an object that has a field with one of the values, or without them with any that is not empty."""
     wanted: Schema = {"enum": list(values)} if values else {"not": {"enum": list(empty)}}
     return {"required": [field], **({"properties": {field: wanted}} if values or empty else {})}
 
@@ -147,11 +147,11 @@ def check(value: msgspec.Struct, where: str = "") -> None:
 
 
 def schemas(type_: Any) -> list[Schema]:
-    """The constraints of a type as JSON schemas."""
+    """Return the constraints of a type as JSON schemas."""
     return [constraint.schema(lambda field: _sent(type_, field)) for constraint in constraints_of(type_)]
 
 
 def _sent(type_: Any, field: str) -> str:
-    """The name of a field in JSON."""
+    """Return the name of a field in JSON."""
     names = zip(type_.__struct_fields__, type_.__struct_encode_fields__, strict=True)
     return str(dict(names)[field])

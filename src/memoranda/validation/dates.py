@@ -12,7 +12,7 @@ from memoranda.validation.nodes import alternatives, described, inside
 
 
 def expected(exc: msgspec.ValidationError) -> bool:
-    """Return True if a text was no moment as msgspec reads them."""
+    """Return True if the error is a text that msgspec cannot read as a moment."""
     return "datetime" in str(exc)
 
 

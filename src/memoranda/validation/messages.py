@@ -1,4 +1,4 @@
-"""What msgspec finds wrong, in the words of our errors: the field, what is allowed, the fix."""
+"""Converts errors of msgspec to ours: the field, what is allowed, the fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput
 from memoranda.validation.nodes import nodes_at, value_at
 
 LONGEST = 60
-"""Characters of a value that an error repeats."""
+"""The most characters of a value in an error."""
 _AT = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$?\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
@@ -34,7 +34,7 @@ _EXAMPLES = {
     "a date": ", such as 2024-05-01",
 }
 LISTED = 16
-"""Most names of fields that a message lists."""
+"""The most names of fields in a message."""
 MOMENT = "must be a date, or a date and time, such as 2024-05-01 or 2024-05-01T12:00:00Z"
 DAY = "must be a date such as 2024-05-01"
 
@@ -95,7 +95,7 @@ def _limited(type_: Any, path: str, kind: str) -> tuple[Any, str]:
 
 
 def _naming(says: str, value: Any, node: Any) -> str:
-    """The sentence with the value in it, where that is short: `must be between 1 and 9, not 10; ...`"""
+    """Return the sentence with the value in it, if that is short: `must be between 1 and 9, not 10; ...`"""
     shown = str(value) if not isinstance(node, inspect.StrType) else repr(value)
     if not isinstance(value, str | int | float) or len(shown) > LONGEST:
         return says
@@ -104,7 +104,7 @@ def _naming(says: str, value: Any, node: Any) -> str:
 
 
 def _range(node: Any, bound: re.Match[str]) -> str:
-    """The numbers that are allowed: both bounds, where the type includes both."""
+    """Return the allowed numbers: both bounds, if the type includes both."""
     least, most = getattr(node, "ge", None), getattr(node, "le", None)
     if least is not None and most is not None:
         return f"must be between {_number(least)} and {_number(most)}"
@@ -125,7 +125,7 @@ def _of_length(match: re.Match[str]) -> str:
 
 
 def _allowed(type_: Any, path: str) -> list[str]:
-    """The words that may stand at a place, in order; empty where that is not known."""
+    """Return the allowed texts at a path, in order; empty if unknown."""
     words = [value for node, _ in nodes_at(type_, path) for value in _values(node)]
     return list(dict.fromkeys(map(str, words)))
 

@@ -15,7 +15,7 @@ STEPS = re.compile(r"[^.\[\]]+")
 
 @lru_cache(512)
 def described(type_: Any) -> Any | None:
-    """The description of a type; None where msgspec has none."""
+    """Return the description of a type; None if msgspec has none."""
     try:
         return inspect.type_info(type_)
     except TypeError:
@@ -23,7 +23,7 @@ def described(type_: Any) -> Any | None:
 
 
 def nodes_at(type_: Any, path: str) -> list[tuple[Any, dict[str, Any]]]:
-    """The types that may stand at a path such as `messages[3].role`, each with the `extra` of its `Meta`."""
+    """Return the possible types at a path such as `messages[3].role`, each with the `extra` of its `Meta`."""
     top = described(type_)
     nodes = [] if top is None else [top]
     for step in STEPS.findall(path):
@@ -34,7 +34,7 @@ def nodes_at(type_: Any, path: str) -> list[tuple[Any, dict[str, Any]]]:
 def alternatives(
     nodes: Iterable[Any], extra: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """The members of unions, without what `Annotated` puts around them."""
+    """Yield the members of unions, without their `Annotated` wrappers."""
     for node in nodes:
         if isinstance(node, inspect.Metadata):
             yield from alternatives([node.type], {**(extra or {}), **(node.extra or {})})
@@ -45,7 +45,7 @@ def alternatives(
 
 
 def inside(node: Any, step: str) -> Iterator[Any]:
-    """The types of what stands at a step of a path, which is a name or an index."""
+    """Yield the types at a step of a path, which is a name or an index."""
     fields = getattr(node, "fields", None)
     if fields is not None:
         yield from (field.type for field in fields if field.encode_name == step)
@@ -70,7 +70,7 @@ def structs_in(type_: Any) -> list[Any]:
 
 
 def value_at(raw: Any, path: str) -> Any:
-    """The value at a path; UNSET where a key in the path is not named, as in `metadata[...]`."""
+    """Return the value at a path; UNSET if a key in the path is not named, as in `metadata[...]`."""
     for step in STEPS.findall(path):
         try:
             raw = raw[int(step)] if isinstance(raw, list) else raw[step]
