@@ -45,7 +45,7 @@ class Heard:
 
 
 @dataclass(slots=True)
-class Kept:
+class Logged:
     """The result of a write: the rows, whether each is new, and the sessions that changed."""
 
     rows: list[tuple[MessageRow, bool]] = field(default_factory=list)
@@ -65,11 +65,11 @@ class Log:
         self.closing = closing
         self.settings = closing.settings
         self.tenant = heard.subject.tenant_id
-        self.kept = Kept()
+        self.logged = Logged()
         self._became: dict[str, str] = {}
         """Sessions merged into another one, and which."""
 
-    def write(self) -> Kept:
+    def write(self) -> Logged:
         """Store the messages that are new.
 
         Raises:
@@ -95,8 +95,8 @@ class Log:
         new = {saying.row.key: saying.row for saying in fresh}
         for saying in heard.sayings:
             key = saying.row.key
-            self.kept.rows.append((new.get(key) or known[key], new.pop(key, None) is not None))
-        return self.kept
+            self.logged.rows.append((new.get(key) or known[key], new.pop(key, None) is not None))
+        return self.logged
 
     def _known(self) -> dict[str, MessageRow]:
         """Return the messages that are stored already, by key."""
@@ -150,15 +150,15 @@ class Log:
             set_session(self.w.c, row)
         else:
             self.w.c.load("sessions", SessionRow._fields, [row])
-            self.kept.opened.append(row.id)
+            self.logged.opened.append(row.id)
             self._close_earlier(cluster)
         if row.extraction == "eager" and EXTRACT_JOB in self.closing.jobs.handlers:
             self.closing.jobs.place(
                 self.w.c, self.tenant, EXTRACT_JOB, {"session_id": row.id}, dedup_key=row.id
             )
-            self.kept.woken.add(EXTRACT_JOB)
-        self.kept.sessions.append(row.id)
-        self.kept.due_at = min(self.kept.due_at or row.due_at, row.due_at)
+            self.logged.woken.add(EXTRACT_JOB)
+        self.logged.sessions.append(row.id)
+        self.logged.due_at = min(self.logged.due_at or row.due_at, row.due_at)
         return row.id
 
     def _matching(self, cluster: Cluster) -> list[SessionRow]:
@@ -195,8 +195,8 @@ class Log:
             return
         row = self._before(cluster.started_at - self.closing.gap)
         if row is not None and row.status == "open":
-            self.kept.woken |= self.closing.close(self.w.c, [row], self.heard.now)
-            self.kept.closed.append(row.id)
+            self.logged.woken |= self.closing.close(self.w.c, [row], self.heard.now)
+            self.logged.closed.append(row.id)
 
     def _begun(self, cluster: Cluster) -> SessionRow:
         heard = self.heard
@@ -288,5 +288,5 @@ class Log:
         if left:
             payload = {"session_id": row.id}
             self.closing.jobs.place(self.w.c, self.tenant, JOIN_JOB, payload, dedup_key=row.id)
-            self.kept.woken.add(JOIN_JOB)
+            self.logged.woken.add(JOIN_JOB)
         return row

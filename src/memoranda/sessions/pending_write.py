@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from memoranda.sessions.closing import Closing, note
-from memoranda.sessions.log import Heard, Kept, Log, Saying
+from memoranda.sessions.log import Heard, Log, Logged, Saying
 from memoranda.sessions.message_drafts import Place
 from memoranda.sessions.records import session_of, to_message
 from memoranda.sessions.switches import switches_of
@@ -21,7 +21,7 @@ from memoranda.store.steps import CHARS, parted
 from memoranda.store.transaction import Writing
 
 T = TypeVar("T")
-Written = list[tuple[list[int], Kept]]
+Written = list[tuple[list[int], Logged]]
 """The results of a write, by group: the places of its messages, and what was stored."""
 
 
