@@ -23,9 +23,11 @@ def unproven(c: Connection, tenant: str, rows: Sequence[Record]) -> set[str]:
 
 
 def _proven(row: Record, messages: Sequence[MessageRow]) -> bool:
-    own = [one for one in messages if one.personal and one.user_id in (None, row.user_id)]
+    own = [message for message in messages if message.personal and message.user_id in (None, row.user_id)]
     rule = rule_of(row.content)
     if rule is None:
         return bool(own)
-    stated = (one.text for message in own for one in instructions(message.content, message.author))
+    stated = (
+        candidate.text for message in own for candidate in instructions(message.content, message.author)
+    )
     return any(rule_of(text) == rule for text in stated)
