@@ -258,12 +258,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export memories as JSONL
+         * Export as JSONL
          * @description `scope_id` goes with `scope`, as in scope=session, scope_id=ID. `scope` is global or all, which go without `scope_id`. `scope` goes without `scopes`; write every scope there.
          */
         get: operations["get_memories_export"];
         put?: never;
-        /** Export memories as JSONL */
+        /** Export as JSONL */
         post: operations["post_memories_export"];
         delete?: never;
         options?: never;

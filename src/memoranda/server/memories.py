@@ -225,8 +225,8 @@ ROUTES = (
         "POST", f"{AT}/move_index", "Start moving to another vector index", move_index, "operator", wire.JobObject,
         wire.MoveBody,
     ),
-    Route("GET", f"{AT}/export", "Export memories as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
-    Route("POST", f"{AT}/export", "Export memories as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
+    Route("GET", f"{AT}/export", "Export as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
+    Route("POST", f"{AT}/export", "Export as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
     Route(
         "POST", f"{AT}/import", "Import an export", import_, "write", wire.ImportedMemories, bytes,
         wire.ImportQuery, long=True,
