@@ -30,14 +30,17 @@ from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite")
 MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
-BUSY = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND tenant_id = ?"
+BUSY = """
+SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND tenant_id = ?1
+UNION ALL SELECT 'rollup' FROM rollups WHERE stale = 1 AND tenant_id = ?1
+"""
 RULE = "Ada's standing instruction: always use metric units"
 ADA = Subject(user_id="ada", role="member")
 
 
 def idle(rc: BlockingMemoranda, tenant: str = "default") -> None:
     db = rc.inner.core.store.db
-    until(lambda: not db.read(lambda c: c.select(BUSY, [tenant])), "the jobs to end")
+    until(lambda: not db.read(lambda c: c.select(BUSY, [tenant])), "jobs to end and rollups to be written")
 
 
 def fill(rc: BlockingMemoranda) -> str:
