@@ -116,7 +116,7 @@ async def summarizing(sessions: int) -> float:
 
             await core.threads.result(core.store.db.write(reopen))
             began, wall = time.process_time(), time.perf_counter()
-            while not await rc._rooms.clock.look():
+            while not await rc._session_services.clock.look():
                 pass
             closed = time.process_time() - began
             while (run := await core.jobs._claim(MEMORY_LANE)) is not None:

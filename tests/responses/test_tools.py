@@ -115,7 +115,7 @@ def numbered(result: Result, first: int = 1) -> list[Source]:
 
 
 def told(result: Result, first: int = 1) -> str:
-    return result.text if result.told is None else result.told(numbered(result, first))
+    return result.text if result.render is None else result.render(numbered(result, first))
 
 
 # --- file_search -----------------------------------------------------------------------------------

@@ -402,12 +402,8 @@ class Stores:
                 c, select, params, "s.seq",
                 limit=limit, after=at, before=until, descending=order == "desc",
             )  # fmt: skip
-            rows = [AttachedRow._make(attachment) for attachment in page_rows]
-            return as_page(
-                [attached_value(attachment) for attachment in rows],
-                [attachment.file_id for attachment in rows],
-                more,
-            )
+            rows = [AttachedRow._make(row) for row in page_rows]
+            return as_page([attached_value(row) for row in rows], [row.file_id for row in rows], more)
 
         return await self._read(read)
 
@@ -568,8 +564,7 @@ class Stores:
         query: str | Sequence[str] | PassageQuery,
         **fields: Unpack[PassageFields],
     ) -> Passages:
-        """Return the best passages of one or several stores for one or several texts; `fields` are those of
-        `PassageQuery`.
+        """Return the best passages of stores for texts, one or several each; `fields` are those of `PassageQuery`.
 
         Raises:
             NotFound: this subject does not see a store.
