@@ -116,8 +116,9 @@ class Extraction:
         session, anew = str(run.payload["session_id"]), run.payload.get("messages")
         if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
             return {"waits": True}
+        extraction = Extraction(self.core, background=False) if run.awaited else self
         try:
-            learned = await self.extract(run.tenant, session, anew)
+            learned = await extraction.extract(run.tenant, session, anew)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
-from memoranda.errors import Forbidden, NotFound
+from memoranda.errors import Forbidden, ModelUnavailable, NotFound
 from memoranda.facts import consolidation
 from memoranda.facts.consolidation import Fact
 from memoranda.facts.extraction import Extraction
@@ -21,6 +22,7 @@ from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import FACT, PURPOSE
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import session_seen
+from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
@@ -74,12 +76,13 @@ class Facts:
         self.subject = subject
 
     async def extract(self, session_id: str) -> Extracted:
-        """Extract facts from the messages of a session since the last time, now and not by a job. Messages that were
-        sent with extraction off are skipped.
+        """Extract facts now from the messages of a session since the last time, and from those of its messages that
+        were changed after they had been read. Messages that were sent with extraction off are skipped.
 
         Raises:
             NotFound: no such session for this subject.
             ModelError: the model gave no answer that could be used.
+            ModelUnavailable: a changed message could not be read again; a job tries it later.
         """
         self._must_write()
         tenant = self.subject.tenant_id
@@ -87,7 +90,15 @@ class Facts:
             self._core.store.db.read, lambda c: session_seen(c, self.subject, session_id), tenant
         )
         done = await Extraction(self._core, background=False).extract(tenant, session_id)
-        return Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
+        extracted = Extracted(kept=done.kept, joined=done.joined, superseded=done.superseded)
+        for job in await self._core.jobs.finish(tenant, EXTRACT_JOB, partial(_reads_again, session_id)):
+            if job.state in ("queued", "failed"):
+                raise ModelUnavailable(f"facts of a changed message of session {session_id!r}: {job.error}")
+            counts = job.result or {}
+            extracted.kept += counts.get("kept", 0)
+            extracted.joined += counts.get("joined", 0)
+            extracted.superseded += counts.get("superseded", 0)
+        return extracted
 
     async def learned_from(self, message_ids: Sequence[str]) -> LearnedFacts:
         """Return the facts extracted from these messages so far that this subject sees."""
@@ -205,6 +216,11 @@ async def consolidate(core: Core, tenant: str, where: Filter, *, background: boo
         merged = sum(len(item.consolidates) for item in done)
         log.info("facts consolidated", extra={"tenant": tenant, "facts": merged, "into": len(done)})
     return Consolidated(merged=done, left=len(groups) - len(some))
+
+
+def _reads_again(session_id: str, payload: dict[str, Any]) -> bool:
+    """Return True for the payload of a job that extracts facts again from changed messages of a session."""
+    return payload.get("session_id") == session_id and "messages" in payload
 
 
 def _putting(parts: Sequence[Record], replacement: Any) -> Any:

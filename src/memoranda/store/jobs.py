@@ -64,7 +64,7 @@ class LeaseLost(Exception):
 @dataclass(slots=True)
 class Run:
     """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
-    worker has the job now."""
+    worker has the job now, `awaited` that a caller waits for this attempt."""
 
     jobs: Jobs
     lease: str
@@ -77,6 +77,7 @@ class Run:
     total: int | None
     attempts: int
     lost: bool = False
+    awaited: bool = False
 
     async def report(self, done: int, total: int | None = None, cursor: str | None = None) -> None:
         """Store the progress and renew the lease.
@@ -294,15 +295,19 @@ class Jobs:
                 async with asyncio.timeout(min(left, 0.5) if self.db.shared else left), self._ended:
                     await self._ended.wait_for(lambda ended=ended: self._endings_seen != ended)  # type: ignore[misc]
 
-    async def finish(self, tenant: str, kind: str) -> Sequence[Job]:
-        """Run a tenant's jobs of a kind now, or wait for the workers that run them, and return the jobs. A job that
-        fails is left to the workers, which retry it. Jobs without a key are not run."""
+    async def finish(
+        self, tenant: str, kind: str, wanted: Callable[[dict[str, Any]], bool] | None = None
+    ) -> Sequence[Job]:
+        """Run a tenant's jobs of a kind now, all or those whose payload is `wanted`, or wait for the workers that run
+        them, and return the jobs. A job that fails is left to the workers, which retry it. Jobs without a key are not
+        run."""
         ended: dict[str, Job] = {}
         while True:  # a job may place others
             rows = await self.threads.run(
                 self.db.read, lambda c: c.all("jobs_under_way", [tenant, kind]), tenant
             )
-            fresh = [str(id_) for id_, _ in rows if id_ not in ended]
+            chosen = [str(id_) for id_, payload in rows if wanted is None or wanted(json.loads(payload))]
+            fresh = [id_ for id_ in chosen if id_ not in ended]
             if not fresh:
                 return [*ended.values()]
             for id_ in fresh:
@@ -332,7 +337,11 @@ class Jobs:
         values = [lease, now + self.lease, now, tenant, id_]
         claim = self.db.write(lambda c: c.one("claim_this_job", values), tenant=tenant)
         row = await self.threads.result(claim)
-        return None if row is None else self._run_of(lease, row)
+        if row is None:
+            return None
+        run = self._run_of(lease, row)
+        run.awaited = True
+        return run
 
     # --- working -----------------------------------------------------------------------------------
 
