@@ -140,6 +140,32 @@ def test_what_a_caller_waits_for_is_not_in_the_background(home: Any, tmp_path: P
 
 
 @pytest.mark.rows_in("sqlite")
+def test_extract_also_reads_changed_messages_again(home: Any, tmp_path: Path) -> None:
+    """Also where no worker does: the facts of the new text are there when `extract` returns."""
+    with home.open(jobs={"workers": 0}, **settings(tmp_path)) as rc:
+        black = json.dumps([TEA | {"fact": "Mara prefers black tea"}])
+        script(rc, {"text": LIST}, {"text": black}, {"status": 503})
+        said = {"content": SAID, "user_id": "mara", "speaker": "Mara"}
+        (kept,) = rc.sessions.observe([said], session_id="one")
+        assert rc.facts.extract("one").kept == 2
+        rc.sessions.update_message("one", kept.message.id, "I am all for black tea.")
+        assert rc.facts.extract("one").kept == 1
+        assert contents(rc) == {"Mara prefers black tea"}
+        assert not any(ask.background for ask in rc.inner.core.model.asked)
+        rc.sessions.update_message("one", kept.message.id, "I am all for white tea.")
+        with pytest.raises(ModelUnavailable, match="changed message of session 'one': ModelUnavailable"):
+            rc.facts.extract("one")
+        script(rc, {"text": json.dumps([TEA | {"fact": "Mara prefers white tea"}])})
+        assert rc.facts.extract("one").kept == 1
+        assert contents(rc) == {"Mara prefers white tea"}
+
+
+def contents(rc: BlockingMemoranda) -> set[str]:
+    """What the live facts say."""
+    return {fact.content for fact in rc.memories.list(kinds=["fact"]).data}
+
+
+@pytest.mark.rows_in("sqlite")
 def test_a_model_that_says_nothing_or_refuses_holds_nothing_up_for_ever(talk: Any, patient: None) -> None:
     asked = talk.script({"text": ""}, {"text": ""}, {"text": ""}, {"text": LIST, "when": "rain"})
     talk.say("Good to know: we met in the garden.", session_id="s")
@@ -161,10 +187,10 @@ def test_dying_between_answer_and_write_loses_and_doubles_nothing(home: Any, tmp
         script(first, {"text": LIST, "pause_at": 0})
         first.sessions.observe([{"content": SAID, "speaker": "Mara"}], channel_id="c")
         until(lambda: first.inner.core.model.asked, "a question of the model")
-    with home.open(**given) as second:
-        assert second.memories.count(kinds=["fact"]) == 0
-        script(second, {"text": LIST})
-        second.inner.core.jobs.wake("facts.extract")
+    with home.open(**given, jobs={"workers": 0}) as idle:
+        assert idle.memories.count(kinds=["fact"]) == 0
+    Path(given["model"]["url"].partition(":")[2]).write_text(json.dumps({"turns": [{"text": LIST}]}))
+    with home.open(**given) as second:  # it takes the job up at once: the model is ready before
         until(lambda: second.memories.count(kinds=["fact"]) == 2, "both facts")
     with home.open(**given) as third:
         script(third, {"text": LIST, "repeat": True})
