@@ -233,7 +233,8 @@ TALK = (
 def with_model(home: Any) -> Iterator[tuple[BlockingMemoranda, Any]]:
     """A product that has heard `TALK` in a session, and the model that is to read it."""
     with conversation_model.thinking(chat_server.running) as (url, thinker):
-        model = {"url": url, "name": "thinker", "timeout": 5.0, "retries": 0}
+        several = {"provider": "vllm"}  # unlike a small local server, it answers background calls at once
+        model = {"url": url, "name": "thinker", "timeout": 5.0, "retries": 0, **several}
         with home.open(model=model, facts={"extraction": "lazy"}) as opened:
             began = datetime(2026, 5, 4, 9, tzinfo=UTC)
             said = [
