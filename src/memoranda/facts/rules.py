@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
@@ -22,30 +23,29 @@ USER = "The user"
 """The name of a speaker whose name is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
-    """A pattern and the sentence for its matches. `{name}` is the speaker; groups are named in `tells`. `confidence` is
-    the share of the matches of such patterns that were true and understandable, among 139 facts of LoCoMo that were
-    read by hand: .9 for what somebody is, likes or calls something, .87 for what somebody does or decides, .8 for what
-    somebody has."""
+    """A regular expression and the sentence for its matches. `{name}` is the speaker; groups are named in `tells`.
+    `confidence` is the share of the matches of such patterns that were true and understandable, among 139 facts of
+    LoCoMo that were read by hand: .9 for what somebody is, likes or calls something, .87 for what somebody does or
+    decides, .8 for what somebody has."""
 
     kind: str
-    pattern: re.Pattern[str]
+    expression: str
     tells: str
     confidence: float
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression compiled for a whole statement, when it is first needed."""
+        whole = rf"^(?:{_BEGIN},?\s+)*(?:{self.expression})(?:[.!…\s]*)$"
+        return re.compile(whole, re.IGNORECASE | re.DOTALL)
 
 
 _BEGIN = (
     r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|yep|also|actually|yes|no|now|btw|by the way|fyi|honestly|"
     r"(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?|und|aber)"
 )
-
-
-def _rule(kind: str, pattern: str, tells: str, confidence: float) -> Rule:
-    whole = rf"^(?:{_BEGIN},?\s+)*(?:{pattern})(?:[.!…\s]*)$"
-    return Rule(kind, re.compile(whole, re.IGNORECASE | re.DOTALL), tells, confidence)
-
-
 _ADVERB = (
     r"(?:(?:really|absolutely|definitely|just|also|still|now|recently|usually|always|actually|currently|finally"
     r")\s+)*"
@@ -61,118 +61,118 @@ _VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[
 """Values that are a number, a date, a name or an address: nothing temporary."""
 
 RULES: tuple[Rule, ...] = (
-    _rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.87),
-    _rule(
+    Rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.87),
+    Rule(
         "preference",
         rf"i\s+{_ADVERB}(?P<verb>prefer|like|love|enjoy|adore|hate|dislike|avoid)\s+{_REST}",
         "{name} {verb}s {rest}",
         0.9,
     ),
-    _rule(
+    Rule(
         "preference",
         rf"i\s+{_ADVERB}(?:do\s+not|don['’]t|can(?:no|['’])?t\s+stand\s+to)\s+"
         rf"(?P<verb>like|eat|drink|want|enjoy|use)\s+{_REST}",
         "{name} does not {verb} {rest}",
         0.9,
     ),
-    _rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.87),
-    _rule(
+    Rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.87),
+    Rule(
         "preference",
         rf"my\s+favou?rite\s+{_OWN}\s+(?:is|are)\s+{_REST}",
         "{name}'s favourite {what} is {rest}",
         0.9,
     ),
-    _rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.9),
-    _rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.9),
-    _rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.9),
-    _rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.9),
-    _rule("fact", rf"i\s+{_ADVERB}(?P<verb>use|drive|speak|own|play)\s+{_REST}", "{name} {verb}s {rest}", 0.87),
-    _rule(
+    Rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.9),
+    Rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.9),
+    Rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.9),
+    Rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.9),
+    Rule("fact", rf"i\s+{_ADVERB}(?P<verb>use|drive|speak|own|play)\s+{_REST}", "{name} {verb}s {rest}", 0.87),
+    Rule(
         "fact",
         rf"i(?:\s+{_ADVERB}have|['’]ve\s+got)\s+(?!(?:an?\s+)?(?:{_FLEETING})\b){_REST}",
         "{name} has {rest}",
         0.8,
     ),
-    _rule(
+    Rule(
         "fact",
         rf"i\s+{_ADVERB}(?P<verb>started|joined|quit|left|switched|stopped|bought|sold|adopted|married|"
         rf"got(?=\s+(?:an?|two|three|my|our)\s))\s+{_REST}",
         "{name} {verb} {rest}",
         0.87,
     ),
-    _rule(
+    Rule(
         "fact",
         r"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>(?!(?:feeling|dealing|doing|going|getting)\b)[a-z]+ing)\s+"
         rf"{_REST}",
         "{name} has been {verb} {rest}",
         0.87,
     ),
-    _rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.9),
-    _rule(
+    Rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.9),
+    Rule(
         "fact",
         r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|vegan\b|vegetarian\b|"
         r"married\b|single\b|retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
         "{name} is {rest}",
         0.9,
     ),
-    _rule("fact", rf"i\s+was\s+born\s+{_REST}", "{name} was born {rest}", 0.9),
-    _rule(
+    Rule("fact", rf"i\s+was\s+born\s+{_REST}", "{name} was born {rest}", 0.9),
+    Rule(
         "entity",
         rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:called|named)\s+{_REST}",
         "{name}'s {what} is called {rest}",
         0.9,
     ),
-    _rule("entity", rf"(?:my|our)\s+{_OWN}(?:['’]s)?\s+name\s+is\s+{_REST}", "{name}'s {what} is called {rest}", 0.9),
-    _rule(
+    Rule("entity", rf"(?:my|our)\s+{_OWN}(?:['’]s)?\s+name\s+is\s+{_REST}", "{name}'s {what} is called {rest}", 0.9),
+    Rule(
         "entity",
         rf"(?:my|our)\s+(?P<what>birthday|address|email|phone(?:\s+number)?|budget|deadline|boss|manager|team|company|"
         rf"project|job|hometown|doctor|flight|appointment|wife|husband|partner)\s+(?:is|are)\s+(?:now\s+)?{_REST}",
         "{name}'s {what} is {rest}",
         0.9,
     ),
-    _rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.9),
-    _rule(
+    Rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.9),
+    Rule(
         "entity",
         rf"(?P<what>(?:the|our)\s+[\w'’ -]{{2,60}}?)\s+(?:is|are|will\s+be)\s+(?:now\s+)?{_VALUE}",
         "{what:c} is {rest}",
         0.87,
     ),
-    _rule(
+    Rule(
         "entity",
         rf"(?P<what>[\w-]+(?:\s+(?:of|for)\s+(?:the\s+)?[\w-]+(?:\s+[\w-]+)?)?)\s+is\s+(?:now\s+)?"
         rf"(?P<rest>on\s+(?:the\s+)?{_DATE}.*?)",
         "{what:c} is {rest}",
         0.87,
     ),
-    _rule(
+    Rule(
         "decision",
         rf"we(?:['’]re|\s+are)\s+{_ADVERB}going\s+with\s+{_REST}",
         "It was decided to go with {rest}",
         0.87,
     ),
-    _rule(
+    Rule(
         "decision",
         rf"(?P<who>i|we)(?:['’]ve|\s+have)?\s+{_ADVERB}(?P<verb>decided|agreed|settled|chose|committed)\s+{_REST}",
         "{who} {verb} {rest}",
         0.9,
     ),
-    _rule(
+    Rule(
         "decision",
         rf"(?P<who>i|we)(?:['’]ll|\s+will|\s+are\s+going\s+to|['’]re\s+going\s+to|\s+am\s+going\s+to|['’]m\s+going\s+to)\s+"
         rf"(?P<verb>use|go\s+with|switch\s+to|move\s+to|stick\s+with|drop)\s+{_REST}",
         "{who} decided to {verb} {rest}",
         0.87,
     ),
-    _rule(
+    Rule(
         "decision", rf"let['’]?s\s+(?P<verb>use|go\s+with|stick\s+with|switch\s+to)\s+{_REST}",
         "It was decided to {verb} {rest}", 0.8,
     ),
-    _rule("preference", rf"ich\s+(?:mag|liebe)\s+{_REST}", "{name} mag {rest}", 0.87),
-    _rule("preference", rf"ich\s+bevorzuge\s+{_REST}", "{name} bevorzugt {rest}", 0.87),
-    _rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.9),
-    _rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.9),
-    _rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
-    _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
+    Rule("preference", rf"ich\s+(?:mag|liebe)\s+{_REST}", "{name} mag {rest}", 0.87),
+    Rule("preference", rf"ich\s+bevorzuge\s+{_REST}", "{name} bevorzugt {rest}", 0.87),
+    Rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.9),
+    Rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.9),
+    Rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
+    Rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
 )  # fmt: skip
 
 _UNSURE = re.compile(
