@@ -56,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"rows_in(*places): run with rows in these places only, not in all of {ROWS}"
     )
+    config.addinivalue_line("markers", "long: takes ten seconds or more, and is begun before the others")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,7 +72,8 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what a test or its class leaves to `./test --all`."""
+    """Mark as slow what a test or its class leaves to `./test --all`. Long tests come first: begun
+    last, they would keep one worker busy at the end, and the others idle."""
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -80,6 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         left_out = kept and variant and not any(name in variant.id for name in kept.args)
         if left_out or item.originalname in getattr(item.cls, "slow_tests", ()):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -169,6 +169,7 @@ def loaded(url: str, placement: tuple[str, str], folder: Path) -> Iterator[tuple
     [cluster.INSIDE, pytest.param(cluster.LOCAL, marks=pytest.mark.slow)],
     ids=["inside", "local"],
 )
+@pytest.mark.long
 def test_another_server_takes_over(placement: tuple[str, str], tmp_path: Path) -> None:
     with (
         cluster.databases() as (first, second),

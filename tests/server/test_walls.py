@@ -385,6 +385,7 @@ def exported(house: Any, key: str) -> bytes:
     return house.request("GET", "/v1/memories/export?vectors=true", key=key).content
 
 
+@pytest.mark.long
 @settings(
     max_examples=6,
     phases=[Phase.generate],  # shrinking would take minutes: every try has tenants of its own

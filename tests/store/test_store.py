@@ -222,6 +222,7 @@ USUAL = ("halve",)
     ],
 )
 @pytest.mark.gate("index--flip the last byte", "words--halve")
+@pytest.mark.long
 def test_a_damaged_cache_is_made_again(
     saved: tuple[Path, dict[str, list[SearchResult]]], tmp_path: Path, side: str, damage: str
 ) -> None:

@@ -36,6 +36,7 @@ def stock(url: str) -> dict[str, str]:
     return {"file_id": file, "store_id": store, "batch_id": batch, "upload_id": made("uploads", json=asked)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_generated_request_is_a_server_error(served: Any, mode: GenerationMode) -> None:
     """Each mode has a server of its own: generated requests may set limits that refuse what the next one needs."""
