@@ -10,6 +10,7 @@ import pytest
 
 from support.console import PAGES, PHONE, QUESTIONS
 from support.server_process import Process
+from support.waiting import until
 
 from .conftest import Seen
 
@@ -128,6 +129,56 @@ def test_delete_many(page: Seen, server: Process) -> None:
     shown.locator("dialog").get_by_role("button", name="Delete").click()
     shown.get_by_text("No memory matches").wait_for()
     assert {page.api.get(f"/v1/memories/{id_}").status_code for id_ in ids} == {404}
+
+
+def test_near_duplicates_side_by_side(
+    see: Callable[..., Seen], server: Process, axe: Callable[[Any], list[str]]
+) -> None:
+    texts = (
+        "The greenhouse door sticks when it is cold and wet.",
+        "The greenhouse door sticks when it is cold and damp.",
+    )
+    page = see(server.url, reduced_motion="reduce")
+    first, second = (
+        page.api.post("/v1/memories", json={"content": text, "tags": ["door"]}).json()["id"] for text in texts
+    )
+    wanted = {"tags": ["door"]}
+    until(lambda: page.api.post("/v1/memories/near_duplicates", json=wanted).json()["data"], "the pair")
+    shown = page.open("/memories?tag=door")
+    shown.get_by_role("link", name="Near-duplicates").click()
+    sides = shown.locator(".duplicate-sides > article")
+    sides.nth(1).wait_for()
+    assert {*sides.locator("mark").all_inner_texts()} == {"wet", "damp"}
+    assert axe(shown) == []
+    sides.filter(has_text="wet").get_by_role("button", name="Archive").click()
+    shown.get_by_text("No memories say nearly the same").wait_for()
+    shown.get_by_role("button", name="Undo").click()
+    sides.nth(1).wait_for()
+    sides.filter(has_text="damp").get_by_role("button", name="Delete").click()
+    shown.locator("dialog").get_by_role("button", name="Delete").click()
+    shown.get_by_text("No memories say nearly the same").wait_for()
+    assert page.api.get(f"/v1/memories/{second}").status_code == 404
+    page.api.delete(f"/v1/memories/{first}").raise_for_status()
+
+
+def test_near_duplicates_need_no_sideways_scrolling_on_a_phone(
+    see: Callable[..., Seen], tmp_path: Any
+) -> None:
+    process = Process(tmp_path / "data", {})
+    try:
+        rows = [
+            {"content": f"A sentence with one word that is {'very' * 30}long: {word}."}
+            for word in ("wet", "damp")
+        ]
+        httpx.post(f"{process.url}/v1/memories/batch", json={"memories": rows}).raise_for_status()
+        page = see(process.url, viewport=PHONE)
+        until(lambda: page.api.post("/v1/memories/near_duplicates", json={}).json()["data"], "the pair")
+        shown = page.open("/memories?part=duplicates")
+        shown.locator(".duplicate-sides mark").first.wait_for()
+        assert shown.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        assert shown.evaluate(WIDE) == []
+    finally:
+        process.end()
 
 
 def test_a_long_list_keeps_few_rows_in_the_document(see: Callable[..., Seen], tmp_path: Any) -> None:

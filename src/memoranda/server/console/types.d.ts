@@ -6,6 +6,7 @@ export interface Memory {
   last_accessed_at: string | null; valid_from: string | null; invalid_at: string | null; superseded_by: string | null;
   archived_at: string | null; source_refs: string[]; occurred_at: string; created_at: string; updated_at: string;
 }
+export interface NearDuplicate { first: string; second: string; cosine: number | null; jaccard: number; reason: string }
 export interface Page<T> { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
 export interface Highlight { text: string; start: number; end: number }
 export interface Explanation {

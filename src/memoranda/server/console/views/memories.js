@@ -5,9 +5,11 @@ import { Button, IconButton, Input } from "../ui/form.js";
 import { Icon } from "../ui/icons.js";
 import { focusFirst } from "../ui/list.js";
 import { Empty, Failed, Loading } from "../ui/states.js";
-import { setQuery, usePlace } from "../router.js";
+import { Modes } from "../ui/modes.js";
+import { addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
 import { Bulk } from "./memories/bulk.js";
+import { Duplicates } from "./memories/duplicates.js";
 import { Detail } from "./memories/detail.js";
 import { Filters, selectionOf, wantedFilters } from "./memories/filters.js";
 import { Rows } from "./memories/rows.js";
@@ -19,6 +21,14 @@ const PAUSE = 180; // milliseconds without a key before a search begins
 
 export function View() {
   const { query } = usePlace();
+  const part = query.get("part") === "duplicates" ? "duplicates" : "list";
+  const modes = Object.entries(t.memories.parts).map(([id, label]) => ({ id, label, href: addressWith({ part: id === "list" ? null : id, q: null, id: null }) }));
+  const head = html`<h1>${t.memories.title}</h1><${Modes} label=${t.memories.modes} modes=${modes} current=${part} />`;
+  return part === "list" ? html`<${List} query=${query}>${head}<//>` : html`<${Duplicates} query=${query}>${head}<//>`;
+}
+
+/** @param {{ query: URLSearchParams, children: import("../vendor/htm-preact.js").Child }} props */
+function List({ query, children }) {
   const asked = query.get("q") ?? "";
   const [text, setText] = useState(asked);
   const written = useRef(asked);
@@ -73,7 +83,7 @@ export function View() {
   return html`<div class=${`page split ${openId === null ? "" : "with-detail"}`}>
     <section class="list-pane" aria-label=${t.memories.title}>
       <header class="page-head">
-        <h1>${t.memories.title}</h1>
+        ${children}
         <${Status} source=${source} searching=${asked !== ""} />
       </header>
       <div class="toolbar">

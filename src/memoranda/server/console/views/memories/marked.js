@@ -13,12 +13,31 @@ const LEAST = 3; // letters that two words share at their beginning to be taken 
 export function marked(text, query) {
   const asked = (query.toLowerCase().match(WORDS) ?? []).filter((word) => word.length >= LEAST);
   if (asked.length === 0) return text;
+  return withMarks(text, (word) => asked.some((one) => word.startsWith(one) || (word.length >= LEAST && one.startsWith(word))));
+}
+
+/**
+ * Marks the words of `text` that `other` does not have.
+ * @param {string} text
+ * @param {string} other
+ * @returns {import("../../vendor/htm-preact.js").Child}
+ */
+export function unlike(text, other) {
+  const there = new Set(other.toLowerCase().match(WORDS) ?? []);
+  return withMarks(text, (word) => !there.has(word));
+}
+
+/**
+ * The text with marks around its words, in lower case, for which `wanted` is true.
+ * @param {string} text
+ * @param {(word: string) => boolean} wanted
+ */
+function withMarks(text, wanted) {
   /** @type {import("../../vendor/htm-preact.js").Child[]} */
   const parts = [];
   let at = 0;
   for (const { 0: word, index } of text.matchAll(WORDS)) {
-    const lower = word.toLowerCase();
-    if (!asked.some((one) => lower.startsWith(one) || (lower.length >= LEAST && one.startsWith(lower)))) continue;
+    if (!wanted(word.toLowerCase())) continue;
     parts.push(text.slice(at, index), html`<mark>${word}</mark>`);
     at = index + word.length;
   }

@@ -1,0 +1,76 @@
+// Near-duplicates: pairs of memories of one scope that say nearly the same, side by side.
+import { html, useLoaded, useMemo, useState } from "../../ui/core.js";
+import { get, part, post } from "../../api.js";
+import { Kind } from "../../ui/badge.js";
+import { Button } from "../../ui/form.js";
+import { Confirm } from "../../ui/dialog.js";
+import { Empty, Loaded } from "../../ui/states.js";
+import { Time } from "../../ui/time.js";
+import { address } from "../../router.js";
+import { t } from "../../strings.js";
+import { deleteAll, setArchived } from "./changes.js";
+import { selectionOf } from "./filters.js";
+import { unlike } from "./marked.js";
+import { scopeOf } from "./scope.js";
+
+/**
+ * @typedef {import("../../types.js").Memory} Memory
+ * @typedef {import("../../types.js").NearDuplicate} NearDuplicate
+ */
+
+const STEP = 20; // pairs that are shown at first, and that a click adds
+
+/** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
+export function Duplicates({ query, children }) {
+  const selection = useMemo(() => selectionOf(query), [query.toString()]);
+  const [limit, setLimit] = useState(STEP);
+  const loaded = useLoaded(
+    JSON.stringify([selection, limit]),
+    (abort) => /** @type {Promise<import("../../api.js").Result<{ data: NearDuplicate[] }>>} */ (post("/v1/memories/near_duplicates", { limit, ...selection }, { abort })),
+  );
+  return html`<div class="page scrolls">
+    <header class="page-head">${children}</header>
+    <${Loaded} of=${loaded} lines=${6}>${/** @param {{ data: NearDuplicate[] }} pairs */ ({ data }) => data.length === 0
+      ? html`<${Empty} title=${t.memories.noDuplicatesTitle} body=${t.memories.noDuplicatesBody} />`
+      : html`<p class="quiet">${t.memories.duplicatesBody}</p>
+        <ul class="duplicates" aria-label=${t.memories.duplicates}>
+          ${data.map((pair) => html`<li class="card" key=${`${pair.first} ${pair.second}`}><${Pair} pair=${pair} onChanged=${loaded.reload} /></li>`)}
+        </ul>
+        ${data.length === limit && html`<${Button} busy=${loaded.loading} onClick=${() => setLimit(limit + STEP)}>${t.memories.moreDuplicates}<//>`}`}<//>
+  </div>`;
+}
+
+/** @param {{ pair: NearDuplicate, onChanged: () => void }} props */
+function Pair({ pair, onChanged }) {
+  const loaded = useLoaded(`${pair.first} ${pair.second}`, async (abort) => {
+    const [first, second] = await Promise.all([pair.first, pair.second].map(
+      (id) => /** @type {Promise<import("../../api.js").Result<Memory>>} */ (get(`/v1/memories/${part(id)}`, { abort })),
+    ));
+    if (!first?.ok) return /** @type {import("../../api.js").Result<[Memory, Memory]>} */ (first);
+    if (!second?.ok) return /** @type {import("../../api.js").Result<[Memory, Memory]>} */ (second);
+    return { ok: true, data: /** @type {[Memory, Memory]} */ ([first.data, second.data]) };
+  });
+  const alike = pair.reason === "cosine" && pair.cosine !== null ? pair.cosine : pair.jaccard;
+  return html`<${Loaded} of=${loaded}>${/** @param {[Memory, Memory]} both */ ([first, second]) => html`
+    <h2>${t.memories.alike(alike)} <span class="quiet">${scopeOf(first)}</span></h2>
+    <div class="duplicate-sides">
+      <${Side} memory=${first} other=${second} onChanged=${onChanged} />
+      <${Side} memory=${second} other=${first} onChanged=${onChanged} />
+    </div>`}<//>`;
+}
+
+/** @param {{ memory: Memory, other: Memory, onChanged: () => void }} props */
+function Side({ memory, other, onChanged }) {
+  const [asking, setAsking] = useState(false);
+  return html`<article aria-label=${memory.content.slice(0, 80)}>
+    <div class="content-text">${unlike(memory.content, other.content)}</div>
+    <div class="memory-meta"><${Kind} kind=${memory.kind} /><${Time} at=${memory.occurred_at} />
+      <a href=${address("memories", { id: memory.id })}>${t.memories.open}</a></div>
+    <div class="actions">
+      <${Button} small icon="archive" onClick=${() => setArchived([memory], true, onChanged)}>${t.memories.archive}<//>
+      <${Button} small kind="danger" icon="delete" onClick=${() => setAsking(true)}>${t.memories.delete}<//>
+    </div>
+    ${asking && html`<${Confirm} title=${t.memories.deleteTitle(1)} body=${t.memories.deleteBody} action=${t.memories.delete}
+      onConfirm=${() => deleteAll([memory], onChanged)} onClose=${() => setAsking(false)} />`}
+  </article>`;
+}
