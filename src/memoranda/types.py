@@ -436,6 +436,25 @@ class NearDuplicate(msgspec.Struct, kw_only=True):
     reason: str
 
 
+MOST_POINTS = 100_000
+"""The most memories in one projection."""
+
+
+class Projection(msgspec.Struct, kw_only=True):
+    """Memories as points of a plane: equally long columns in the order of writing. `total` memories pass the
+    selection; those without a vector are left out, and of many only some are taken. `explained` is the share of the
+    variance of the vectors that the plane shows, 0..1."""
+
+    ids: list[str]
+    x: list[float]
+    y: list[float]
+    kinds: list[str]
+    scopes: list[str]
+    occurred_at: list[datetime]
+    total: int
+    explained: float
+
+
 class Job(msgspec.Struct, kw_only=True):
     """A piece of durable work. `done` and `total` count in the unit of the job (rows, mostly)."""
 

@@ -183,6 +183,14 @@ def test_near_duplicates_are_pairs(house: Any) -> None:
     assert [pair["object"] for pair in pairs] == ["memory.near_duplicate"]
 
 
+def test_a_projection_has_a_point_for_each_memory(house: Any) -> None:
+    for text in ("the green kettle", "the red fence", "the blue door"):
+        house.add(text)
+    shown = post(house, "/projection")
+    assert (shown["object"], shown["total"], shown["kinds"]) == ("memory.projection", 3, ["note"] * 3)
+    assert len(shown["ids"]) == len(shown["x"]) == len(shown["y"]) == 3
+
+
 @pytest.mark.parametrize("id_", ["a/b", "ü", "%2F", "a b?c#d", "x" * 256])
 def test_any_id_can_be_asked_for(house: Any, id_: str) -> None:
     house.add("a", id=id_)

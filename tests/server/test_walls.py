@@ -92,6 +92,7 @@ CASES: dict[str, Case] = {
         Ask(raw=json.dumps({"id": id_, "content": WORDS[1], "session_id": "s"}).encode())
     ],
     "POST /v1/memories/near_duplicates": selections,
+    "POST /v1/memories/projection": selections,
     "POST /v1/memories/consolidate": selections,
     "POST /v1/memories/sweep": lambda id_: [Ask()],
     "GET /v1/memories/{id}/history": none,

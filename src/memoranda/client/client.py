@@ -41,6 +41,7 @@ from memoranda.types import (
     NearDuplicate,
     NewMemory,
     Page,
+    Projection,
     Query,
     Receipt,
     SearchFields,
@@ -215,6 +216,11 @@ class Client:
         return msgspec.json.decode(
             self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
         ).data
+
+    def projection(self, *, limit: int = 10_000, **fields: Unpack[SelectionFields]) -> Projection:
+        """See `Memories.projection`."""
+        answer = self._wire.call("POST", f"{AT}/projection", body={"limit": limit, **fields})
+        return msgspec.json.decode(answer, type=Projection)
 
     def stats(self, *, scope: str | None = None) -> dict[str, Any]:
         """See `Memories.stats`."""

@@ -17,7 +17,7 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.indexes.vector import INDEXES
-from memoranda.memories import duplicates, transfer
+from memoranda.memories import duplicates, projection, transfer
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
@@ -34,6 +34,7 @@ from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
     KINDS,
+    MOST_POINTS,
     Added,
     Change,
     ChangeFields,
@@ -45,6 +46,7 @@ from memoranda.types import (
     NearDuplicate,
     NewMemory,
     Page,
+    Projection,
     Query,
     Receipt,
     SearchFields,
@@ -365,6 +367,20 @@ class Memories:
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(
             duplicates.report, self._core.store, self.subject.tenant_id, where, limit
+        )
+
+    async def projection(self, *, limit: int = 10_000, **fields: Unpack[SelectionFields]) -> Projection:
+        """Project memories onto the plane of the first two principal components of their vectors, at most `limit`
+        (1..100 000) of them; see `projection.project`.
+
+        Raises:
+            InvalidInput: the limit or a field of the selection is wrong.
+        """
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_POINTS:
+            raise InvalidInput("limit", f"must be a whole number between 1 and {MOST_POINTS}")
+        where = self._where(convert(fields, Selection))
+        return await self._core.threads.run(
+            projection.project, self._core.store, self.subject.tenant_id, where, limit
         )
 
     async def stats(self, *, scope: str | None = None) -> dict[str, Any]:

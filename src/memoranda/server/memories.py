@@ -207,6 +207,11 @@ async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.Nea
     return wire.NearDuplicateList(data=[as_wire(pair, wire.NearDuplicatePair) for pair in pairs])
 
 
+async def projection(call: Call[wire.ProjectionBody, None]) -> wire.ProjectionObject:
+    shown = await call.memories.projection(limit=call.body.limit, **selected(call.body))
+    return as_wire(shown, wire.ProjectionObject)
+
+
 AT = "/v1/memories"
 ROUTES = (
     Route("POST", AT, "Remember one text", create, "write", wire.AddedMemory, wire.NewMemoryBody),
@@ -234,6 +239,10 @@ ROUTES = (
     Route(
         "POST", f"{AT}/near_duplicates", "Memories that say nearly the same", near_duplicates, "read",
         wire.NearDuplicateList, wire.NearDuplicatesBody, long=True,
+    ),
+    Route(
+        "POST", f"{AT}/projection", "Memories as points of a plane", projection, "read", wire.ProjectionObject,
+        wire.ProjectionBody, long=True,
     ),
     Route("GET", f"{AT}/{{id}}", "One memory", get, "read", wire.MemoryObject),
     Route("PATCH", f"{AT}/{{id}}", "Change fields", update, "write", wire.MemoryObject, wire.ChangeBody),

@@ -12,6 +12,7 @@ from memoranda.indexes.vector import INDEXES
 from memoranda.store.validation import MOST_TEXTS
 from memoranda.types import (
     ANY_SCOPE,
+    MOST_POINTS,
     PLACES,
     Change,
     EvidenceLevel,
@@ -22,6 +23,7 @@ from memoranda.types import (
     Memory,
     NearDuplicate,
     NewMemory,
+    Projection,
     Query,
     Scopes,
     Selection,
@@ -172,6 +174,12 @@ class NearDuplicatesBody(SelectionBody, kw_only=True, forbid_unknown_fields=True
     """Where to look for memories that say nearly the same."""
 
     limit: Count = 100
+
+
+class ProjectionBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """Which memories to show as points of a plane, and the most points."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_POINTS)] = 10_000
 
 
 class ImportQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -385,6 +393,10 @@ class NearDuplicateList(msgspec.Struct, kw_only=True, tag_field="object", tag="l
 
     data: list[NearDuplicatePair]
     has_more: bool = False
+
+
+class ProjectionObject(Projection, kw_only=True, tag_field="object", tag="memory.projection"):
+    """Memories as points of a plane, a column for each of their fields."""
 
 
 class JobObject(Job, kw_only=True, tag_field="object", tag="job"):
