@@ -161,6 +161,33 @@ def test_near_duplicates_side_by_side(
     page.api.delete(f"/v1/memories/{first}").raise_for_status()
 
 
+def test_the_map(page: Seen) -> None:
+    shown = page.open("/map?tag=garden")
+    shown.get_by_text("4 memories, ").wait_for()
+    legend = shown.locator(".legend")
+    assert legend.locator(".legend-label").all_inner_texts() == ["Note", "Fact"]
+    legend.get_by_role("button", name="Fact").click()
+    chosen = shown.get_by_role("region", name="Selected memories")
+    chosen.get_by_text("Mara is allergic to bees.").wait_for()
+    assert chosen.locator(".vrow").count() == 1
+    box = shown.locator(".plane").bounding_box()
+    assert box
+    corners = [(0.01, 0.2), (0.99, 0.2), (0.99, 0.99), (0.01, 0.99), (0.01, 0.01), (0.8, 0.01)]
+    places = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
+    shown.mouse.move(*places[0])
+    shown.mouse.down()
+    for place in places[1:]:
+        shown.mouse.move(*place)
+    shown.mouse.up()
+    chosen.get_by_text("4 selected").wait_for()
+    shown.get_by_label("Colour", exact=True).select_option("scope")
+    legend.get_by_role("button", name="channel:garden").click()
+    chosen.get_by_text("2 selected").wait_for()
+    chosen.get_by_role("link").first.click()
+    shown.locator(".detail .content-text").wait_for()
+    assert "/console/memories?id=" in shown.url
+
+
 def test_near_duplicates_need_no_sideways_scrolling_on_a_phone(
     see: Callable[..., Seen], tmp_path: Any
 ) -> None:

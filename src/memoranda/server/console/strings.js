@@ -60,6 +60,24 @@ export const t = {
     message: "Message", document: "Document", note: "Note", fact: "Fact", qa_turn: "Q&A turn", summary: "Summary",
     session_summary: "Session summary", rollup: "Rollup", item: "Item", chunk: "Chunk",
   }),
+  map: {
+    title: "Map",
+    colour: "Colour",
+    /** @type {Record<string, string>} */
+    colours: { kind: "Coloured by kind", scope: "Coloured by scope", age: "Coloured by age" },
+    shown: /** @param {number} n @param {number} total @param {number} explained */ (n, total, explained) =>
+      `${n < total ? `${n.toLocaleString()} of ${count(total, "memory", "memories")}` : count(n, "memory", "memories")}, ${Math.round(explained * 100)} % of the variance`,
+    picture: /** @param {number} n */ (n) => `Map of ${count(n, "memory", "memories")}: near ones have similar meanings. The legend selects by colour.`,
+    hint: "Draw around points to list them, the wheel zooms",
+    closer: "Zoom in",
+    further: "Zoom out",
+    legend: "Legend",
+    choose: /** @param {string} label */ (label) => `List: ${label}`,
+    others: "Others",
+    chosen: "Selected memories",
+    emptyTitle: "There is nothing to map",
+    emptyBody: "A memory is a point as soon as it has a vector of the configured model.",
+  },
   memories: {
     title: "Memories",
     search: "Search memories",

@@ -7,6 +7,9 @@ export interface Memory {
   archived_at: string | null; source_refs: string[]; occurred_at: string; created_at: string; updated_at: string;
 }
 export interface NearDuplicate { first: string; second: string; cosine: number | null; jaccard: number; reason: string }
+export interface Projection {
+  ids: string[]; x: number[]; y: number[]; kinds: string[]; scopes: string[]; occurred_at: string[]; total: number; explained: number;
+}
 export interface Page<T> { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
 export interface Highlight { text: string; start: number; end: number }
 export interface Explanation {

@@ -35,8 +35,8 @@ export function selectionOf(query) {
   return selection;
 }
 
-/** @param {{ query: URLSearchParams, rows: import("./source.js").Row[] }} props */
-export function Filters({ query, rows }) {
+/** @param {{ query: URLSearchParams, rows: import("./source.js").Row[], ordered?: boolean }} props `ordered`: with the order of the list */
+export function Filters({ query, rows, ordered = true }) {
   const kinds = [{ value: "", label: t.memories.anyKind }, ...Object.entries(t.kinds).filter(([kind]) => kind !== "chunk").map(([value, label]) => ({ value, label }))];
   const orders = [{ value: "", label: t.memories.newest }, { value: "asc", label: t.memories.oldest }];
   const seen = /** @param {(memory: import("../../types.js").Memory) => (string | null)[]} of */ (of) =>
@@ -48,7 +48,7 @@ export function Filters({ query, rows }) {
     <${Input} label=${t.memories.source} value=${query.get("source") ?? ""} list=${seen((one) => [one.source])} onInput=${/** @param {string} source */ (source) => setQuery({ source })} />
     <${Input} label=${t.memories.since} type="date" value=${query.get("since") ?? ""} onInput=${/** @param {string} since */ (since) => setQuery({ since })} />
     <${Input} label=${t.memories.until} type="date" value=${query.get("until") ?? ""} onInput=${/** @param {string} until */ (until) => setQuery({ until })} />
-    <${Select} label=${t.memories.order} value=${query.get("order") ?? ""} options=${orders} onChange=${/** @param {string} order */ (order) => setQuery({ order })} />
+    ${ordered && html`<${Select} label=${t.memories.order} value=${query.get("order") ?? ""} options=${orders} onChange=${/** @param {string} order */ (order) => setQuery({ order })} />`}
     <div class="filters-end">
       <${Switch} label=${t.memories.archived} checked=${query.get("archived") !== null} onChange=${/** @param {boolean} on */ (on) => setQuery({ archived: on ? "1" : null })} />
       <${Button} small kind="ghost" disabled=${wantedFilters(query) === 0} onClick=${() => setQuery(Object.fromEntries(NAMES.map((name) => [name, null])))}>${t.memories.clear}<//>
