@@ -225,6 +225,25 @@ def test_a_long_list_keeps_few_rows_in_the_document(see: Callable[..., Seen], tm
         process.end()
 
 
+def test_a_page_goes_on_when_its_server_is_back(see: Callable[..., Seen], tmp_path: Any) -> None:
+    first = Process(tmp_path / "data", {})
+    second = None
+    try:
+        httpx.post(f"{first.url}/v1/memories", json={"content": "the kettle is green"}).raise_for_status()
+        page = see(first.url)
+        shown = page.open("/memories")
+        first.end()
+        shown.get_by_label("Search memories").fill("kettle")
+        shown.get_by_text("The server did not answer").wait_for()
+        second = Process(tmp_path / "data", {"server": {"port": int(first.url.rpartition(":")[2])}})
+        shown.get_by_role("button", name="Try again").click()
+        shown.locator(".vrow", has_text="the kettle is green").wait_for()
+    finally:
+        first.end()
+        if second is not None:
+            second.end()
+
+
 def test_an_ended_session_asks_again(see: Callable[..., Seen], guarded: Process) -> None:
     page = see(guarded.url)
     page.expects(401)
