@@ -512,6 +512,7 @@ def test_whatever_is_there_survives(
                 first.conversations.create(
                     metadata=more, items=[{"type": "message", "role": "user", "content": text}]
                 )
+        until(lambda: first.memories.stats()["unembedded"] == 0, "every vector to be made")
         first.archives.export_to(folder / "a.zip", vectors=True)
         assert second.archives.import_from(folder / "a.zip").skipped == []
         second.archives.export_to(folder / "b.zip", vectors=True)
