@@ -441,13 +441,12 @@ MOST_POINTS = 100_000
 
 
 class Projection(msgspec.Struct, kw_only=True):
-    """Memories as points of a plane: equally long columns in the order of writing. `total` memories pass the
-    selection; those without a vector are left out, and of many only some are taken. `explained` is the share of the
-    variance of the vectors that the plane shows, 0..1."""
+    """Memories as points of a plane: equally long columns in the order of writing; each of `points` is an x and
+    a y. `total` memories pass the selection; those without a vector are left out, and of many only some are taken.
+    `explained` is the share of the variance of the vectors that the plane shows, 0..1."""
 
     ids: list[str]
-    x: list[float]
-    y: list[float]
+    points: list[tuple[float, float]]
     kinds: list[str]
     scopes: list[str]
     occurred_at: list[datetime]

@@ -41,12 +41,12 @@ def test_each_memory_is_a_point_with_its_fields(memories: BlockingMemories) -> N
     assert shown.kinds == ["note"] * 9 + ["fact"]
     assert shown.scopes == ["user:ada"] * 9 + ["global"]
     assert shown.occurred_at == [one.memory.occurred_at for one in added]
-    assert len({*zip(shown.x, shown.y, strict=True)}) > 2
+    assert len({*shown.points}) > 2
     assert 0 < shown.explained <= 1
     assert memories.projection() == shown
     few = memories.projection(limit=4)
     assert (few.ids, few.total) == (shown.ids[::3], 10)
-    assert memories.projection(kinds=["fact"]).x == [0.0]
+    assert memories.projection(kinds=["fact"]).points == [(0.0, 0.0)]
 
 
 def test_no_memories_are_no_points(memories: BlockingMemories) -> None:

@@ -188,7 +188,7 @@ def test_a_projection_has_a_point_for_each_memory(house: Any) -> None:
         house.add(text)
     shown = post(house, "/projection")
     assert (shown["object"], shown["total"], shown["kinds"]) == ("memory.projection", 3, ["note"] * 3)
-    assert len(shown["ids"]) == len(shown["x"]) == len(shown["y"]) == 3
+    assert [len(point) for point in shown["points"]] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("id_", ["a/b", "ü", "%2F", "a b?c#d", "x" * 256])

@@ -62,7 +62,7 @@ def story(memories: Any) -> list[Any]:
     said += [embedded.vectors.tolist(), embedded.tokens]
     said += [[pair.reason for pair in memories.near_duplicates()]]
     shown = memories.projection(limit=50)
-    said += [shown.kinds, shown.scopes, shown.x, shown.y, shown.total, shown.explained]
+    said += [shown.kinds, shown.scopes, shown.points, shown.total, shown.explained]
     for job in (memories.reembed(everything=True), memories.compact()):
         ended = memories.wait(job.id)
         said += [ended.kind, ended.state, memories.job(job.id).state, memories.cancel(job.id).state]

@@ -39,8 +39,7 @@ def project(store: Store, tenant: str, where: Filter, limit: int) -> Projection:
     )
     return Projection(
         ids=[row.id for row in rows],
-        x=np.round(points[:, 0], DECIMALS).tolist(),
-        y=np.round(points[:, 1], DECIMALS).tolist(),
+        points=[(x, y) for x, y in np.round(points, DECIMALS).tolist()],
         kinds=[row.kind for row in rows],
         scopes=[_place(row) for row in rows],
         occurred_at=[moment(row.occurred_at) for row in rows],

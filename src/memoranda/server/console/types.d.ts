@@ -8,7 +8,7 @@ export interface Memory {
 }
 export interface NearDuplicate { first: string; second: string; cosine: number | null; jaccard: number; reason: string }
 export interface Projection {
-  ids: string[]; x: number[]; y: number[]; kinds: string[]; scopes: string[]; occurred_at: string[]; total: number; explained: number;
+  ids: string[]; points: [number, number][]; kinds: string[]; scopes: string[]; occurred_at: string[]; total: number; explained: number;
 }
 export interface Page<T> { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
 export interface Highlight { text: string; start: number; end: number }

@@ -45,7 +45,8 @@ export function Plane({ shown, groups, chosen, onChoose }) {
         context.fillStyle = color;
         for (const at of group.points) {
           context.globalAlpha = marked.size === 0 || marked.has(at) ? Number(opacity) : 0.15 * Number(opacity);
-          context.fillRect(left + scale * /** @type {number} */ (shown.x[at]) - size / 2, top - scale * /** @type {number} */ (shown.y[at]) - size / 2, size, size);
+          const [x, y] = /** @type {[number, number]} */ (shown.points[at]);
+          context.fillRect(left + scale * x - size / 2, top - scale * y - size / 2, size, size);
         }
       }
     });
@@ -114,7 +115,7 @@ export function Plane({ shown, groups, chosen, onChoose }) {
     if (outline.length === 0) return;
     const far = outline.some(({ x, y }) => Math.hypot(x - /** @type {Point} */ (outline[0]).x, y - /** @type {Point} */ (outline[0]).y) > CLICK);
     const { scale, left, top } = placed();
-    onChoose(far ? shown.ids.map((_, n) => n).filter((n) => encloses(outline, left + scale * /** @type {number} */ (shown.x[n]), top - scale * /** @type {number} */ (shown.y[n]))) : []);
+    onChoose(far ? shown.points.flatMap(([x, y], n) => (encloses(outline, left + scale * x, top - scale * y) ? n : [])) : []);
   };
 
   return html`<div class="plane" ref=${box} onPointerDown=${begin} onPointerMove=${move} onPointerUp=${end} onPointerCancel=${end}>
@@ -148,9 +149,9 @@ function cleared(canvas, box) {
  * The middle of the points and the extent of their coordinates.
  * @param {import("../../types.js").Projection} shown
  */
-function extentOf({ x, y }) {
-  const [left, right] = ends(x);
-  const [bottom, top] = ends(y);
+function extentOf({ points }) {
+  const [left, right] = ends(points.map(([x]) => x));
+  const [bottom, top] = ends(points.map(([, y]) => y));
   return { x: (left + right) / 2, y: (bottom + top) / 2, width: right - left || 1, height: top - bottom || 1 };
 }
 
