@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput, NotFound, StorageError
 from memoranda.responses.background import INTERRUPTED
 from memoranda.responses.records import encoded
 from memoranda.responses.runs import NOT_STORED
-from support.waiting import until
+from support.waiting import until, until_async
 
 TEXT = "SELECT 1 FROM response_events WHERE tenant_id = ? AND events LIKE '%text.delta%'"
 ENDS = ("response.completed", "response.incomplete", "response.failed")
@@ -232,11 +232,13 @@ def test_deleted_while_it_is_made(desk: Any, said: str) -> None:
         heard: list[Any] = []
         async for batch in await desk.responses.events(made.id):
             heard += batch
-            if heard[-1]["type"] not in ("response.created", "response.queued") and len(desk.model.asked):
+            if heard[-1]["type"] not in ("response.created", "response.queued"):
+                await until_async(lambda: desk.model.asked, "a question of the model")
                 await desk.responses.delete(made.id)
         return heard
 
     assert numbers(heard := desk.run(delete_when_begun())) == list(range(len(heard)))
+    until(lambda: desk.model.left, "the model stops")
     assert desk.model.left == 1
     with pytest.raises(NotFound):
         desk.run(desk.responses.get(made.id))
