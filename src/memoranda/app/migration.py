@@ -17,6 +17,7 @@ from memoranda.errors import Conflict, EmbedderUnavailable
 from memoranda.indexes.vector.base import Index
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import MOVE_JOB, REMODEL_JOB, Core
+from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
 from memoranda.store.jobs import Postponed, Run
 
@@ -94,7 +95,7 @@ class Moves:
             await threads.run(store.derived.begin_mirror, mirror)
             filled = 0
             for tenant in await threads.run(store.derived.tenants):
-                filled += await threads.run(store.derived.fill, mirror, tenant)
+                filled += await threads.run(store.derived.replay, mirror.index, mirror.space, tenant, 0)
                 await run.report(filled if embedder is None else run.done, run.total)
             old, vectors = await self._switch_when_settled(run, mirror, embedder)
         except BaseException:
@@ -113,7 +114,7 @@ class Moves:
         so few are left that they may follow after it."""
         tries = 0
         while True:
-            vectors = await self.core.threads.run(self.core.store.derived.check, mirror)
+            vectors = await self.core.threads.run(check_filled, self.core.store.derived, mirror)
             leave = 0 if tries < TRIES else STEP
             old = await self.core.threads.run(self._switch, mirror, embedder, leave)
             if old is not None:

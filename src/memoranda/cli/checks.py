@@ -23,6 +23,7 @@ from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.embeddings import open_embedder
 from memoranda.providers.embeddings.local import WEIGHTS, known_models
 from memoranda.providers.embeddings.manifest import open_folder
+from memoranda.store.index_checks import sample
 from memoranda.store.store import Store
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -218,7 +219,7 @@ def rows(store: Store) -> Iterator[Finding]:
     tenants = [str(row[0]) for row in store.db.read(lambda c: c.all("tenants"))]
     for tenant in tenants:
         yield from counts(tenant, store.stats(tenant))
-        sampled, equal = store.derived.sample(tenant)
+        sampled, equal = sample(store.derived, tenant)
         if sampled != equal:
             where = "" if tenant == "default" else f" of {tenant}"
             says = f"{equal} of {sampled} stored vectors are in it as they are stored"

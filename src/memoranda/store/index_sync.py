@@ -22,17 +22,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from memoranda.clock import now_micros
-from memoranda.errors import Conflict, IndexUnavailable, StorageError
-from memoranda.filters import Compare
+from memoranda.errors import Conflict, StorageError
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.changes import Applied, Put
 from memoranda.store.index_batches import PAGE, changed_page, put_vectors, put_words, with_vectors
-from memoranda.store.rows import fetch
 from memoranda.text.json import compact_json
 
 log = logging.getLogger("memoranda.store")
@@ -41,8 +37,6 @@ KEPT_REMOVALS = 1_000_000
 SETTLED_WITHIN = 10_000_000
 """Microseconds after which any process replays a change that has not reached a shared index."""
 BEYOND = 1 << 62
-SAME = 0.99
-"""The least cosine of a stored vector with itself in an index, which may store float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,8 @@ class Derived:
         self.on_behind: Callable[[str], None] = lambda side: None
         self.displaced: dict[str, str] = {}
         """The sides for which another process is configured with another index, and the identity of that index."""
-        self._failed: set[str] = set()
+        self.failed: set[str] = set()
+        """The sides that did not take a change since they were last replayed."""
         self._catching_up: set[str] = set()
         self._purged = ""
         self._catching = threading.RLock()
@@ -160,7 +155,7 @@ class Derived:
             step()
         except BaseException:  # a panic in a native index is no Exception
             log.exception("the %s did not take a change; it will be repaired", side)
-            self._failed.add(side)
+            self.failed.add(side)
             if side != "mirror":
                 self.behind.setdefault(side, min(self.applied, self._watermark(side)))
                 self.on_behind(side)
@@ -255,7 +250,7 @@ class Derived:
         def begin(_: object) -> None:
             if self.mirror is not None:
                 raise Conflict("another move is under way; wait for it, or cancel it")
-            self._failed.discard("mirror")
+            self.failed.discard("mirror")
             self.mirror = mirror
 
         self._clear(mirror.index)
@@ -277,45 +272,6 @@ class Derived:
     def tenants(self) -> list[str]:
         """Return the tenants that have rows."""
         return self.db.read(_extent)[0]
-
-    def fill(self, mirror: Mirror, tenant: str) -> int:
-        """Put all vectors of a tenant into the mirror; return the number of rows put."""
-        return self.replay(mirror.index, mirror.space, tenant, 0)
-
-    def check(self, mirror: Mirror) -> int:
-        """Compare the number of vectors in the mirror with the rows, tenant by tenant, and return their number.
-
-        Raises:
-            IndexUnavailable: the mirror has fewer or more, or missed a change.
-        """
-
-        def wanted(c: Connection) -> list[tuple[str, int]]:
-            expected = []
-            for (tenant,) in c.all("tenants"):
-                row = c.one("count_embeddings", [tenant, mirror.space])
-                expected.append((str(tenant), int(row[0]) if row else 0))
-            return expected
-
-        counts: dict[str, int] = {}
-
-        def count(expected: list[tuple[str, int]]) -> None:
-            counts.update((tenant, mirror.index.count(tenant)) for tenant, _ in expected)
-
-        if mirror.index.inside:
-            expected = self.db.read(wanted)
-            count(expected)
-        else:
-            expected = self.db.write(wanted, count).result()
-        wrong = [
-            f"{counts[tenant]} of {total} of {tenant}"
-            for tenant, total in expected
-            if counts[tenant] != total
-        ]
-        if wrong or "mirror" in self._failed:
-            raise IndexUnavailable(
-                f"the new index missed changes, it has {', '.join(wrong) or 'failed'}; move again"
-            )
-        return sum(counts.values())
 
     def take_over(self, mirror: Mirror, model: str) -> Index:
         """Make the mirror the live index and return the old one. Runs on the writing thread."""
@@ -456,7 +412,7 @@ class Derived:
         if clear or (0 < since < floor):
             self._clear(index)
             since = 0
-        self._failed.discard(side)
+        self.failed.discard(side)
         count = 0
         if since < rev:
             space = None if side == "words" else self.space
@@ -514,8 +470,8 @@ class Derived:
         return rev if self.db.shared or row is None else int(row[0])
 
     def _caught_up(self, side: str, rev: int) -> None:
-        if side in self._failed:
-            self._failed.discard(side)
+        if side in self.failed:
+            self.failed.discard(side)
             return
         self.behind.pop(side, None)
         self._catching_up.discard(side)
@@ -523,26 +479,6 @@ class Derived:
             self.applied = max(self.applied, rev)
         if not self.index_of(side).inside:
             self.index_of(side).flush(rev)
-
-    def sample(self, tenant: str, size: int = 25) -> tuple[int, int]:
-        """Look some of a tenant's rows up in the vector index. Return the number of stored vectors checked, and how
-        many of them the index has unchanged."""
-
-        def some(c: Connection) -> list[Put]:
-            newest = [int(seq) for (seq,) in c.all("newest", [tenant, size // 2])]
-            rows = list(fetch(c, tenant, newest).values())
-            return (
-                with_vectors(c, tenant, self.space, rows)
-                + changed_page(c, tenant, self.space, 0, 0)[: size // 2]
-            )
-
-        looked = there = 0
-        for put in self.db.read(some, tenant):
-            for vector in put.vectors:
-                matches = self.index.search(tenant, vector, 1, Compare("$seq", "eq", put.row.seq))
-                looked += 1
-                there += len(matches) == 1 and bool(matches.scores[0] >= SAME or not np.any(vector))
-        return looked, there
 
     def forget_removals(self) -> None:
         """Delete the records of removed rows that no index needs any more."""
