@@ -190,15 +190,15 @@ def test_a_forgetting_that_meets_another_in_the_middle_of_looking(
         secret, _ = b.memories.add_many(["the zanzibarquux is secret", "the kettle is not"])
         b.inner.core.store.words.compact()  # to its files
         assert holding(tmp_path, b"zanzibarquux")
-        follow = index_sync.Derived.follow
+        replay = index_sync.Derived.replay_others
 
-        def following(self: index_sync.Derived) -> None:
-            follow(self)
+        def replaying(self: index_sync.Derived) -> None:
+            replay(self)
             if self is b.inner.core.store.derived:
-                monkeypatch.setattr(index_sync.Derived, "follow", follow)
+                monkeypatch.setattr(index_sync.Derived, "replay_others", replay)
                 a.memories.forget(ids=[secret.memory.id])
 
-        monkeypatch.setattr(index_sync.Derived, "follow", following)
+        monkeypatch.setattr(index_sync.Derived, "replay_others", replaying)
         b.inner.core.store.refresh()
         b.inner.core.store.refresh()
         assert not holding(tmp_path, b"zanzibarquux")

@@ -58,8 +58,7 @@ async def planned(
 
 def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> list[Plan]:
     store = core.store
-    if store.derived.follows:
-        store.derived.follow()
+    store.derived.follow(tenant)
     seen = store.derived.applied
     plans = []
     for draft in drafts:

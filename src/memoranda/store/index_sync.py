@@ -318,8 +318,18 @@ class Derived:
             done[side] = self.catch_up(side, since)
         return done
 
-    def follow(self) -> None:
-        """Replay what other processes have changed."""
+    def follow(self, tenant: str) -> None:
+        """Return once the indexes have every change of a tenant's rows that a reader can see: between the commit of
+        this process and its indexes wait, and replay what other processes have changed."""
+        if self.follows:
+            self.replay_others()
+        elif not self.db.called.is_set() and not self.behind:
+            after = [tenant, self.applied]
+            if self.db.read(lambda c: c.one("changed_beyond", after * 2), tenant) is not None:
+                self.db.called.wait()
+
+    def replay_others(self) -> None:
+        """Replay what other processes have changed since `applied`."""
         row = self.db.read(lambda c: c.one("last_rev"))
         rev = int(row[0]) if row else 0
         if rev <= self.applied:
@@ -357,7 +367,7 @@ class Derived:
         row = self.db.read(lambda c: c.one("get_meta", ["purged"]))
         purged = row[0] if row else ""  # read first: compaction below covers every earlier removal
         if self.follows:
-            self.follow()
+            self.replay_others()
         if self.behind:
             self.repair()
         self.db.read(self._displaced_now)

@@ -26,6 +26,8 @@ WALKS = {
     "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "settle_before",
     "changed_tenants", "newest", "misses_model", "go_on_spending", "unsummarized", "count_unsummarized",
     "sessions_of_users", "has_rows",
+    # at most one row, the first after a seq
+    "changed_beyond",
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",

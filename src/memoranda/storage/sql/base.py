@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -64,6 +65,8 @@ class Database(ABC):
     """True if other processes write to it too."""
     holds: Holds
     """How long changes occupied the writing thread."""
+    called: threading.Event
+    """Set unless a commit is under way, which a reader may see, whose callbacks have not all been called."""
     erased: str
     """The note of a receipt about deleted text: where it is erased, and where it may remain."""
 

@@ -96,6 +96,8 @@ class GroupWriter:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._front: deque[Task | None] = deque()
         """Tasks taken from the queue that run next."""
+        self.called = threading.Event()
+        self.called.set()
         self._thread = threading.Thread(target=self._run, name="memoranda-writer", daemon=True)
         self._thread.start()
 
@@ -164,6 +166,7 @@ class GroupWriter:
                 break
             except BaseException as exc:
                 self._transaction.rollback()
+                self.called.set()
                 if time.monotonic() < until and self._transaction.retryable(exc):
                     time.sleep(pause)
                     pause = min(1.0, 2 * pause)
@@ -174,6 +177,7 @@ class GroupWriter:
                 return
         for task in group:
             self._finish(task)
+        self.called.set()
         self.holds.ended(len(group), perf_counter() - began, commit_seconds)
 
     def _try(self, group: list[Task]) -> float:
@@ -190,6 +194,7 @@ class GroupWriter:
                 break
             self._attempt(task, connection, only)
         began = perf_counter()
+        self.called.clear()  # first: a reader may see the commit before this thread goes on
         self._transaction.commit()
         return perf_counter() - began
 

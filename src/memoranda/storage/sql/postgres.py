@@ -288,6 +288,7 @@ class PostgresDatabase(Database):
             self._transaction.note_written = True
         self._group = GroupWriter(self._transaction, self.address.shown)
         self.holds = self._group.holds
+        self.called = self._group.called
 
     def read(self, work: Callable[[Connection], T], tenant: str | None = None, *, late: bool = False) -> T:
         """Run `work` on the calling thread against one consistent snapshot."""

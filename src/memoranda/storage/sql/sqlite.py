@@ -170,6 +170,7 @@ class SqliteDatabase(Database):
             raise
         self._group = GroupWriter(SqliteTransaction(self._writer, self.path), str(self.path))
         self.holds = self._group.holds
+        self.called = self._group.called
 
     def _connect(self) -> SqliteConnection:
         try:

@@ -7,7 +7,6 @@ that are pending because the model was changed are left to `reembed`: until then
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ Vectors = Mapping[int, NDArray[np.float32]]
 AT_ONCE = 32
 """Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
 so that no search and no job makes them again."""
-PATIENCE = 0.25
-"""Seconds that a search waits until the index has every change committed before it."""
 LOOKED_AT = 5_000
 """The newest pending rows of a tenant that are read to evaluate a filter that SQL cannot."""
 _STEP = 500
@@ -70,7 +67,6 @@ class Pending:
         for `query` (None: no keyword search), then the newest of `targets`."""
         db, space = self.store.db, self.store.space
         if not db.read(lambda c: exist(c, tenant, space), tenant):
-            self._wait_for_indexes(tenant)
             return NONE
         if not self.store.has_vectors(tenant):
             return Waiting([], complete=False)
@@ -93,20 +89,7 @@ class Pending:
                 [rows[seq] for seq in chosen if seq in rows], complete and len(seqs) == len(chosen)
             )
 
-        waiting = db.read(read, tenant)
-        self._wait_for_indexes(tenant)
-        return waiting
-
-    def _wait_for_indexes(self, tenant: str) -> None:
-        """Wait until the indexes have what is committed: a row that was embedded just now is not pending any more, and
-        the thread that writes puts its vector into the index right after the commit."""
-        derived = self.store.derived
-        if self.store.db.shared or derived.behind:
-            return
-        newest = self.store.db.read(lambda c: c.one("rev_beyond", [tenant, derived.applied]), tenant)
-        until = time.monotonic() + PATIENCE
-        while newest is not None and derived.applied < newest[0] and time.monotonic() < until:
-            time.sleep(0.001)
+        return db.read(read, tenant)
 
     def add(
         self,

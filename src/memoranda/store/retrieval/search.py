@@ -132,8 +132,7 @@ class Recall:
 
         Scores and order do not depend on the limit: the best `candidates` of vector and keyword search are ranked among
         themselves, and at most as many are the first hits. Hits from a deeper search follow them."""
-        if self.store.derived.follows:
-            self.store.derived.follow()
+        self.store.derived.follow(tenant)
         live = self.store.derived.live
         if vector is not None and model not in ("", live.model):
             raise ModelChanged(f"{live.model} has taken over from {model}")

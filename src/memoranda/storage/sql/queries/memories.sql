@@ -173,8 +173,9 @@ INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING
 -- name: has_rows
 SELECT 1 FROM (SELECT 1 AS one FROM memories UNION ALL SELECT 1 FROM files UNION ALL SELECT 1 FROM messages) held LIMIT 1
 
--- name: rev_beyond (the last change after a revision of a row that was there before)
-SELECT rev FROM memories WHERE tenant_id = ? AND rev <> seq AND rev > ? ORDER BY rev DESC LIMIT 1
+-- name: changed_beyond (a row that was written after a revision: a new one has its revision as its seq)
+SELECT 1 FROM memories WHERE tenant_id = ? AND seq > ?
+UNION ALL SELECT 1 FROM memories WHERE tenant_id = ? AND rev <> seq AND rev > ? LIMIT 1
 
 -- name: set_rev
 UPDATE memories SET rev = ? WHERE tenant_id = ? AND seq = ?
