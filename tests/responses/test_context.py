@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,7 +50,9 @@ def remembering(desk: Any) -> Any:
 
 def find(desk: Any, question: str, past: Past | None = None, **use: Any) -> Remembered:
     asked = turn(desk)
-    asked = Turn(**{**{name: getattr(asked, name) for name in asked.__slots__}, "memory": MemoryUse(**use)})
+    asked = Turn(
+        **{**{name: getattr(asked, name) for name in asked.__struct_fields__}, "memory": MemoryUse(**use)}
+    )
     found: Remembered = desk.run(remembered(asked, past or Past(), checked(question)))
     return found
 
@@ -195,7 +196,7 @@ def test_an_index_that_is_away_is_said(remembering: Any) -> None:
             raise IndexUnavailable("the index is away")
 
     live, words = derived.live, derived.words
-    derived.live, derived.words = dataclasses.replace(live, index=Away(live.index)), Away(words)
+    derived.live, derived.words = msgspec.structs.replace(live, index=Away(live.index)), Away(words)
     desk.script({"text": "hello"})
     try:
         made = desk.create("What tea does the user drink?", by=desk.by("ada"))

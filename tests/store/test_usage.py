@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from datetime import date
 from operator import not_
 from typing import Any
@@ -30,7 +29,7 @@ from support.chat_server import playing
 from support.waiting import until
 
 SETTINGS = {"responses": {"memory_min_score": 0.0}}
-COUNTS = [one.name for one in fields(Cost)]
+COUNTS = list(Cost.__struct_fields__)
 numbers = itertools.count(1)
 
 

@@ -6,8 +6,9 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Model
@@ -48,8 +49,7 @@ EMBEDDER = "embedder"
 """The key of the URL of the embedder that answers, in the metadata."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wired:
+class Wired(msgspec.Struct, frozen=True):
     """The parts, the lock on the folder if there is one, and a way to open another index for a model."""
 
     core: Core

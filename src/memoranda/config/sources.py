@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+import msgspec
 from msgspec import Meta
 
 from memoranda.errors import ConfigError
@@ -25,8 +25,7 @@ Duration = Annotated[str, Meta(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="a d
 When = Literal["lazy", "eager"]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(msgspec.Struct, frozen=True):
     """A value that was set: `key` is its canonical name, `written` its name as written, `origin` its place.
 
     `made_of` are the source keys (canonical) that a value of ours was made of, if it was.
@@ -147,14 +146,13 @@ FILE_SEARCH = "builtins.file_search"
 DSN_FILES = ("dsn_file", f"{FILE_SEARCH}.pgvector.dsn_file")
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(msgspec.Struct, frozen=True):
     """The embedder URL of a provider, its default model, and the keys, without `vector_memory.`, that set values of
     ours with this provider."""
 
     url: str
     model: str = ""
-    sets: Mapping[str, str] = field(default_factory=dict)
+    sets: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 _REMOTE = {"embeddings.api_key": "embedder.api_key", "dimension": "embedder.dimension"}

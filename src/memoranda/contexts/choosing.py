@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +26,7 @@ ONE_MATTER = 0.5
 """Above this Jaccard index two facts are about one matter; the newer comes first."""
 
 
-@dataclass(slots=True)
-class Chosen:
+class Chosen(msgspec.Struct):
     """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question."""
 
     hit: Hit
@@ -47,13 +46,12 @@ class Chosen:
         return part_of(self.memory)
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(msgspec.Struct):
     """The memories and summaries for the context, best first, and those left out."""
 
-    memories: list[Chosen] = field(default_factory=list)
-    sessions: list[Chosen] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    memories: list[Chosen] = msgspec.field(default_factory=list)
+    sessions: list[Chosen] = msgspec.field(default_factory=list)
+    left_out: list[LeftOut] = msgspec.field(default_factory=list)
 
 
 def part_of(memory: Memory) -> PartName:

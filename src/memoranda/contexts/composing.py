@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from memoranda.contexts import telling
 from memoranda.contexts.assembly import Assembled, Count, Part, Piece, Placed, assemble, once, summed
@@ -48,8 +49,7 @@ ELLIPSIS = "…"
 TRIES = 5
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(msgspec.Struct):
     """A piece, and its source."""
 
     piece: Piece
@@ -57,11 +57,10 @@ class Entry:
     citation: Citation | None = None
     explanation: Explanation | None = None
     said: Said | None = None
-    found: list[Chosen] = field(default_factory=list)
+    found: list[Chosen] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(msgspec.Struct):
     """Pieces in their places, and what is left out."""
 
     entries: list[Entry]

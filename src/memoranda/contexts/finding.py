@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.clock import micros
@@ -43,16 +44,15 @@ FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": 
 """The names of fields of a search in stores here."""
 
 
-@dataclass(slots=True)
-class Found:
+class Found(msgspec.Struct):
     """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first."""
 
     query: str
-    memories: list[Window] = field(default_factory=list)
-    sessions: list[Chosen] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    degraded: set[str] = field(default_factory=set)
+    memories: list[Window] = msgspec.field(default_factory=list)
+    sessions: list[Chosen] = msgspec.field(default_factory=list)
+    passages: list[Passage] = msgspec.field(default_factory=list)
+    left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    degraded: set[str] = msgspec.field(default_factory=set)
 
     @property
     def hits(self) -> list[Hit]:
@@ -62,15 +62,14 @@ class Found:
         ]
 
 
-@dataclass(slots=True)
-class _Answers:
+class _Answers(msgspec.Struct):
     """The results of the searches; `unfloored` those for memories without a threshold."""
 
-    memories: list[Hit] = field(default_factory=list)
-    sessions: list[Hit] = field(default_factory=list)
-    unfloored: list[Hit] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
-    degraded: set[str] = field(default_factory=set)
+    memories: list[Hit] = msgspec.field(default_factory=list)
+    sessions: list[Hit] = msgspec.field(default_factory=list)
+    unfloored: list[Hit] = msgspec.field(default_factory=list)
+    passages: list[Passage] = msgspec.field(default_factory=list)
+    degraded: set[str] = msgspec.field(default_factory=set)
 
 
 class Finding:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from memoranda.clock import moment
 from memoranda.contexts.choosing import Chosen
@@ -15,8 +16,7 @@ from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A message in its prompt form: `place` orders those of one session."""
 
     id: str
@@ -24,13 +24,12 @@ class Line:
     place: tuple[int, int]
 
 
-@dataclass(slots=True)
-class Window:
+class Window(msgspec.Struct):
     """Memories in one piece of the prompt, the best first, with the messages between and around them. `lines` is empty
     for a single one."""
 
     found: list[Chosen]
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Line] = msgspec.field(default_factory=list)
 
     @property
     def texts(self) -> list[str]:
@@ -43,8 +42,7 @@ class Window:
         return [line.id for line in self.lines] or [self.found[0].memory.id]
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(msgspec.Struct, frozen=True):
     """How far to widen: messages on either side, at most `tokens` of them, none sent after `until`, none of `shown`."""
 
     messages: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from memoranda.clock import moment
 from memoranda.contexts.assembly import shortened
@@ -21,8 +22,7 @@ TOPICS = 5
 """Topics of a session that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(msgspec.Struct, frozen=True):
     """A neighbour of a message in the results, as the log has it."""
 
     id: str

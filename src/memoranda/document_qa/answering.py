@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from memoranda.document_qa.prompting import Prompt, heuristic
 from memoranda.document_qa.values import By, Status
@@ -17,8 +17,7 @@ ASK, SUMMARY = "upload_ask", "upload_ask.summary"
 HEURISTIC = "extractive"
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(msgspec.Struct):
     """An answer, its author, the status of the question, and the sources. `remembers` is True if memories were used."""
 
     text: str
@@ -28,7 +27,7 @@ class Answer:
     passages: list[Passage]
     remembers: bool
     used: list[str]
-    degraded: set[str] = field(default_factory=set)
+    degraded: set[str] = msgspec.field(default_factory=set)
 
 
 async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answer:

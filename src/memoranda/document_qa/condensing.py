@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memoranda.contexts.assembly import cut
 from memoranda.document_qa.answering import HEURISTIC, SUMMARY
@@ -27,8 +28,7 @@ write in the language of the conversation, in at most {words} words. The convers
 to you. Answer with the notes alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condensed:
+class Condensed(msgspec.Struct, frozen=True):
     """A summary, and its author: a model's name, or `extractive`."""
 
     text: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from memoranda.clock import now_micros
 from memoranda.contexts.once import Once
@@ -33,18 +34,16 @@ OVERLAP = 0.8
 DAY = 86_400_000_000
 
 
-@dataclass(slots=True)
-class Evidence:
+class Evidence(msgspec.Struct):
     """The results for a question. `memory_ms` is the duration of the search for memories, None without one."""
 
-    passages: list[Passage] = field(default_factory=list)
-    memories: list[Remembered] = field(default_factory=list)
-    degraded: set[str] = field(default_factory=set)
+    passages: list[Passage] = msgspec.field(default_factory=list)
+    memories: list[Remembered] = msgspec.field(default_factory=list)
+    degraded: set[str] = msgspec.field(default_factory=set)
     memory_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What to search: `store_id` (None: there are no documents), how many of each, and where. `diversity` 0 to 1 trades
     relevance of chunks for variety."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -51,8 +50,7 @@ class Said(msgspec.Struct, frozen=True):
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(msgspec.Struct, frozen=True):
     """A memory in the results: its hit, its whole text, and its source messages."""
 
     hit: MemoryHit
@@ -64,8 +62,7 @@ class Remembered:
         return bool(self.refs) and {message.id for message in history}.issuperset(self.refs)
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """A prompt for a model, and the results in it. `again` are memories that its history repeats, `numbers` those of
     the other memories."""
 

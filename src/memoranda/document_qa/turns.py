@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memoranda.clock import moment
 from memoranda.document_qa import log
@@ -27,8 +28,7 @@ HISTORY = 64
 """The most messages of a session in its history, the latest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What is stored of a question. `asked_at` is its time, the row's `created_at` that of the answer; `begins` is True
     for the first of a session without an id of the caller; `used` are the memories in the prompt."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memoranda.evals.run import Asking
 
@@ -14,7 +15,7 @@ OFF = {"rerank": "off", "recency": "off", "times": False, "enrich": False}
 def switched(asking: Asking) -> Iterator[Asking]:
     """Yield the configurations that an ablation compares, the defaults last: keyword search and vector search alone,
     the two fused with every switch off, one switch on, one switch off, and each preset whatever the conversation is."""
-    off = replace(asking, mode="hybrid", **OFF)  # type: ignore[arg-type]
+    off = replace(asking, mode="hybrid", **OFF)
     default = replace(asking, mode="hybrid")
     yield replace(off, mode="words", name="words alone")
     yield replace(off, mode="dense", name="vectors alone")

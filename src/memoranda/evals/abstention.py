@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.app.memoranda import Memoranda
@@ -50,8 +50,7 @@ class Abstention(msgspec.Struct, kw_only=True):
     kinds: list[Unanswered]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """A question with what its results show; `found` says that they have what answers it."""
 
     kind: str

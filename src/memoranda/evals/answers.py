@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -56,8 +55,7 @@ class AnswerReport(msgspec.Struct, kw_only=True):
     categories: list[AnswerQuality]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
+class _Reply(msgspec.Struct, frozen=True):
     question: Question
     text: str
     none: bool

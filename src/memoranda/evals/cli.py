@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
+from msgspec.structs import replace
 
 from memoranda.errors import InvalidInput
 from memoranda.evals import ablate as ablation

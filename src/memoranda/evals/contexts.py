@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -47,8 +46,7 @@ class ContextReport(msgspec.Struct, kw_only=True):
     categories: list[ContextRecall]
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(msgspec.Struct, frozen=True):
     question: Question
     context: dict[int, float]
     search: dict[int, float]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +50,7 @@ def read_yaml(path: Path, example: str) -> Any:
     raise InvalidInput(str(path), f"{says}; give a file in the form of {example}")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """A question and the memories that answer it, by key.
 
     `grades` has the relevant keys, each above 0 (1 if the set has no grades). `wrong` are keys that were written to
@@ -70,8 +68,7 @@ class Question:
     answer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unresolved:
+class Unresolved(msgspec.Struct, frozen=True):
     """Evidence that names no memory of the set. The question is left out if nothing else answers it."""
 
     question: str
@@ -79,8 +76,7 @@ class Unresolved:
     left_out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
+class Dataset(msgspec.Struct, frozen=True):
     """Memories by key, in the order to write them, and the questions over them.
 
     `overall` are the categories that count under `all` (None: every one); `titles` describes a category.
@@ -89,6 +85,6 @@ class Dataset:
     name: str
     memories: Mapping[str, NewMemory]
     questions: list[Question]
-    unresolved: list[Unresolved] = field(default_factory=list)
+    unresolved: list[Unresolved] = msgspec.field(default_factory=list)
     overall: frozenset[str] | None = None
-    titles: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = msgspec.field(default_factory=dict)

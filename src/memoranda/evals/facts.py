@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,8 +57,7 @@ class FactReport(msgspec.Struct, kw_only=True):
     wrong: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(msgspec.Struct, frozen=True):
     """A fact about one person that has all of these terms."""
 
     who: str
@@ -70,15 +68,14 @@ class Label:
         return self.terms <= set(terms(fact.content))
 
 
-@dataclass(slots=True)
-class Case:
+class Case(msgspec.Struct):
     """A conversation, the facts expected after it, and the past ones; then the current facts."""
 
     category: str
     messages: list[NewMessage]
     facts: list[Label]
     past: list[Label]
-    found: list[Memory] = field(default_factory=list)
+    found: list[Memory] = msgspec.field(default_factory=list)
 
     def right(self, fact: Memory) -> bool:
         """Return True if a fact is among the expected ones."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,8 +30,7 @@ ASIDE = 0.25
 ROUNDS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(msgspec.Struct, frozen=True):
     """One question as the second stage sees it: the keys of its candidates (n), their fused scores and features
     (n, 1 + len(FEATURES)), and which of them answer it."""
 

@@ -6,7 +6,8 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
@@ -19,8 +20,7 @@ Progress = Callable[[str, int, int], None]
 """A callback: called with the step, how many are done, and of how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """How to ask: `mode`, `limit`, `rerank`, `recency`, `times` and `enrich` as in `types.Query`; `dense_weight` in [0,
     1] overrides the fusion weights, keyword search gets the rest; None keeps the configured ones. `name` is its label
     in a report, by default the mode."""
@@ -40,8 +40,7 @@ class Asking:
         return self.name or self.mode
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """The answer to one question: keys of the dataset with their scores, best first, at most `limit`."""
 
     question: Question
@@ -50,8 +49,7 @@ class Answer:
     degraded: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """All answers of one configuration. `cpu_ms` is the median CPU time of a search whose question is already
     embedded, all threads counted, in milliseconds; None if no search was timed."""
 
@@ -60,8 +58,7 @@ class Run:
     cpu_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """The memories as stored: the dataset's keys by memory id (several if equal texts became one row).
 
     `per_cpu_second` counts memories embedded, stored and indexed; None if all were stored before.

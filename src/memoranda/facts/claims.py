@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from memoranda.text.memo import kept
 from memoranda.text.terms import terms
@@ -29,8 +31,7 @@ _TIMES = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
     `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
     before."""
@@ -168,8 +169,7 @@ _RENEWED = _terms("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(msgspec.Struct, frozen=True):
     """A value that replaces another one, in a sentence that does not name the attribute."""
 
     value: str
@@ -267,8 +267,7 @@ def flipped(new: str, old: str) -> bool:
     return nested and len(shared) > 1 and len(shared) >= 0.5 * len(first.about | second.about)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(msgspec.Struct, frozen=True):
     side: bool
     about: frozenset[str]
 

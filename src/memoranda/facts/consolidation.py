@@ -6,7 +6,6 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -43,8 +42,7 @@ SHARED = 0.34
 EXTRA_TOKENS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """A fact that may be joined with others, with its vector if it has one."""
 
     row: Record

@@ -6,9 +6,10 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from memoranda.clock import moment, now_micros
 from memoranda.errors import (
@@ -82,8 +83,7 @@ class Moved(Exception):
     """Somebody else has read the session on meanwhile, or it has become another: look again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """Messages to extract facts from, the messages before them, and the state of the session."""
 
     session: SessionRow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -26,16 +25,15 @@ LATE = 200
 """Facts written since the neighbours were looked up that are compared with a new one too."""
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(msgspec.Struct):
     """A fact to be stored: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
     them, what rules say, with the text of each that they said it of, the revision up to which neighbours were looked
     for, and the filter that these pass."""
 
     draft: Draft
-    near: dict[int, float] = field(default_factory=dict)
-    verdicts: dict[int, Relation] = field(default_factory=dict)
-    related: dict[int, tuple[str, Relation]] = field(default_factory=dict)
+    near: dict[int, float] = msgspec.field(default_factory=dict)
+    verdicts: dict[int, Relation] = msgspec.field(default_factory=dict)
+    related: dict[int, tuple[str, Relation]] = msgspec.field(default_factory=dict)
     seen: int = 0
     among: Filter = EVERYTHING
 

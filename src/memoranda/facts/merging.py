@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from memoranda.facts.claims import conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
@@ -47,15 +48,17 @@ class Relation(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """The cosine and the Jaccard index from which on two facts are nearly the same."""
 
     cosine: float = 0.95
     jaccard: float = 0.6
 
 
-def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = Bounds()) -> Relation:
+NEARLY = Bounds()
+
+
+def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = NEARLY) -> Relation:
     """Return the relation of `new` to `old`, two facts of one scope; `cosine` is that of their vectors, None if
     unknown.
 
@@ -183,8 +186,7 @@ def _negations(text: str) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """A stored fact, as far as the place of a new one among its versions depends on it. `at` is when it begins to be
     valid, `ended` when it ends (microseconds; None: not); `mended` is True if it was undone by hand, and `live` if it
     is looked up: neither superseded nor undone."""
@@ -197,13 +199,12 @@ class Known:
     mended: bool = False
 
 
-@dataclass(slots=True)
-class Place:
+class Place(msgspec.Struct):
     """The place of a new fact: its sources join those of `joins` instead of a row of its own; or it ends the facts
     `ends`, each for a reason; and is itself ended by `ended_by` at `ended`."""
 
     joins: int | None = None
-    ends: dict[int, Relation] = field(default_factory=dict)
+    ends: dict[int, Relation] = msgspec.field(default_factory=dict)
     ended_by: int | None = None
     ended: int | None = None
 

@@ -6,9 +6,11 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from memoranda.clock import micros
 from memoranda.facts.tags import informative_tags
@@ -50,8 +52,7 @@ _WRAPPER = re.compile(rf'\{{\s*"(?:{"|".join(_LIST_KEYS)})"\s*:\s*')
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A fact that may be one. `confidence` is in 0..1; `valid_from` and `valid_until` are microseconds since 1970,
     None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given."""
 

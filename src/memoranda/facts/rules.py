@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
@@ -23,8 +24,7 @@ USER = "The user"
 """The name of a speaker whose name is not known."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, dict=True):
     """A regular expression and the sentence for its matches. `{name}` is the speaker; groups are named in `tells`.
     `confidence` is the share of the matches of such patterns that were true and understandable, among 139 facts of
     LoCoMo that were read by hand: .9 for what somebody is, likes or calls something, .87 for what somebody does or

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
+
+import msgspec
 
 from memoranda.app.blocking import BlockingMemories
 from memoranda.client import Client
@@ -19,8 +20,7 @@ LINE, HEAD = "line", "head"
 """The kinds of rows: a part of a line, or the adapter's state of a log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A value of a log. `id` names it in its log; `content` is the text that searches match."""
 
     id: str

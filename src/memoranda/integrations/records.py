@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from base64 import b85decode, b85encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 from uuid import uuid4
+
+import msgspec
+from msgspec.structs import replace
 
 from memoranda.app.blocking import BlockingMemories
 from memoranda.client import Client
@@ -29,8 +31,7 @@ TEXT = "A record that is not searched."
 """The text of every such memory: one vector serves them all."""
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One value of a thread; `kind` and `place` group those of a thread."""
 
     id: str
@@ -39,7 +40,7 @@ class Record:
     value: bytes | None
     """None in a record that was read without its value; `Records.value_of` reads it."""
     place: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Small values to filter by."""
     apart: bool = False
     """True if the value has separate memories although it is short."""

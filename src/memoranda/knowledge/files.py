@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Quotas
@@ -29,8 +30,7 @@ from memoranda.types import Subject
 MAX_PAGE = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(msgspec.Struct, frozen=True):
     """Bytes that are stored and not yet a file: their id, their number, their SHA-256."""
 
     id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memoranda.errors import MemorandaError
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
@@ -15,8 +16,7 @@ IN_FLIGHT = 2
 """Concurrent batches, so that the model need not wait for the next one."""
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(msgspec.Struct):
     texts: Sequence[str]
     answer: asyncio.Future[Embedded]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -39,8 +38,7 @@ POOL = 50
 """The number of best candidates that diversity reorders; the others follow."""
 
 
-@dataclass(slots=True)
-class Best:
+class Best(msgspec.Struct):
     """A chunk among the best: its fused score in the search that ranks it best, its place in that ranking, and its
     similarity. `at` is the place of its row, None if that was not read."""
 
@@ -67,8 +65,7 @@ class Best:
         return self.result.rows[self.at]
 
 
-@dataclass(slots=True)
-class Place:
+class Place(msgspec.Struct):
     """The place of a chunk in a file of a store."""
 
     attached: int

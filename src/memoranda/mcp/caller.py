@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from memoranda.contexts.contexts import Contexts
 from memoranda.errors import InvalidInput
@@ -17,8 +17,7 @@ from memoranda.types import Subject
 GLOBAL = "global"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """One connection's subject and agent, and the core of the application."""
 
     core: Core

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +18,7 @@ from memoranda.validation import converted
 log = logging.getLogger("memoranda.mcp")
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True, dict=True):
     """A tool: `run` answers a call with a `result`, its `arguments` read and checked. `changes` says that it writes,
     `deletes` that it may delete."""
 

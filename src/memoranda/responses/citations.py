@@ -3,8 +3,9 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.terms import UNSPACED
@@ -28,8 +29,7 @@ _BETWEEN = re.compile(r"[\s.,;:!?…)。、，]*")
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00ad": None})
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """A citation of the source of that number by the characters [start, end)."""
 
     start: int

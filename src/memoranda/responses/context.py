@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.composing import HEADINGS, evidence_of, remembered_entries
@@ -26,12 +27,11 @@ from memoranda.types import Hit
 SPEAKERS = ("user", "assistant")
 
 
-@dataclass(slots=True)
-class Remembered:
+class Remembered(msgspec.Struct):
     """Memories and session summaries for a question; `snippet` is how many characters of a summary are shown."""
 
     question: str = ""
-    found: Found = field(default_factory=lambda: Found(""))
+    found: Found = msgspec.field(default_factory=lambda: Found(""))
     snippet: int = 0
 
     @property
@@ -77,8 +77,7 @@ def _said(items: Sequence[Item]) -> list[Said]:
     ]
 
 
-@dataclass(slots=True)
-class SystemPrompt:
+class SystemPrompt(msgspec.Struct):
     """The messages before the conversation, and their parts. `used` are the ids of the memories in them, `evidence`
     says whether they answer the question (None: there are none)."""
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -50,8 +49,7 @@ FORWARDED = ("service_tier", "prompt_cache_key", "safety_identifier", "user")
 """Fields of a request that are passed on to the model server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """A response that has ended and is stored, as a hook receives it."""
 
     subject: Subject

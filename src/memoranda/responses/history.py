@@ -7,10 +7,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.config.sections import Summarization
 from memoranda.errors import InvalidInput, MemorandaError, NotFound
@@ -115,8 +115,7 @@ def fit(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPast:
+class StoredPast(msgspec.Struct, frozen=True):
     """The stored items of a history, oldest first. `cuts` are the positions that a summary may reach to, each with the
     last response or item that it then covers. `tail` is the latest response of a chain, None in a conversation. `ids`
     are the responses or items that `items` come from; `mixed` means that they belong to several users."""

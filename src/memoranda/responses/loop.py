@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -32,8 +31,7 @@ _tracer = trace.get_tracer("memoranda")
 CHAT = {"gen_ai.operation.name": "chat"}
 
 
-@dataclass(slots=True)
-class Brief:
+class Brief(msgspec.Struct):
     """The input of one response. `ask` is the call of the model without messages, tools and sources. `items` are the
     conversation so far with the new input; `system` are the messages before them. `sources` can be cited from the
     beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the question
@@ -46,8 +44,8 @@ class Brief:
     turn: Turn
     choice: Any = None
     only: list[str] | None = None
-    images: Images = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
+    images: Images = msgspec.field(default_factory=dict)
+    sources: list[Source] = msgspec.field(default_factory=list)
     max_tool_calls: int = 32
     search_first: bool = False
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -28,13 +27,12 @@ from memoranda.responses.values import Item
 from memoranda.store.ids import new_id
 
 
-@dataclass(slots=True)
-class Calling:
+class Calling(msgspec.Struct):
     """A call as received so far. `item` is set for a call of the client, whose arguments are streamed."""
 
     id: str
     name: str
-    arguments: list[str] = field(default_factory=list)
+    arguments: list[str] = msgspec.field(default_factory=list)
     item: Item | None = None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -57,16 +56,15 @@ class Choice(msgspec.Struct):
     tools: list[dict[str, Any]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Offers:
+class Offers(msgspec.Struct, frozen=True):
     """What a model may call: `here` runs here, by the name that is offered; `functions` are the client's. `custom` are
     those of them that take a text instead of arguments, `namespaced` those that are declared in a namespace: its name
     and theirs."""
 
-    here: Mapping[str, Tool] = field(default_factory=dict)
-    functions: Mapping[str, Offer] = field(default_factory=dict)
+    here: Mapping[str, Tool] = msgspec.field(default_factory=dict)
+    functions: Mapping[str, Offer] = msgspec.field(default_factory=dict)
     custom: frozenset[str] = frozenset()
-    namespaced: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    namespaced: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
     @property
     def known(self) -> Known:

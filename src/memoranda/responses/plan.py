@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -52,8 +51,7 @@ LONG = 100_000
 """Bytes of JSON whose tokens are counted on a thread."""
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(msgspec.Struct):
     """A planned request: its fields, its history, its new input, its tools."""
 
     subject: Subject

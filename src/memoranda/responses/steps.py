@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from memoranda.providers.chat.base import EndReason
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True):
     """One call that the model made: `arguments` is its JSON as it came."""
 
     id: str
@@ -19,8 +19,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTurn:
+class ModelTurn(msgspec.Struct, frozen=True):
     """The result of one call of the model."""
 
     reason: EndReason
@@ -28,8 +27,7 @@ class ModelTurn:
     calls: Sequence[ToolCall] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CallTools:
+class CallTools(msgspec.Struct, frozen=True):
     """Run these here, then ask the model again; with `hand_back`, end instead, as the client has calls to answer."""
 
     calls: Sequence[ToolCall]
@@ -37,13 +35,11 @@ class CallTools:
     hand_back: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AskAgain:
+class AskAgain(msgspec.Struct, frozen=True):
     """Ask the model for its answer, and offer it no more tools that run here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(msgspec.Struct, frozen=True):
     """The response is complete, or incomplete for `reason`."""
 
     reason: str | None = None
@@ -53,13 +49,12 @@ Step = CallTools | AskAgain | Finish
 INCOMPLETE: dict[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """The names of tools: those that run here, those of them that must be approved first, those of the client."""
 
-    here: Collection[str] = field(default_factory=frozenset)
-    asking: Collection[str] = field(default_factory=frozenset)
-    client: Collection[str] = field(default_factory=frozenset)
+    here: Collection[str] = msgspec.field(default_factory=frozenset)
+    asking: Collection[str] = msgspec.field(default_factory=frozenset)
+    client: Collection[str] = msgspec.field(default_factory=frozenset)
 
 
 def next_step(turn: ModelTurn, known: Known, left: int) -> Step:

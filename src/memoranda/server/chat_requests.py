@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -30,8 +29,7 @@ LOGPROBS = "message.output_text.logprobs"
 _PLACE = re.compile(r"input\[(\d+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """A chat completion request in the terms of the responses engine. `places` are the indexes of the messages that
     the items come from."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+
+import msgspec
 
 MEDIA = {
     ".css": "text/css; charset=utf-8",
@@ -24,8 +25,7 @@ VERSION = b"@version"
 """Stands in the shell for the version of the files, which is part of their addresses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(msgspec.Struct, frozen=True):
     """One file: its bytes, the same compressed, its entity tag and media type."""
 
     body: bytes
@@ -34,8 +34,7 @@ class Asset:
     media: str
 
 
-@dataclass(frozen=True, slots=True)
-class Assets:
+class Assets(msgspec.Struct, frozen=True):
     """The shell, and the files by their path in the folder; `version` is a digest of them all."""
 
     version: str

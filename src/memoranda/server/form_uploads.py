@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -23,8 +22,7 @@ MOST_PART_BYTES = 64 << 20
 """Of a part of an upload, as OpenAI has it."""
 
 
-@dataclass(slots=True)
-class Arrived:
+class Arrived(msgspec.Struct):
     """A staged file, with the other fields of its form."""
 
     files: Files

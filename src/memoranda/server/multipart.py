@@ -6,11 +6,11 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 from starlette.types import Receive
@@ -32,8 +32,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PLAIN = ("", "7bit", "8bit", "binary")
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(msgspec.Struct, frozen=True):
     """A file that is being received. `filename` is the last part of the path it was sent with. An error raised while
     `pieces` are read (the client disconnected, the body is cut or too large) means that the file is incomplete."""
 
@@ -42,8 +41,7 @@ class FilePart:
     pieces: AsyncIterator[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class FilledForm(Generic[T]):
+class FilledForm(msgspec.Struct, Generic[T], frozen=True):
     """The fields in order, as they were sent (see `unflatten`), and the result of `on_file`."""
 
     fields: list[tuple[str, str]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
 from starlette.requests import Request
 
 from memoranda.app.costs import Costs
@@ -34,8 +34,7 @@ MULTIPART = "multipart/form-data"
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[B, Q]):
+class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     """One parsed request: the caller (`memories` and `knowledge` act for it), the body, the query string, and the
     `parameters` in the path. `request` is for handlers that read the body themselves."""
 
@@ -102,16 +101,14 @@ class Call(Generic[B, Q]):
         return self.state.memoranda.agents_as(self.memories.subject)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """A multipart body: the name of the one field that is a file, and the type of all others."""
 
     file: str
     fields: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(msgspec.Struct, frozen=True):
     """How the clients of a group of routes talk: `name` (empty: this server's own API) is the tag of its routes in the
     OpenAPI document, `schemes` may stand before the key in the Authorization header, `failure` makes the body of an
     error, which is an `envelope`."""
@@ -126,8 +123,7 @@ OWN = Api()
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One method on one path.
 
     `body` is the type of a JSON body, `bytes` for a raw one, None for none; `form` is a body as multipart, which the

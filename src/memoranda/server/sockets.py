@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict, deque
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -59,8 +58,7 @@ class Sockets:
         await Connection(responses, self.state.live, send, model).serve(receive)
 
 
-@dataclass(frozen=True, slots=True)
-class Unstored:
+class Unstored(msgspec.Struct, frozen=True):
     """The conversation of an unstored response: its `items`, input and output, after the history of `previous`."""
 
     items: list[Item]
@@ -212,8 +210,7 @@ class Connection:
         await self._send({"type": "websocket.send", "text": _encoder.encode(event).decode()})
 
 
-@dataclass(frozen=True, slots=True)
-class StreamLabels:
+class StreamLabels(msgspec.Struct, frozen=True):
     """Labels for the events of one stream: its id, and the previous response that the client named."""
 
     stream_id: str | None = None

@@ -6,8 +6,9 @@ sessions."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+
+import msgspec
 
 MINUTE = 60_000_000
 PATIENCE = MINUTE
@@ -17,14 +18,13 @@ FOREVER = 1 << 62
 """A gap wider than any other."""
 
 
-@dataclass(slots=True)
-class Cluster:
+class Cluster(msgspec.Struct):
     """Messages of one batch that belong together: their places in the batch, and when the first and the last were
     sent."""
 
     started_at: int
     ended_at: int
-    places: list[int] = field(default_factory=list)
+    places: list[int] = msgspec.field(default_factory=list)
 
 
 class Timed(Protocol):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.joining import JOIN_JOB

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from memoranda.errors import Conflict, NotFound
 from memoranda.sessions import cutting
@@ -19,8 +20,7 @@ from memoranda.store.validation import Draft
 from memoranda.types import Subject
 
 
-@dataclass(slots=True)
-class Saying:
+class Saying(msgspec.Struct):
     """A message to be stored: its row without a place, and the memory by which search finds it, if it is indexed."""
 
     row: MessageRow
@@ -29,8 +29,7 @@ class Saying:
     """True if the caller gave its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(msgspec.Struct, frozen=True):
     """Messages that arrived together, for one session or one channel. `owner` is the user that the writer is bound to:
     the sessions of each owner are cut separately."""
 
@@ -44,16 +43,15 @@ class Heard:
     now: int
 
 
-@dataclass(slots=True)
-class Logged:
+class Logged(msgspec.Struct):
     """The result of a write: the rows, whether each is new, and the sessions that changed."""
 
-    rows: list[tuple[MessageRow, bool]] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
-    opened: list[str] = field(default_factory=list)
-    closed: list[str] = field(default_factory=list)
+    rows: list[tuple[MessageRow, bool]] = msgspec.field(default_factory=list)
+    sessions: list[str] = msgspec.field(default_factory=list)
+    opened: list[str] = msgspec.field(default_factory=list)
+    closed: list[str] = msgspec.field(default_factory=list)
     due_at: int = 0
-    woken: set[str] = field(default_factory=set)
+    woken: set[str] = msgspec.field(default_factory=set)
 
 
 class Log:

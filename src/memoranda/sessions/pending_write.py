@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from memoranda.sessions.closing import Closing, note
 from memoranda.sessions.log import Heard, Log, Logged, Saying

@@ -8,8 +8,9 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from memoranda.clock import moment, now_micros
 from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLimit
@@ -43,17 +44,15 @@ LONGEST = 24 * 3600.0
 SOURCE = "session"
 
 
-@dataclass(slots=True)
-class Done:
+class Done(msgspec.Struct):
     """What was written: how many summaries were `created`, `failed` and `skipped`, and the ids of the summarized
     sessions, with the model of each."""
 
-    counts: dict[str, int] = field(default_factory=lambda: {"created": 0, "failed": 0, "skipped": 0})
-    summarized: list[tuple[str, str]] = field(default_factory=list)
+    counts: dict[str, int] = msgspec.field(default_factory=lambda: {"created": 0, "failed": 0, "skipped": 0})
+    summarized: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Made:
+class Made(msgspec.Struct):
     """The result of one session: its digest, the failure, or neither if it is too small."""
 
     row: SessionRow

@@ -20,9 +20,10 @@ import hashlib
 import operator
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import isnan
 from typing import Any
+
+import msgspec
 
 from memoranda.text.memo import kept
 from memoranda.text.terms import encodable
@@ -86,8 +87,7 @@ def string_form(value: str) -> str:
     return f"{encodable(value[:MAX_STRING])}\0{digest}"
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
+class Indexed(msgspec.Struct, frozen=True):
     """The index form of one row's attributes: terms for `tag`, numbers for `num`."""
 
     tags: list[str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +15,7 @@ from memoranda.store.rows import Record, attributes, searched_text
 from memoranda.text.hashing import digest
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """The outcome of one draft: its row, whether it was created, whether it has all its vectors."""
 
     row: Record
@@ -24,16 +23,14 @@ class Outcome:
     embedded: bool
 
 
-@dataclass(slots=True)
-class Put:
+class Put(msgspec.Struct):
     """A row for the indexes: its vectors by part; without vectors, the vector index removes an outdated row."""
 
     row: Record
     vectors: list[NDArray[np.float32]]
 
 
-@dataclass(slots=True)
-class Applied:
+class Applied(msgspec.Struct):
     """The changes of one committed write, for the indexes: revisions `first` to `rev` (0: none), the rows put and
     removed by tenant, the change of the number of rows with pending embeddings, and the puts of an index that is being
     filled, which may be of another vector space. `journalled`: the change stays in the journal for another process.
@@ -41,10 +38,10 @@ class Applied:
 
     rev: int = 0
     first: int = 0
-    puts: dict[str, list[Put]] = field(default_factory=lambda: defaultdict(list))
-    removed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    pending: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    mirrored: dict[str, list[Put]] = field(default_factory=dict)
+    puts: dict[str, list[Put]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    removed: dict[str, list[int]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    pending: dict[str, int] = msgspec.field(default_factory=lambda: defaultdict(int))
+    mirrored: dict[str, list[Put]] = msgspec.field(default_factory=dict)
     journalled: bool = False
     live: object = None
 
@@ -63,8 +60,7 @@ class Applied:
             part.clear()
 
 
-@dataclass(slots=True)
-class Settled:
+class Settled(msgspec.Struct):
     """Vectors made later for a row that was written before: parts as (start, stop, text_hash, vector).
     `text_key` is the `text_key` of the row that was embedded."""
 

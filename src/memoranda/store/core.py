@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Quotas
@@ -62,8 +63,7 @@ class Writer(Protocol):
         """Store drafts, in order; with `before`, compare them only with what was stored up to that revision."""
 
 
-@dataclass(slots=True)
-class Core:
+class Core(msgspec.Struct):
     """What the operations share; wired once, for every subject. `fallback` only quotes, and replaces a model that is
     unavailable. `next` is the configured embedder while searches still use the vectors of an earlier one; `use`
     switches texts and queries to another embedder."""
@@ -86,14 +86,14 @@ class Core:
     ledger: Ledger
     quotas: Quotas
     chunking: Chunking
-    erasers: list[Eraser] = field(default_factory=list)
+    erasers: list[Eraser] = msgspec.field(default_factory=list)
     """The erasers of the other packages, in this order."""
-    writers: dict[str, Writer] = field(default_factory=dict)
+    writers: dict[str, Writer] = msgspec.field(default_factory=dict)
     """The writers of memories, by kind."""
     next: Embedder | None = None
     next_url: str = ""
     earlier: Embedder | None = None
-    tally: Counter[str] = field(default_factory=Counter)
+    tally: Counter[str] = msgspec.field(default_factory=Counter)
     """Counts of indexing in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     expect: Callable[[int], None] = lambda at: None
     """Called when something becomes due at a moment (microseconds), for the task that waits for due work."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -41,8 +40,7 @@ PASSES = 5
 MESSAGE = "message"
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
+class Aim(msgspec.Struct, frozen=True):
     """What a request to forget selects. `places` are ids by `user`, `session`, `channel`, `agent`; `everything` is all
     of the tenant.
 
@@ -53,7 +51,7 @@ class Aim:
     where: Filter
     ids: tuple[str, ...] | None = None
     everything: bool = False
-    places: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    places: Mapping[str, frozenset[str]] = msgspec.field(default_factory=dict)
     own: str | None = None
     bound: bool = False
     since: int | None = None

@@ -19,8 +19,9 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, StorageError
@@ -39,16 +40,14 @@ SETTLED_WITHIN = 10_000_000
 BEYOND = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(msgspec.Struct, frozen=True):
     """An index that is being filled and takes every change meanwhile, and its vector space."""
 
     index: Index
     space: int
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(msgspec.Struct, frozen=True):
     """The vector index that answers searches, with the number and model of its vector space. Replaced as a whole, so
     that one search never mixes two indexes."""
 

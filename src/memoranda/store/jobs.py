@@ -14,8 +14,9 @@ import logging
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import msgspec
 
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
@@ -61,8 +62,7 @@ class LeaseLost(Exception):
     """Another worker has claimed the job, because the lease expired. Stop at once, report nothing."""
 
 
-@dataclass(slots=True)
-class Run:
+class Run(msgspec.Struct):
     """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
     worker has the job now, `awaited` that a caller waits for this attempt."""
 

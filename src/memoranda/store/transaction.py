@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, NotFound
@@ -20,8 +21,7 @@ SOURCES = ("tenant_id", "source_id", "seq")
 Mark = Callable[[Record], Record]
 
 
-@dataclass(frozen=True, slots=True)
-class Spaces:
+class Spaces(msgspec.Struct, frozen=True):
     """The live vector space with its model, and the next one during a migration."""
 
     space: int

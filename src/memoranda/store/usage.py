@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from typing import Any
 
@@ -39,8 +38,7 @@ BACKGROUND = frozenset({"facts", "sessions"})
 LIMITS: tuple[str, ...] = Spending.__struct_fields__
 
 
-@dataclass(slots=True)
-class Cost:
+class Cost(msgspec.Struct):
     """A cost: number of operations, model calls and their tokens, embedded texts and their tokens."""
 
     operations: int = 0
@@ -60,7 +58,7 @@ class Cost:
         return self
 
 
-COUNTS = tuple(field.name for field in fields(Cost))
+COUNTS = Cost.__struct_fields__
 
 
 class Spent(msgspec.Struct, kw_only=True):
@@ -76,8 +74,7 @@ class Spent(msgspec.Struct, kw_only=True):
     tokens_embedded: int
 
 
-@dataclass(slots=True)
-class _Today:
+class _Today(msgspec.Struct):
     """A tenant's costs since midnight, in total and in the background, and its limits; `read_at` is on the monotonic
     clock."""
 

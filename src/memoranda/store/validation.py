@@ -6,7 +6,6 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,8 +33,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _LONG = re.compile(r"\d{19}")
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """The limits of one memory, see `config.Limits`."""
 
     content_bytes: int = 1 << 20
@@ -43,8 +41,7 @@ class Bounds:
     metadata_bytes: int = 1 << 16
 
 
-@dataclass(slots=True)
-class Part:
+class Part(msgspec.Struct):
     """One window of a text and its vector: characters [start, stop) of the content."""
 
     start: int
@@ -62,13 +59,12 @@ MOST_TEXTS = 2_048
 """The most texts of one request to embed."""
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(msgspec.Struct):
     """A row before it is written (seq and rev are 0), and the vectors that `model` made for it."""
 
     row: Record
     named: bool
-    parts: list[Part] = field(default_factory=list)
+    parts: list[Part] = msgspec.field(default_factory=list)
     model: str = ""
 
     @property

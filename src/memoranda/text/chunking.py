@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from memoranda.errors import InvalidInput
 from memoranda.text.measure import Measured, measure
 from memoranda.text.tokens import DEFAULT_ENCODING, Tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """Characters [start, end) of a text, which are `tokens` tokens when encoded by themselves."""
 
     start: int

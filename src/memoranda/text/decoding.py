@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 HEAD = 8_192
 """Bytes at the beginning of a file that identify its type."""
@@ -58,8 +59,7 @@ class NotText(ValueError):
     """The bytes are not text; the message gives the reason in a few words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(msgspec.Struct, frozen=True):
     """A decoded text, with its original line ends. `guessed` is True if neither a mark, valid UTF-8 nor a declaration
     gave the encoding; `replaced` if some bytes fit no encoding and are U+FFFD now."""
 

@@ -6,7 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -38,8 +39,7 @@ DECISION = re.compile(
 """Words of decision, in lower case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(msgspec.Struct, frozen=True):
     """A sentence, its speaker, its distinct terms, its bonus by speaker or time, its approximate number of tokens (0:
     not known), and the names in it."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from memoranda.text.terms import WORD, query_terms, word_terms
 from memoranda.types import Highlight
@@ -14,8 +15,7 @@ MAX_OCCURRENCES = 1_000
 _JOINER = "\u200d"
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(msgspec.Struct, frozen=True):
     """A query term at characters [start, end)."""
 
     start: int

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +15,7 @@ _CRLF = re.compile("\r\n")
 _SPACE = re.compile(r"\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True):
     """A text, its tokens, and those (k,) that are `safe` to cut before: the tokens on either side do not change.
     CR LF counts as one character: no token that begins inside is `whole`."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from memoranda.text.chunking import Chunk, check
 from memoranda.text.measure import Measured, measure
@@ -17,8 +18,7 @@ _WORD = re.compile(r"(?<=\s)\S")
 _TERMINAL = re.compile(r"[.!?…:。！？؟।][\"'”’»)\]」』]*\s*+$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True):
     """Tokens of a chunk and of the overlap, and characters where headings and pages begin, ascending."""
 
     size: int

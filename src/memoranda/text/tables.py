@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+
+import msgspec
 
 _CELLS = re.compile(r"\s*\|\s*")
 _RULE = re.compile(r"^[\s:|+-]+$")
 _DIGIT = re.compile(r"\d")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """The begin and end of a table in a text, and its rows as sentences."""
 
     start: int

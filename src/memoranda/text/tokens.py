@@ -6,11 +6,11 @@ import gzip
 import re
 from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 
+import msgspec
 import numpy as np
 import tiktoken
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE_CUT = re.compile(r"(?<=\S)(?= )|(?<=[\r\n])(?= ?[^\s/])")
 
 
-@dataclass(frozen=True, slots=True)
-class _Spec:
+class _Spec(msgspec.Struct, frozen=True):
     """The definition of an encoding. Source: tiktoken_ext/openai_public.py, MIT, OpenAI."""
 
     sha256: str
@@ -48,8 +47,7 @@ ENCODINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(msgspec.Struct, frozen=True):
     """The tokens of a text, as character positions.
 
     `starts` (n,) int64 is the character each token begins in. `whole` (n,) is False where a token begins
@@ -154,8 +152,7 @@ def _slabs(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(msgspec.Struct, frozen=True):
     """An encoding, and the number of bytes of the token of each rank."""
 
     bpe: tiktoken.Encoding

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,24 +82,21 @@ _ONDAY = re.compile(rf"\bon\s+(?:a\s+)?(?P<wd>{'|'.join(_DAYS)})s?\b", re.IGNORE
 _FEAST = re.compile(rf"\b(?P<f>{'|'.join(_FEASTS)})\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """From `start` up to, not including, `end`: microseconds since 1970."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Yearly:
+class Yearly(msgspec.Struct, frozen=True):
     """Every year from one (month, day) to another, both included; `first` may come after `last`, over the new year."""
 
     first: tuple[int, int]
     last: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Weekly:
+class Weekly(msgspec.Struct, frozen=True):
     """Every week on one day, Monday being 0."""
 
     weekday: int

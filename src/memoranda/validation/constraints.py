@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -33,8 +32,7 @@ class Constraint(Protocol):
         """Return the constraint as a JSON schema; `sent` is the name of a field in JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotBoth:
+class NotBoth(msgspec.Struct, frozen=True):
     """At most one of two fields is given. With `values` this applies if the first has one of them; a field with a value
     of `empty` counts as not given."""
 
@@ -55,8 +53,7 @@ class NotBoth:
         return {"not": {"allOf": [first, _schema(sent(self.other), (), self.empty)]}}
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True):
     """A field is given only together with another one. With `values` this applies if it has one of them; a field with a
     value of `empty` counts as not given."""
 
@@ -75,8 +72,7 @@ class Needs:
         return {"anyOf": [{"not": first}, _schema(sent(self.other), (), self.empty)]}
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(msgspec.Struct, frozen=True):
     """At least one of the fields is given; one with a value of `empty` counts as not given. An error names the
     first."""
 
@@ -95,8 +91,7 @@ class OneOf:
         return {"anyOf": [_schema(sent(field), (), self.empty) for field in self.fields]}
 
 
-@dataclass(frozen=True, slots=True)
-class OneAbove:
+class OneAbove(msgspec.Struct, frozen=True):
     """At least one of the numbers is more than 0; an error names the first."""
 
     fields: tuple[str, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -36,13 +35,12 @@ CASTS = {"week": "BIGINT", "first": "BIGINT", "seq": "BIGINT", "through": "BIGIN
 """Types of key columns that are no text."""
 
 
-@dataclass(slots=True)
-class Written:
+class Written(msgspec.Struct):
     """The results of rows, by their place: new, present already, or refused for a reason."""
 
-    created: list[int] = field(default_factory=list)
-    present: list[int] = field(default_factory=list)
-    refused: dict[int, str] = field(default_factory=dict)
+    created: list[int] = msgspec.field(default_factory=list)
+    present: list[int] = msgspec.field(default_factory=list)
+    refused: dict[int, str] = msgspec.field(default_factory=dict)
 
 
 def write_rows(

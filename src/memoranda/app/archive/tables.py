@@ -7,7 +7,6 @@ lines is the order of the rows, and where a row refers to another by number, the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -34,8 +33,7 @@ PLACES = ("user_id", "agent_id", "channel_id")
 """Columns that another scope replaces."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, dict=True):
     """A table and its lines in an archive.
 
     `what` is one row of it in a report. `columns` are stored as they are; `references` are SQL expressions of fields
@@ -52,9 +50,9 @@ class Table:
     order: tuple[str, ...] = ("seq",)
     same: tuple[str, ...] = ("created_at",)
     where: str = ""
-    references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    parents: Mapping[str, str] = field(default_factory=dict)
-    groups: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    parents: Mapping[str, str] = msgspec.field(default_factory=dict)
+    groups: Mapping[str, str] = msgspec.field(default_factory=dict)
     places: tuple[str, ...] = ("user_id",)
     numbered: bool = True
 

@@ -12,10 +12,11 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from memoranda.app.folder_sync.memory_sync import below
 from memoranda.app.folder_sync.scan import LIVE, Skipped
@@ -78,8 +79,7 @@ class Knowledge(Protocol):
     def stores(self) -> Stores: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """A file without chunks, and why. `code` is one of OpenAI's three, or `file_too_large`, `cancelled`, `gone`."""
 
     path: str
@@ -88,8 +88,7 @@ class Failure:
     message: str
 
 
-@dataclass(slots=True)
-class Filed:
+class Filed(msgspec.Struct):
     """The result of one filing. `chunks` are those of the files that were indexed now, `working` the files in progress.
     `stopped` says why the rest was not processed."""
 
@@ -99,10 +98,10 @@ class Filed:
     replaced: int = 0
     removed: int = 0
     chunks: int = 0
-    gone: list[str] = field(default_factory=list)
-    failed: list[Failure] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(default_factory=list)
+    gone: list[str] = msgspec.field(default_factory=list)
+    failed: list[Failure] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
+    notes: list[tuple[str, str]] = msgspec.field(default_factory=list)
     stopped: str | None = None
 
     @property
@@ -111,20 +110,18 @@ class Filed:
         return self.unchanged + self.added + self.replaced + len(self.failed) + len(self.skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class How:
+class How(msgspec.Struct, frozen=True):
     """How files go into a store: `attributes` beside their path and hash; `chunking` other than the store's own;
     whether files that are gone are also removed from the store; whether files that could not be read are tried
     again."""
 
-    attributes: Attributes = field(default_factory=dict)
+    attributes: Attributes = msgspec.field(default_factory=dict)
     chunking: Chunking | None = None
     prune: bool = False
     retry: bool = False
 
 
-@dataclass(slots=True)
-class Following:
+class Following(msgspec.Struct):
     """A file in progress: its path, and earlier versions, which are deleted once it is indexed."""
 
     path: str

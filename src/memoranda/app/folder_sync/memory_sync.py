@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from typing_extensions import Unpack
 
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped, Text, read
@@ -58,14 +58,13 @@ class Chunk(NamedTuple):
     place: Place
 
 
-@dataclass(slots=True)
-class StoredText:
+class StoredText(msgspec.Struct):
     """One stored chunk: its id (None if it is not ours), its metadata, and its places before and now."""
 
     id: str | None
     metadata: dict[str, Any]
-    before: list[Place] = field(default_factory=list)
-    now: list[Place] = field(default_factory=list)
+    before: list[Place] = msgspec.field(default_factory=list)
+    now: list[Place] = msgspec.field(default_factory=list)
 
 
 class Ledger:
@@ -172,8 +171,7 @@ def chunks_of(text: Text, path: str, size: int, overlap: int) -> Iterator[Chunk]
             yield Chunk(digest(content), content, {**place, "tokens": span.tokens, **title})
 
 
-@dataclass(slots=True)
-class Indexed:
+class Indexed(msgspec.Struct):
     """The result of one indexing. `waiting` chunks have no vector yet; `gone` files are missing."""
 
     files: int = 0
@@ -183,18 +181,17 @@ class Indexed:
     updated: int = 0
     removed: int = 0
     waiting: int = 0
-    gone: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    guessed: list[Text] = field(default_factory=list)
+    gone: list[str] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
+    guessed: list[Text] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Indexing:
+class Indexing(msgspec.Struct, frozen=True):
     """How files become memories: `ids` are the scope (`session_id`, ...), None for those that are not set."""
 
     scope: str = "global"
-    ids: dict[str, str | None] = field(default_factory=dict)
-    tags: list[str] = field(default_factory=list)
+    ids: dict[str, str | None] = msgspec.field(default_factory=dict)
+    tags: list[str] = msgspec.field(default_factory=list)
     size: int = 512
     overlap: int = 50
     max_bytes: int = MAX_BYTES

@@ -7,8 +7,9 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from memoranda.storage.data_lock import is_data_folder, is_live_database
 from memoranda.text.decoding import NotText, decoded
@@ -29,8 +30,7 @@ LIVE = "an SQLite database in use"
 MAX_BYTES = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """A file's text. `guessed` is True if neither a byte order mark nor valid UTF-8 gives the encoding."""
 
     path: Path
@@ -39,8 +39,7 @@ class Text:
     guessed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """A file or folder that was left out, and why. What is `unreadable` may be unchanged."""
 
     path: Path

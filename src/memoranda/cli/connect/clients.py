@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 NAME = "memoranda"
 """The name of the server in each client."""
@@ -26,8 +27,7 @@ SECONDS = {"session-start": 10, "prompt": 5, "stop": 120, "compact": 120}
 Env = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class HookFile:
+class HookFile(msgspec.Struct, frozen=True):
     """Where a client reads hooks: `events` are its names of those of `memoranda hook`. `flat` entries are hooks, others
     are groups of hooks. `milliseconds` is the unit of its timeouts. `fresh` is what a new file begins with."""
 
@@ -36,11 +36,10 @@ class HookFile:
     events: Mapping[str, str]
     flat: bool = False
     milliseconds: bool = False
-    fresh: Mapping[str, Any] = field(default_factory=dict)
+    fresh: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(msgspec.Struct, frozen=True):
     """Where a client reads its servers: the file of the user, that of a project, and the keys above their names."""
 
     user: Callable[[Env], Path]

@@ -6,9 +6,10 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
+
+import msgspec
 
 from memoranda.errors import Conflict, InvalidInput
 
@@ -16,8 +17,7 @@ BACKUP = ".before-memoranda"
 """What the name of a backup ends with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A file and its text, before and after; None where there is no file."""
 
     path: Path

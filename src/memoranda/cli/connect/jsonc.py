@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 REST_OF_LINE = re.compile(r"(?:[ \t]|/\*[^\n]*?\*/)*(?://[^\r\n]*)?")
@@ -25,16 +26,15 @@ class Unreadable(ValueError):
     """The text is no JSON; the message names the line."""
 
 
-@dataclass(slots=True)
-class Node:
+class Node(msgspec.Struct):
     """A value and where it stands: `value` is decoded, `start` to `end` its text. `children` are the values of an
     object or an array, `begins` where each begins with its key, `keys` the keys of an object."""
 
     start: int
     end: int = 0
     value: Any = None
-    children: list[Node] = field(default_factory=list)
-    begins: list[int] = field(default_factory=list)
+    children: list[Node] = msgspec.field(default_factory=list)
+    begins: list[int] = msgspec.field(default_factory=list)
     keys: list[str] | None = None
 
     def at(self, path: Path) -> Node | None:

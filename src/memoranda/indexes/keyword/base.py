@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +13,7 @@ from memoranda.filters import EVERYTHING, Attributes, Filter
 from memoranda.storage.sql.base import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class WordDoc:
+class WordDoc(msgspec.Struct, frozen=True):
     """One memory's text for keyword search, and its filter attributes."""
 
     seq: int
@@ -22,8 +21,7 @@ class WordDoc:
     attributes: Attributes
 
 
-@dataclass(frozen=True, slots=True)
-class WordMatches:
+class WordMatches(msgspec.Struct, frozen=True):
     """Best first: memory seqs (k,) and BM25 scores (k,) > 0. Equal scores are ordered by seq, ascending."""
 
     seqs: NDArray[np.int64]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+from msgspec.structs import asdict
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+
+class Checkpoint(msgspec.Struct, frozen=True):
     """Every change up to revision `rev` is in the index beside it, which was built under `stamp`."""
 
     rev: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.indexes.keyword.bm25 import saturation, stored_length
@@ -15,8 +16,7 @@ Key = tuple[str, int]
 """Tenant and seq, which identify a document."""
 
 
-@dataclass(frozen=True, slots=True)
-class TailDoc:
+class TailDoc(msgspec.Struct, frozen=True):
     """One document that waits to be committed. `fresh`: no earlier document of the key can be committed."""
 
     tenant: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +18,7 @@ Vector = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class VectorBatch:
+class VectorBatch(msgspec.Struct, frozen=True):
     """Vectors to put, one row each.
 
     `seqs` (n,) names the memory each vector belongs to; a memory longer than the embedder's input has
@@ -36,8 +35,7 @@ class VectorBatch:
         return len(self.seqs)
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(msgspec.Struct, frozen=True):
     """Best first: memory seqs (k,), cosines (k,) in [-1, 1], and the part that scored (k,).
 
     A seq occurs once, with its best part. Equal scores are ordered by seq, ascending.
@@ -54,8 +52,7 @@ class Matches:
 NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int32))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """The location of an index, in addition to its URL.
 
     `folder` is its own to write in (None: store nothing). `space` names the vector space, and with it a collection

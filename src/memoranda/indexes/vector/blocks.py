@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +16,7 @@ RECALIBRATE = 4
 """A block is quantised anew when it has grown to this many times the rows it was fitted to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(msgspec.Struct, frozen=True):
     """A block, the slot of its first row, and the rows there were when it was fitted."""
 
     start: int
@@ -31,8 +29,7 @@ class Sealed:
         return self.start + self.block.rows
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(msgspec.Struct, frozen=True):
     """Blocks over the slots [0, sealed)."""
 
     pieces: tuple[Sealed, ...] = ()

@@ -12,10 +12,10 @@ import logging
 import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from memoranda.indexes.vector.blocks import Blocks, Sealed
@@ -34,16 +34,14 @@ log = logging.getLogger("memoranda.indexes")
 Entry = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """The content of a cache: its durable revision, and the partitions by tenant."""
 
     rev: int
     partitions: dict[str, Partition]
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(msgspec.Struct, frozen=True):
     """The manifest entry of a partition, and the view that it describes."""
 
     entry: Entry

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, inf, isinf, isnan, nextafter
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from memoranda.errors import ConfigError
@@ -252,8 +252,7 @@ def _bound(value: int | float) -> str:
 # --- filters -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OddRow:
+class OddRow(msgspec.Struct, frozen=True):
     """A row that the columns cannot store."""
 
     seq: int

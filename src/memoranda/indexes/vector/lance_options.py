@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from urllib.parse import parse_qsl
+
+import msgspec
 
 from memoranda.errors import ConfigError
 
@@ -19,8 +20,7 @@ _STORAGE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """The location of the table, and options of its search and maintenance.
 
     `index` is built from `train_rows` rows on, `none` never; below, and if few rows pass a filter, every row is
@@ -29,7 +29,7 @@ class Options:
     """
 
     where: str | None
-    storage: dict[str, str] = field(default_factory=dict)
+    storage: dict[str, str] = msgspec.field(default_factory=dict)
     index: str = "hnsw_sq"
     train_rows: int = 50_000
     ef: int = 400

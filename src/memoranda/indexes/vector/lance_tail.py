@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,8 +16,7 @@ from memoranda.indexes.vector.floats import RamFloats
 from memoranda.indexes.vector.partition import Partition
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """One put (its vectors at length 1), or the seqs of one removal when there is no batch."""
 
     seqs: NDArray[np.int64]

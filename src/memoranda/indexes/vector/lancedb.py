@@ -8,10 +8,10 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from memoranda.errors import IndexUnavailable
@@ -42,8 +42,7 @@ AT_ONCE = 5_000
 """Seqs named in one statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """The state that one search sees throughout: one version of the table, and each tenant's changes since."""
 
     version: Version

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.filters import Filter
@@ -36,8 +37,7 @@ def shortlist(limit: int) -> int:
     return wanted if wanted <= 128 else max(400, wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """The state that one search sees throughout: the first `n` slots, which of them are alive, and the blocks with
     the codes of a prefix. `alive` may be longer than `n`."""
 

@@ -6,11 +6,13 @@ import logging
 import re
 import threading
 import time
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+from msgspec.structs import replace
 
 from memoranda.errors import ConfigError, IndexUnavailable, StorageError
 from memoranda.storage.sql.base import Database
@@ -36,8 +38,7 @@ MOST_DIMENSIONS = {"vector": 2_000, "halfvec": 4_000}
 BUILD_MEMORY = (64 << 20, 2 << 30)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """The options in the query of the URL.
 
     `index` is hnsw, ivfflat or none; `type` is vector or halfvec. `m`, `ef_construction` and `ef_search` are HNSW's,

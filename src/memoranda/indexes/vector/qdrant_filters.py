@@ -20,11 +20,12 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from math import ceil, floor, isinf, isnan
 from sys import float_info
 from typing import Any
+
+import msgspec
 
 from memoranda.filters import EVERYTHING, AllOf, AnyOf, Attributes, Compare, Filter, Scalar
 from memoranda.indexes.vector.qdrant_link import models
@@ -56,8 +57,7 @@ NEVER = tagged("")
 EVER = models.Filter(must_not=[NEVER])
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(msgspec.Struct, frozen=True):
     """`condition` selects every point that passes the filter. If not `exact` it also selects others, and `matches` must
     decide on their attributes."""
 

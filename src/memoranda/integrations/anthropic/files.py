@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from memoranda.app.blocking import BlockingMemories
 from memoranda.client import Client
@@ -23,8 +24,7 @@ FILE = "note"
 """The kind of a file's memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """A file with its text, or a folder, whose text is None."""
 
     path: str

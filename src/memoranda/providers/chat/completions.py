@@ -10,12 +10,12 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, nullcontext
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
+from msgspec.structs import asdict
 
 from memoranda.config.secret import Secret
 from memoranda.config.sections import Model as Settings

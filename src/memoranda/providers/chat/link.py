@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -43,8 +42,7 @@ FIXES = {
 }
 
 
-@dataclass(slots=True)
-class Usage:
+class Usage(msgspec.Struct):
     """Requests to a server since the model was opened. `requests` counts attempts, `retries` attempts after the first,
     `failures` calls without a usable answer."""
 
@@ -74,8 +72,7 @@ class Refusal(Exception):
         self.fix = fix or FIXES.get(status, "see what it says")
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(msgspec.Struct):
     """A body being received: its first bytes, and a function for more; `read` returns b"" at the end. `heard` counts
     the parsed events until the time `at`."""
 

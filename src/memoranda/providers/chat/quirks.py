@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from memoranda.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quirks:
+class Quirks(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of server.
 
     `hosts` are ends of host names and `port` the usual port by which a URL is recognised. `key_variable` has its key,

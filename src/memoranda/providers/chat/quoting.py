@@ -13,8 +13,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.highlights import is_boundary
@@ -49,8 +50,7 @@ _ENDED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
 _MARKER = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(msgspec.Struct, frozen=True):
     """A sentence of `source` at its place among all. `above` are the terms of the heading over it."""
 
     source: Source

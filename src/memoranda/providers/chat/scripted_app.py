@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -33,14 +32,13 @@ class Gone(Exception):
     """The client closed the connection."""
 
 
-@dataclass
-class Received:
+class Received(msgspec.Struct):
     """A received request, and its outcome: `left` if the client disconnected before the end."""
 
     path: str
     headers: dict[str, str]
-    body: dict[str, Any] = field(default_factory=dict)
-    at: float = field(default_factory=time.monotonic)
+    body: dict[str, Any] = msgspec.field(default_factory=dict)
+    at: float = msgspec.field(default_factory=time.monotonic)
     outcome: Outcome = "under way"
 
     @property
@@ -96,8 +94,7 @@ class ScriptedApp:
             answer.gone.cancel()
 
 
-@dataclass
-class _Answer:
+class _Answer(msgspec.Struct):
     """One turn being sent to one client."""
 
     cue: Cue

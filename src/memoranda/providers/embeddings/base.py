@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,16 +14,14 @@ Vectors = NDArray[np.float32]
 Task = Literal["document", "query"]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Characters [start, end) of a text."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True):
     """How a model's cosines map to similarities that are comparable across models.
 
     Linear between three knots: the cosine `low` maps to 0 (and so does any lower one), `firm` to .7, and 1 to 1, so
@@ -46,8 +44,7 @@ class Calibration:
         return self.firm + (1.0 - self.firm) * (similarity - 0.7) / 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(msgspec.Struct, frozen=True):
     """`vectors` (n, dim) float32, one per text, and the model tokens they cost. `texts` is how many texts the model
     read, None for all: the others were cached."""
 

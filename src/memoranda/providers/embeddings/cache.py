@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task, Vectors
 
 
-@dataclass(slots=True)
-class Work:
+class Work(msgspec.Struct):
     """Counts of an embedder since it was opened.
 
     `texts` counts the texts that the model read and `tokens` their tokens; `seconds` is the wall time of its calls,

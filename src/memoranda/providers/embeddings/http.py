@@ -7,7 +7,6 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import httpcore  # noqa: F401 - httpx would import it at the first request, on the event loop
@@ -34,8 +33,7 @@ FIXES = {
 }
 
 
-@dataclass(slots=True)
-class Usage:
+class Usage(msgspec.Struct):
     """Requests to a provider since the embedder was opened.
 
     `requests` counts every POST, retries included, and `retries` those after the first; `failures` are requests given

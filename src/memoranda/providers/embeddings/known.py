@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 WEB = "Represent this sentence for searching relevant passages: "
 SEARCH = ("search_query: ", "search_document: ")
@@ -11,8 +11,7 @@ GEMMA = ("task: search result | query: ", "title: none | text: ")
 QWEN = ("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """A model. `shortest` is the least dimension it can be cut to, None if it cannot. `encoding` is its tokenizer, if
     that ships with Memoranda. `prefixes` go before a query and before a document."""
 

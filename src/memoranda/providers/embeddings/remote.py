@@ -8,7 +8,6 @@ import string
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from memoranda.config.keys import checked
@@ -47,8 +47,7 @@ CHARS_PER_TOKEN = 32
 """Characters of a text that are tokenized per token it may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A provider's answer: one vector per text (lists or arrays), its count of tokens and its model, if it reports
     them, and how many texts it truncated."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -22,8 +21,7 @@ from memoranda.providers.embeddings.wordpieces import Wordpieces
 _DTYPES: dict[str, str] = {"F32": "<f4", "F16": "<f2"}
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A vector per token: `rows` (vocabulary, dim) in any number type, mapped from its file, times `scales`
     (vocabulary,) where there are any."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.providers.chat.base import Source
@@ -15,8 +16,7 @@ from memoranda.store.retrieval.evidence import Evidence
 from memoranda.types import Subject
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """The context of a tool: the subject, the scope (`session_id` is the conversation or the chain), how tokens are
     counted. `listed` are the memories that the user has seen in a list of what would be forgotten."""
 
@@ -30,8 +30,7 @@ class Turn:
     listed: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True)
-class Result:
+class Result(msgspec.Struct):
     """The result of a call: the finished item, the message to the model, and the sources that it can cite.
 
     `item` goes into the response. `text` is the tool's message to the model if there is nothing to cite. Otherwise
@@ -40,9 +39,9 @@ class Result:
 
     item: Item
     text: str = ""
-    sources: list[Source] = field(default_factory=list)
+    sources: list[Source] = msgspec.field(default_factory=list)
     render: Callable[[Sequence[Source]], str] | None = None
-    degraded: list[str] = field(default_factory=list)
+    degraded: list[str] = msgspec.field(default_factory=list)
     evidence: Evidence | None = None
 
 

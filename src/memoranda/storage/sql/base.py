@@ -6,8 +6,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from memoranda.storage.sql.holds import Holds
 
@@ -16,8 +17,7 @@ Row = tuple[Any, ...]
 Params = Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """Options of a database server, beside its URL.
 
     `pool_size` bounds the reading connections of this process; one more writes. `statement_timeout` is in seconds.

@@ -6,10 +6,11 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import msgspec
 
 try:
     import psycopg
@@ -39,8 +40,7 @@ AGAIN = ("40001", "40P01", "23505", "25006")
 that is read-only now, because another one was promoted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """A PostgreSQL URL for libpq, without our own options in its query.
 
     `schema` has the tables; `shown` is the URL without its password.

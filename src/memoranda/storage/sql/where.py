@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from memoranda.filters import AllOf, AnyOf, Compare, Filter
 
@@ -29,8 +30,7 @@ DEEP = 100
 ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """A condition with its values. If `exact` is False it selects more rows than the filter does, and
     `filters.matches` must decide on each."""
 

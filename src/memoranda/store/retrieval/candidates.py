@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +17,7 @@ FEWEST = 3
 """The fewest candidates with both scores for fitting a line; with fewer, the estimate is their mean cosine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """One scope to search: the weight of a hit in it, and its rows."""
 
     name: str | None
@@ -27,8 +25,7 @@ class Target:
     where: Filter
 
 
-@dataclass(slots=True)
-class Candidates:
+class Candidates(msgspec.Struct):
     """Cosines and BM25 by seq, merged over the searched scopes; a memory counts in the heaviest scope that has it.
     `live` is the vector index of the whole search. A row of a revision up to `as_of_rev` passed the filters in the
     indexes in its current state."""
@@ -37,15 +34,15 @@ class Candidates:
     as_of_rev: int = 0
     dense: Side = NONE
     words: Side = NONE
-    parts: dict[int, int] = field(default_factory=dict)
-    weights: dict[int, float] = field(default_factory=dict)
-    scopes: dict[int, str] = field(default_factory=dict)
-    degraded: set[str] = field(default_factory=set)
+    parts: dict[int, int] = msgspec.field(default_factory=dict)
+    weights: dict[int, float] = msgspec.field(default_factory=dict)
+    scopes: dict[int, str] = msgspec.field(default_factory=dict)
+    degraded: set[str] = msgspec.field(default_factory=set)
     cut: bool = False
     """True if keyword search has more matches than its depth."""
     lowest: float | None = None
     """The greatest cosine below which some scope may have more matches; None: there are no more."""
-    estimated: set[int] = field(default_factory=set)
+    estimated: set[int] = msgspec.field(default_factory=set)
     """The memories whose cosine is an estimate: they have no vector yet."""
 
     def add_dense(self, matches: Matches, target: Target | None, depth: int) -> None:

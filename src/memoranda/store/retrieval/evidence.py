@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -49,8 +48,7 @@ class Evidence(NamedTuple):
     probability: float
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """A result as evidence: its text, who said it, its calibrated similarity (None: not known)."""
 
     text: str

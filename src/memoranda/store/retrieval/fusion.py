@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +12,7 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(msgspec.Struct, frozen=True):
     """Candidates, best first, with the parts of each score; every array is (n,).
 
     A part that a candidate does not have is NaN. `rank_before` is the 1-based rank without scope weights. `fused` is
@@ -42,7 +41,7 @@ class Ranking:
 
     def where(self, keep: NDArray[np.bool_]) -> Ranking:
         """The candidates that `keep` (n,) marks, in the same order."""
-        return Ranking(*(getattr(self, name)[keep] for name in self.__slots__))
+        return Ranking(*(getattr(self, name)[keep] for name in self.__struct_fields__))
 
 
 def min_max(scores: Floats) -> Floats:
@@ -103,7 +102,7 @@ def fuse(
 def reordered(ranked: Ranking, scores: Floats, added: Floats, factors: Floats) -> Ranking:
     """The same candidates by descending new scores (n,), given in the present order; ties stay as they were."""
     order = np.argsort(-scores, kind="stable")
-    columns = {name: getattr(ranked, name)[order] for name in Ranking.__slots__}
+    columns = {name: getattr(ranked, name)[order] for name in Ranking.__struct_fields__}
     return Ranking(**columns | {"scores": scores[order], "added": added[order], "factors": factors[order]})
 
 
@@ -125,7 +124,7 @@ def followed_by(first: Ranking, rest: Ranking) -> Ranking:
     return Ranking(
         **{
             name: np.concatenate((getattr(first, name), behind.get(name, getattr(rest, name))))
-            for name in Ranking.__slots__
+            for name in Ranking.__struct_fields__
         }
     )
 

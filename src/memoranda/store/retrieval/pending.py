@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,16 +33,14 @@ LOOKED_AT = 5_000
 _STEP = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """Pending rows in the scope of a search; `complete` if there are no others."""
 
     rows: list[Record]
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
+class Fresh(msgspec.Struct, frozen=True):
     """Vectors that were made for one search; `complete` if no other row in its scope is pending."""
 
     vectors: Vectors

@@ -10,7 +10,6 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -46,8 +45,7 @@ _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b([A-Z][a-z]+(?:\s[A-Z][a-z]+)*)\b")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Aid:
+class Aid(msgspec.Struct, frozen=True):
     """The dependencies of query expansion for one tenant: model and embedder at its cost, and the settings."""
 
     model: Model

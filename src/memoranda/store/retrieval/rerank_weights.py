@@ -8,7 +8,6 @@ which are no messages, and get nothing, compete with an average one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +53,12 @@ STYLES = ("people", "assistant", "plain")
 RERANKS = ("auto", *STYLES, "sessions", "off")
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(msgspec.Struct, frozen=True):
     """A style's weights and means by feature; the weight of any other feature is 0."""
 
     name: str
     weights: Mapping[str, float]
-    means: Mapping[str, float] = field(default_factory=dict)
+    means: Mapping[str, float] = msgspec.field(default_factory=dict)
 
     def parts(self, features: Floats) -> Floats:
         """Return what each feature (n, len(FEATURES)) adds to the fused score of each message, in the same shape."""

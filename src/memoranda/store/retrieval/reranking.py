@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -44,15 +43,14 @@ DAY, HOUR = 86_400_000_000, 3_600_000_000
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class How:
+class How(msgspec.Struct, frozen=True):
     """Options of the second stage: `rerank` is one of `rerank_weights.RERANKS`, `recency` is `off`, `decay` or `boost`;
     `times`: times that the question names count; the weights by style, and the half-life of unused facts in days."""
 
     rerank: str = "auto"
     recency: str = "decay"
     times: bool = True
-    styles: Mapping[str, Weights] = field(default_factory=lambda: PRESETS)
+    styles: Mapping[str, Weights] = msgspec.field(default_factory=lambda: PRESETS)
     half_life_days: float = 90.0
 
     @property
@@ -61,8 +59,7 @@ class How:
         return self.rerank == "off" and self.recency == "off"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True):
     """A second stage that ran: its preset, and the names of the columns of `Ranking.added` and `Ranking.factors`."""
 
     preset: str
@@ -84,8 +81,7 @@ class Stage:
         )
 
 
-@dataclass(slots=True)
-class _Rows:
+class _Rows(msgspec.Struct):
     """The first candidates of a ranking as rows, None for a row that is removed or not needed, and the neighbours of
     messages."""
 

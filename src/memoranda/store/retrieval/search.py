@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.clock import moment, now_micros
@@ -32,8 +32,7 @@ log = logging.getLogger("memoranda.search")
 SNIPPET = 240
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The defaults of a search, see `config.Search`. `candidates` is the depth of vector and keyword search."""
 
     limit: int = 10
@@ -41,15 +40,14 @@ class Settings:
     scope: str | None = None
     dense_weight: float = 0.7
     words_weight: float = 0.3
-    scope_weights: dict[str, float] = field(
+    scope_weights: dict[str, float] = msgspec.field(
         default_factory=lambda: {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
     )
     candidates: int = 50
-    second: How = field(default_factory=How)
+    second: How = msgspec.field(default_factory=How)
 
 
-@dataclass(slots=True)
-class Found:
+class Found(msgspec.Struct):
     """The result of a search: rows, best first, each with its place in the ranking. `stage` describes the second stage
     of ranking, None without one; it ranked the `first` candidates, and not those behind them."""
 
@@ -59,8 +57,8 @@ class Found:
     weights: dict[str, float]
     stage: Stage | None = None
     first: int = 0
-    rows: list[Record] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
+    rows: list[Record] = msgspec.field(default_factory=list)
+    places: list[int] = msgspec.field(default_factory=list)
 
     @property
     def degraded(self) -> list[str]:
