@@ -8,22 +8,23 @@ import msgspec
 from msgspec.structs import replace
 
 from memoranda.text.memo import kept
+from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 
 _NAME = r"(?P<who>[^,;:]{1,60}?)"
 _NOW = r"(?:(?:has|have|is|now|just|recently|currently|already|also|actually|since)\s+)*"
 _PLACE = r"(?P<value>\S.*?)"
 _OUT_OF = r"(?:\s+from\s+(?P<old>\S.*?))?"
-_NEGATION = re.compile(
+_NEGATION = regex(
     r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
 )
-_ENDS = re.compile(
+_ENDS = regex(
     r"\b(?:no longer|not any\s?more|any\s?more|stopped|quit|gave up|left|cancelled|nicht mehr)\b",
     re.IGNORECASE,
 )
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
 _DISLIKES = frozenset(terms("dislikes hates avoids detests"))
-_TIMES = re.compile(
+_TIMES = regex(
     r"\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?(?:(?:early|mid|late)\s+)?"
     r"(?:\d{4}|\d{1,2}\.?\s+\w+|(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\w*(?:\s+\d{1,4})?"
     r"|next \w+|last \w+)\b.*$",
@@ -45,7 +46,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(rf"^{text}[.!\s]*$", re.IGNORECASE)
+    return regex(rf"^{text}[.!\s]*$", re.IGNORECASE)
 
 
 _STATES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -107,7 +108,7 @@ _INSTEAD = _pattern(
 )
 _AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
 _PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
-_DECIDED = re.compile(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
+_DECIDED = regex(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
 _CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
 """Verbs whose object is one of several: another of the same kind takes its place."""
 _PLACES = frozenset(["in", "at", "on", "to", "with", "for", "from", "by", "as", "until", "before", "after"])
@@ -207,7 +208,7 @@ def correction_in(text: str) -> Correction | None:
     return None if match is None else Correction(match["value"], match["old"])
 
 
-_OWNED = re.compile(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECASE)
+_OWNED = regex(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECASE)
 """What belongs to the subject of a sentence: Tim's sister."""
 
 

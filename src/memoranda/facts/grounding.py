@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 
 SHARE = 0.25
@@ -20,14 +21,14 @@ COMMON = frozenset(
     )
 )
 """Terms that say nothing of what a fact is about."""
-_DATES = re.compile(
+_DATES = regex(
     r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b(?:19|20)\d\d\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}(?:st|nd|rd|th)?\b"
     r"|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBER = regex(r"\d+(?:[.,]\d+)*")
 _WORDS = {
     word: str(value)
     for value, words in enumerate(
@@ -36,7 +37,7 @@ _WORDS = {
     )
     for word in words.split()
 }  # fmt: skip
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = regex(r"[^\W\d_]+")
 
 
 def grounded(

@@ -7,6 +7,7 @@ import re
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
 from memoranda.text.instructions import CONDITION, TAG, worded
+from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
@@ -27,7 +28,7 @@ _VERB = (
 )
 _RULE = rf"(?:(?:always|never|only|do\s+not(?:\s+ever)?|don['’]t(?:\s+ever)?)\s+)?{_VERB}\b\s*.*"
 _PATTERNS = tuple(
-    re.compile(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
+    regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"(?P<rule>(?:always|never)\s+(?:ever\s+)?{_VERB}\b\s*.+)",
         rf"(?P<rule>(?:do\s+not|don['’]t)\s+ever\s+{_VERB}\b\s*.+)",
@@ -46,7 +47,7 @@ _PATTERNS = tuple(
     )
 )
 _WITHDRAWALS = tuple(
-    re.compile(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
+    regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
     for pattern in (
         r"(?:you\s+)?(?:can|may)\s+stop\s+(?P<rest>\w+ing\b.+)",
         r"(?P<stop>stop)\s+(?P<rest>\w+ing\b.+)",
@@ -57,12 +58,12 @@ _WITHDRAWALS = tuple(
         r"du\s+(?:musst|brauchst)\s+(?:nicht\s+mehr|nicht\s+länger)\s+(?P<rest>.+)",
     )
 )
-_NO_RULE = re.compile(
+_NO_RULE = regex(
     r"^(?:always|never|do\s+not|don['’]t)\s+(?:ever\s+)?(?:mind\b|say\s+never\b|be\s+(?:afraid|sorry|late)\b|tell\s+(?:him|her|them)\b)"
     r"|^(?:stop|start|be|say|tell|ask)$",
     re.IGNORECASE,
 )
-_EVERY_TIME = re.compile(
+_EVERY_TIME = regex(
     r"\b(?:always|never|only|not|don['’]t|immer|nie\w*|nur)\b|^(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)",
     re.IGNORECASE,
 )

@@ -12,6 +12,7 @@ from memoranda.facts.claims import conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.instructions import of_different_people, rechosen, rule_of
+from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 
 SHORT = 8
@@ -25,17 +26,17 @@ _ALIKE = {
 MONTHS = "january february march april may june july august september october november december"
 DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _SHORT = "|".join(month[:3] for month in MONTHS.split())
-_NUMBER = re.compile(
+_NUMBER = regex(
     rf"(?<![^\W\d_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?"
     rf"|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
     re.IGNORECASE,
 )
 """Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""
 _CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
-_LABEL = re.compile(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
+_LABEL = regex(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
 """A number that is part of a name: Room 12, Sprint 3, #7."""
-_OWNED = re.compile(r"^(?:the\s+)?[\w.-]+(?:\s[A-Z][\w.-]*)?['’]s?\s+([\w-]+(?:\s[\w-]+)?)", re.ASCII)
-_WORD = re.compile(r"[^\W\d_][\w'-]+")
+_OWNED = regex(r"^(?:the\s+)?[\w.-]+(?:\s[A-Z][\w.-]*)?['’]s?\s+([\w-]+(?:\s[\w-]+)?)", re.ASCII)
+_WORD = regex(r"[^\W\d_][\w'-]+")
 
 
 class Relation(StrEnum):

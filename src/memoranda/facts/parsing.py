@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from memoranda.clock import micros
 from memoranda.facts.tags import informative_tags
+from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
@@ -36,20 +37,20 @@ LEVELS = {"certain": 0.95, "very high": 0.95, "high": 0.9, "medium": 0.6, "moder
 _TEXT_KEYS = ("fact", "text", "content", "memory", "statement", "value")
 _LIST_KEYS = ("facts", "memories", "items", "results", "data", "extracted_facts")
 _SOURCE_KEYS = ("messages", "message", "sources", "source", "message_numbers", "message_ids")
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_BULLET = re.compile(r"^\s*(?:[-*+•–]|\(?\d{1,3}[.):]|\([a-z]\))\s+(?P<text>\S.*)$")
-_TALK = re.compile(
+_FENCE = regex(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_BULLET = regex(r"^\s*(?:[-*+•–]|\(?\d{1,3}[.):]|\([a-z]\))\s+(?P<text>\S.*)$")
+_TALK = regex(
     r"^(?:sure|okay|ok|certainly|of course|here (?:are|is)|the following|below (?:are|is)|based on|as an ai|let me"
     r"|note that|there (?:are|is|were|was) (?:no|nothing|not)|i (?:found|have|could|did|cannot|can't|am|'m)"
     r"|no (?:new |relevant |useful )?facts?\b|none\b|null\b|nothing\b|n/a\b|hier sind|es gibt keine)",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"\d+")
-_DATE = re.compile(r"^\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?)?\s*$")
-_WANT = re.compile(r"[\s,]*")
-_LAST_COMMA = re.compile(r",(\s*[}\]])")
-_WRAPPER = re.compile(rf'\{{\s*"(?:{"|".join(_LIST_KEYS)})"\s*:\s*')
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_NUMBERED = regex(r"\d+")
+_DATE = regex(r"^\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?)?\s*$")
+_WANT = regex(r"[\s,]*")
+_LAST_COMMA = regex(r",(\s*[}\]])")
+_WRAPPER = regex(rf'\{{\s*"(?:{"|".join(_LIST_KEYS)})"\s*:\s*')
+_CONTROL = regex("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class Candidate(msgspec.Struct, frozen=True):

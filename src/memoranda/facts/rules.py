@@ -13,6 +13,7 @@ import msgspec
 
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
+from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
@@ -175,19 +176,19 @@ RULES: tuple[Rule, ...] = (
     Rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
 )  # fmt: skip
 
-_UNSURE = re.compile(
+_UNSURE = regex(
     r"\b(?:if|wish|would|maybe|perhaps|might|could|should|used\s+to|when\s+i\s+was|pretend|imagine|suppose|guess|"
     r"wenn|vielleicht|würde|könnte|falls)\b",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+_ASKS = regex(
     r"^(?:who|what|when|where|why|how|which|do|does|did|can|could|is|are|will|would|should|was|wer|wie|wo|was|warum)\b",
     re.IGNORECASE,
 )
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
-_CLAUSE = re.compile(
+_FENCED = regex(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED_LINE = regex(r"^[ \t]*>.*$", re.MULTILINE)
+_QUOTED = regex(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
+_CLAUSE = regex(
     r",?\s+(?:but|because|since(?=\s+(?:i|it|we|they|he|she)\b)|although|though|so that|aber|weil|obwohl)\s+.*$"
     r"|;\s.*$"
     r"|,?\s+and\s+(?=(?:the|it|they|he|she|there|this|that|everything)\b).*$"
@@ -196,23 +197,21 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 """Text after a statement that does not belong to it."""
-_ALONG = re.compile(r"(?<=[!:])\s+|,\s+|\s+[–—-]+\s+")
+_ALONG = regex(r"(?<=[!:])\s+|,\s+|\s+[–—-]+\s+")
 """Where a statement may begin after other text."""
-_OPEN = re.compile(r"[!:]$")
-_SINCE = re.compile(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
-_AND = re.compile(r",?\s+(?:and|und)\s+(?=(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
+_OPEN = regex(r"[!:]$")
+_SINCE = regex(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
+_AND = regex(r",?\s+(?:and|und)\s+(?=(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
 _THEIRS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
     "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
 }  # fmt: skip
-_FIRST_PERSON = re.compile(
-    r"\b(?:i['’](?:m|ve|ll|d)|i|me|my|mine|myself|am|our|us|we)\b(?!['’])", re.IGNORECASE
-)
-_GERMAN = re.compile(r"^(?:ich|wir|und|aber|also)\b|\b(?:ich|wir)\b", re.IGNORECASE)
-_TIMED = re.compile(
+_FIRST_PERSON = regex(r"\b(?:i['’](?:m|ve|ll|d)|i|me|my|mine|myself|am|our|us|we)\b(?!['’])", re.IGNORECASE)
+_GERMAN = regex(r"^(?:ich|wir|und|aber|also)\b|\b(?:ich|wir)\b", re.IGNORECASE)
+_TIMED = regex(
     r"\b(?:right now|at the moment|today|tonight|for lunch|this morning|gerade|heute)\b", re.IGNORECASE
 )
-_ASIDE = re.compile(r"(?:\s+[–—-]+|[–—-]+)\s+.*$")
+_ASIDE = regex(r"(?:\s+[–—-]+|[–—-]+)\s+.*$")
 
 
 def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candidate]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 
-_POINTS = re.compile(
+_POINTS = regex(
     r"\b(?:it|he|she|him|they|them|these|those|there|you|your|yours|ones?|es|ihn|ihm|ihnen|dort|du|dich|dir|dein\w*)\b"
     r"|\bthis\b(?!\s+(?:year|month|week|weekend|spring|summer|autumn|fall|winter|morning|evening)\b)"
     r"|(?:^|\b(?:about|all|at|by|for|from|in|into|like|of|on|through|to|with)\s+)that\b|\bthat$"
@@ -14,14 +15,14 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 """Words that point at what was said elsewhere."""
-_ADVERBIAL = re.compile(
+_ADVERBIAL = regex(
     r"\b(?:for\s+(?:about\s+|almost\s+|over\s+)?(?:\w+\s+){0,3}(?:years?|months?|weeks?|days?|while|time)"
     r"|(?:an?\s+few|an?|\w+)\s+(?:years?|months?|weeks?|days?)\s+ago|recently|lately|now|too|as\s+(?:usual|well)|again"
     r"|sometimes|often|an?\s+(?:lot|bit|while)|these\s+days|so\s+far|hard|busy|great|well|fine|good|much|more|better"
     r"|really|pretty|around|out|up)\b",
     re.IGNORECASE,
 )
-_VAGUE = re.compile(
+_VAGUE = regex(
     r"^(?:an?\s+|some\s+|so\s+many\s+|such\s+an?\s+|the\s+)?(?:\w+\s+)?(?:something|anything|everything|nothing|stuff|things?"
     r"|stor(?:y|ies)|surge|shot|blast|bunch|fan|feelings?|lots?|question|news|point|chance|time|moment|day|break|mix)\b"
     r"(?!\s+(?:of(?!\s+(?:emotions|feelings))|in|for)\s+\w)",

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import re
 
+from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 
-_ASKED = re.compile(r"[?？؟][\"'”’»)\s]*$")
-_AFTER_QUESTION = re.compile(r"(?<=[?？؟])\s+")
+_ASKED = regex(r"[?？؟][\"'”’»)\s]*$")
+_AFTER_QUESTION = regex(r"(?<=[?？؟])\s+")
 """Where a question ends that is followed by a lower-case letter, as in chats."""
-_INTERROGATIVE = re.compile(
+_INTERROGATIVE = regex(
     r"^(?:(?:and|but|so|or|also|ok|okay|und|oder|aber)\s+)?(?:who|whom|whose|what|when|where|why|how|which|"
     r"do(?!\s+not\b)|does|did|can|could|is|isn['’]t|are|aren['’]t|will|would|should|"
     r"wer|wen|wem|wie|wo|was|wann|warum|welche\w*|ist|sind|kann|soll)\b",
     re.IGNORECASE,
 )
-_OWN = re.compile(
+_OWN = regex(
     r"^(?:(?:and|but|so|since|as|because|given that|now that|also|und|aber|da|weil)\s+)?"
     r"(?:i|i['’]\w+|we|we['’]\w+|my|our|ich|wir|mein\w*|unser\w*)\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;:]\s+|\s+[–—-]+\s+")
-_CONFIRMS = re.compile(
+_CLAUSE = regex(r"[,;:]\s+|\s+[–—-]+\s+")
+_CONFIRMS = regex(
     r"^\W*(?:yes|yeah|yep|yup|right|correct|exactly|true|indeed|sure|absolutely|definitely|of course|i do|i am|we do|"
     r"we are|that['’]?s (?:right|correct|true)|you['’]?re right|ja|genau|richtig|stimmt|korrekt)\b"
     r"(?!\W*(?:but|aber)\b)",
     re.IGNORECASE,
 )
 
-_CHECKS = re.compile(
+_CHECKS = regex(
     r"^\W*(?:(?:is|was) (?:that|this|it) (?:all )?(?:right|correct|true|so|ok|okay|accurate)|right|correct|true|"
     r"(?:did|do) i (?:get|have|understand) (?:that|it|this)(?: (?:right|correctly))?|am i right|agreed|ok|okay|"
     r"stimmt(?: das)?|richtig|korrekt)\W*$",

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memoranda.providers.chat.base import Source
+from memoranda.text.regex import regex
 from memoranda.text.terms import UNSPACED
 
 LONG_ENOUGH = 20
@@ -17,15 +18,15 @@ UNSPACED_ENOUGH = 10
 """Characters of a quote in a script without spaces."""
 MAX_QUOTES = 200
 
-_NUMBER = re.compile(r"[0-9]{1,6}")
+_NUMBER = regex(r"[0-9]{1,6}")
 _LIST = r"[0-9]{1,6}(?: ?[,;，、；] ?[0-9]{1,6}){0,31}"
-_MARKER = re.compile(rf"\[ ?{_LIST} ?\]|【 ?{_LIST} ?(?:†[^【】\n]{{0,80}})?】")
-_CODE = re.compile(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-_PARAGRAPH = re.compile(r"\n\s*\n")
-_PAIRED = re.compile(r"“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」|『[^『』]+』")
-_STRAIGHT = re.compile(r'"[^"]+"')
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_BETWEEN = re.compile(r"[\s.,;:!?…)。、，]*")
+_MARKER = regex(rf"\[ ?{_LIST} ?\]|【 ?{_LIST} ?(?:†[^【】\n]{{0,80}})?】")
+_CODE = regex(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+_PARAGRAPH = regex(r"\n\s*\n")
+_PAIRED = regex(r"“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」|『[^『』]+』")
+_STRAIGHT = regex(r'"[^"]+"')
+_UNSPACED = regex(f"[{UNSPACED}]")
+_BETWEEN = regex(r"[\s.,;:!?…)。、，]*")
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00ad": None})
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
+from memoranda.text.regex import regex
 from memoranda.text.terms import STOPWORDS, WORD, word_terms
 
 EXTRACTIVE = "extractive"
@@ -23,19 +24,19 @@ ITEM_CHARS = 240
 """The most characters of a decision, a question, ..."""
 NEXT = 3
 """Sentences after a question in which another may answer it."""
-_DECIDED = re.compile(
+_DECIDED = regex(
     r"\b(?:decided?|agreed|settled on|we(?:'ll| will) (?:use|go|take|do|keep|meet)|going with|let's|it's a deal|chose|"
     r"approved|confirmed|final decision|entschieden|beschlossen|vereinbart|décidé|convenu)\b"
 )
-_TO_DO = re.compile(
+_TO_DO = regex(
     r"\b(?:i(?:'ll| will)|i'm going to|(?:can|could|would) you|please|to-?do|needs? to|has to|must|"
     r"remember to|don't forget|deadline|due (?:on|by)|by (?:mon|tues|wednes|thurs|fri|satur|sun)day|by tomorrow|"
     r"ich werde|bitte|muss noch|je vais|il faut)\b"
 )
-_QUESTION = re.compile(r"""[?？؟]["'”’»)]*(?:\s|$)""")
-_ASIDE = re.compile(r"\b(?:by the way|btw|fyi|anyway|heads up|unrelated|übrigens|au fait)\b", re.IGNORECASE)
+_QUESTION = regex(r"""[?？؟]["'”’»)]*(?:\s|$)""")
+_ASIDE = regex(r"\b(?:by the way|btw|fyi|anyway|heads up|unrelated|übrigens|au fait)\b", re.IGNORECASE)
 """Words that change the subject."""
-_ANSWER = re.compile(
+_ANSWER = regex(
     r"^(?:yes|yeah|yep|no\b|nope|sure|ok|okay|of course|definitely|probably|ja\b|nein|oui|non\b)",
     re.IGNORECASE,
 )

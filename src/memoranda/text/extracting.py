@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 from memoranda.text.tokens import count, locate
@@ -28,10 +28,10 @@ MAX_BYTES = 4
 """The most bytes of a character in UTF-8, and so of its tokens."""
 SURE = 0.95
 """The share of the limit up to which the sum of the sentences' tokens is accurate enough."""
-_NUMBER = re.compile(r"\d")
-NAME = re.compile(r"(?<=\w[ ,;:(])[^\W\d_a-zß-öø-ÿ][\w’'-]+|\b\w+[_./@:]\w+|`[^`]+`")
+_NUMBER = regex(r"\d")
+NAME = regex(r"(?<=\w[ ,;:(])[^\W\d_a-zß-öø-ÿ][\w’'-]+|\b\w+[_./@:]\w+|`[^`]+`")
 """A name inside a sentence: capitalised, or with a sign in it, or in backquotes."""
-DECISION = re.compile(
+DECISION = regex(
     r"\b(?:decid|agree|conclu|chose|choose|prefer|must|should|need|deadline|important|remember|never|always|instead"
     r"|because|will use|going with|let's|plan|goal|want|problem|fix|entschied|entscheid|beschl|vereinbar|wichtig|muss"
     r"|immer|nie\b|statt|weil|frist|ziel|décid|choisi|doit|jamais|toujours|parce)"

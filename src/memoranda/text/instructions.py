@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 from memoranda.types import Memory
 
@@ -16,8 +17,8 @@ EXTRACTED = "extraction"
 """The `source` of a fact that was extracted from a conversation."""
 RULES = "rules"
 """The `extracted_by` of a fact that was extracted by rules, not by a model."""
-_FORM = re.compile(r"^(?P<who>.{1,80}?)['’]s standing instruction: (?P<rule>.+)$", re.DOTALL)
-CONDITION = re.compile(
+_FORM = regex(r"^(?P<who>.{1,80}?)['’]s standing instruction: (?P<rule>.+)$", re.DOTALL)
+CONDITION = regex(
     r"^(?:whenever|every\s+time|each\s+time|when|if)\s+(?P<when>[^,]+),\s+"
     r"|\s(?:whenever|every\s+time|each\s+time|when|if)\s+(?P<last>(?:i|we|you)\s+.+)$",
     re.IGNORECASE,
@@ -28,7 +29,7 @@ _ASKING = frozenset(
         "i you we ask mention talk say write send share answer reply explain give use suggest tell question about"
     )
 )
-_CHOOSES = re.compile(
+_CHOOSES = regex(
     r"^(?:always\s+|only\s+)?(?:answer|reply|respond|write|speak|talk|use|call|address|sign|format|greet|keep)\b",
     re.IGNORECASE,
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from memoranda.text.regex import regex
+
 _POLITE = r"(?:please|kindly|(?:many\ )?thanks(?:\ a\ lot)?|thank\ you(?:\ (?:very|so)\ much)?)"
 MAX_CHARACTERS = 4_000
 """Longer queries are pasted text, and are not changed."""
 
-_OPENING = re.compile(
+_OPENING = regex(
     rf"""(?:
         (?:hi|hello|hey|greetings|good\ (?:morning|afternoon|evening))
         (?:\ (?:there|everyone|all))?\s*[,!.]+(?!\ world\b)
@@ -35,7 +37,7 @@ _OPENING = re.compile(
     )(?=[\s,:?!.]|$)\s*[,:]?\s*""",
     re.IGNORECASE | re.VERBOSE,
 )
-_CLOSING = re.compile(
+_CLOSING = regex(
     rf"""(?<=[,.;!?-])\s*(?:
         {_POLITE}(?:\ in\ advance|\ for\ (?:your|the|any)\ help)?
       | if\ you\ (?:can|could|know|don't\ mind|please)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -11,11 +10,12 @@ import msgspec
 
 from memoranda.text.chunking import Chunk, check
 from memoranda.text.measure import Measured, measure
+from memoranda.text.regex import regex
 from memoranda.text.sentences import ends
 
-_PARAGRAPH = re.compile(r"(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]\s*+|[\f\u2029]\s*+")
-_WORD = re.compile(r"(?<=\s)\S")
-_TERMINAL = re.compile(r"[.!?…:。！？؟।][\"'”’»)\]」』]*\s*+$")
+_PARAGRAPH = regex(r"(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]\s*+|[\f\u2029]\s*+")
+_WORD = regex(r"(?<=\s)\S")
+_TERMINAL = regex(r"[.!?…:。！？؟।][\"'”’»)\]」』]*\s*+$")
 
 
 class _Rules(msgspec.Struct, frozen=True):

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from memoranda.text.regex import regex
 
 _MARKS = ".!?…‼⁇⁈⁉．؟۔܀।॥։።፧៕᙮᠃"
 _WIDE_MARKS = "。！？｡"
 _CLOSERS = "\"'”’»›)\\]}）」』】〉》〕］*_"
 _ITEM = r"(?:[-*+•‣▪◦●–·]|\d{1,3}[.)]|[A-Za-z][.)]|\([A-Za-z0-9]{1,3}\))[ \t]"
 
-_END = re.compile(
+_END = regex(
     rf"(?P<mark>(?<![{_MARKS}])[{_MARKS}]++[{_CLOSERS}]*+(?=\s))"
     rf"|(?P<wide>[{_WIDE_MARKS}]++[{_CLOSERS}]*+)"
     r"|(?P<blank>(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]|[\f\u2029])"
     rf"|(?P<line>[\r\n](?=[^\S\r\n]{{0,40}}(?:{_ITEM}|\#{{1,6}}[ ]|\|)))"
 )
-_SPACE = re.compile(r"\s*+")
-_LAST_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“‘/]))[^\s(\[\"'“‘/]*$")
-_INITIAL = re.compile(r"(?:\w\.)*[^\W\d_a-z]\.$")
-_ITEM_NUMBER = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})\.$")
+_SPACE = regex(r"\s*+")
+_LAST_WORD = regex(r"(?:^|(?<=[\s(\[\"'“‘/]))[^\s(\[\"'“‘/]*$")
+_INITIAL = regex(r"(?:\w\.)*[^\W\d_a-z]\.$")
+_ITEM_NUMBER = regex(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})\.$")
 
 _NEVER_LAST = frozenset(
     """

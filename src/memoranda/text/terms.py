@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from memoranda.text.memo import kept
+from memoranda.text.regex import regex
 
 STAMP = "simple,long60,lower,fold,stop176,english,han1/1"
 """Changes whenever the same text would give other terms: an index built under another stamp is stale."""
@@ -32,9 +32,9 @@ STOPWORDS = frozenset(
 
 # Han and kana are written without spaces: each character is a term of its own.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-WORD = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
+_UNSPACED = regex(f"[{UNSPACED}]")
+_SURROGATE = regex("[\ud800-\udfff]")
+WORD = regex(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
 
 
 def analyzer() -> TextAnalyzer:

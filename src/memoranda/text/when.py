@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.text.regex import regex
+
 DAY = 86_400_000_000
 """Microseconds."""
 GRACE = 3 * DAY
@@ -56,30 +58,28 @@ _DATE = (
     rf"|\b(?P<m2>{_NAME})\b\.?\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|:)(?:,?\s*(?P<y2>(?:19|20)\d\d)\b)?"
     rf"|\b(?P<m3>{_NAME})\b\.?,?\s+(?:of\s+)?(?P<y3>(?:19|20)\d\d)\b"
 )
-_EXACT = re.compile(_DATE, re.IGNORECASE)
-_BEFORE = re.compile(rf"\b{_COUNT}\s+(?P<way>before|after)\s+(?:the\s+)?$", re.IGNORECASE)
-_AGO = re.compile(rf"\b{_COUNT}\s+ago\b", re.IGNORECASE)
-_NEAR = re.compile(
+_EXACT = regex(_DATE, re.IGNORECASE)
+_BEFORE = regex(rf"\b{_COUNT}\s+(?P<way>before|after)\s+(?:the\s+)?$", re.IGNORECASE)
+_AGO = regex(rf"\b{_COUNT}\s+ago\b", re.IGNORECASE)
+_NEAR = regex(
     r"\b(?P<which>last|past|previous|this|next)\s+(?P<what>night|week(?:end)?|month|year|spring|summer|autumn|fall|winter"
     rf"|{'|'.join(_DAYS)}|{_NAME})\b",
     re.IGNORECASE,
 )
-_RELATIVE = re.compile(
+_RELATIVE = regex(
     r"\b(?P<day>the day before yesterday|yesterday|today|tonight|this morning)\b", re.IGNORECASE
 )
-_YEAR = re.compile(
+_YEAR = regex(
     r"\b(?:in|of|during|since|from|until|by|for|throughout)\s+(?P<y>(?:19|20)\d\d)\b", re.IGNORECASE
 )
-_SEASON = re.compile(
+_SEASON = regex(
     r"\b(?:in|of|during|over|this|that)\s+(?:the\s+)?(?P<s>spring|summer|autumn|fall|winter)"
     r"(?:(?:\s+of)?\s+(?P<sy>(?:19|20)\d\d))?\b",
     re.IGNORECASE,
 )
-_INMONTH = re.compile(
-    rf"\b(?:in|of|during|since|until|by|early|late|mid|mid-)\s*(?P<m>{_NAME})\b", re.IGNORECASE
-)
-_ONDAY = re.compile(rf"\bon\s+(?:a\s+)?(?P<wd>{'|'.join(_DAYS)})s?\b", re.IGNORECASE)
-_FEAST = re.compile(rf"\b(?P<f>{'|'.join(_FEASTS)})\b", re.IGNORECASE)
+_INMONTH = regex(rf"\b(?:in|of|during|since|until|by|early|late|mid|mid-)\s*(?P<m>{_NAME})\b", re.IGNORECASE)
+_ONDAY = regex(rf"\bon\s+(?:a\s+)?(?P<wd>{'|'.join(_DAYS)})s?\b", re.IGNORECASE)
+_FEAST = regex(rf"\b(?P<f>{'|'.join(_FEASTS)})\b", re.IGNORECASE)
 
 
 class Span(msgspec.Struct, frozen=True):

@@ -10,7 +10,6 @@ the names of its columns, see `text.tables`.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -19,6 +18,7 @@ import msgspec
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.highlights import is_boundary
+from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.tables import tables
 from memoranda.text.terms import query_terms, terms
@@ -46,8 +46,8 @@ CUT = 0.5
 """The weight of a sentence that is cut off."""
 LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
-_ENDED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
-_MARKER = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
+_ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
+_MARKER = regex(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 
 
 class Sentence(msgspec.Struct, frozen=True):
