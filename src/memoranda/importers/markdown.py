@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any, NamedTuple
 
-import yaml
-
 from memoranda.importers.fields import items, moment, name, text
 
 MAX_FRONT_MATTER = 64 << 10
@@ -48,6 +46,8 @@ def parsed(content: str) -> Note:
         return Note({}, content.strip())
     if len(match[1]) > MAX_FRONT_MATTER:
         return Note({}, content.strip(), "has more than 64 KiB of properties")
+    import yaml  # saves 20 ms without a note that has properties
+
     try:
         # An alias that is merged into a mapping copies it: a few lines could become gigabytes.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match[1], yaml.SafeLoader)):
