@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.clock import moment
 from memoranda.filters import Filter
+from memoranda.storage.sql.base import Connection, Row
 from memoranda.store import listing
-from memoranda.store.rows import Record, scope_of
+from memoranda.store.rows import Record, fetch, scope_of
 from memoranda.store.store import Store
 from memoranda.text.json import compact_json
 from memoranda.types import Projection
 
 DECIMALS = 4
+PAGE = 1_000
+"""Rows that are read at once."""
 
 
 def project(store: Store, tenant: str, where: Filter, limit: int) -> Projection:
@@ -27,11 +30,10 @@ def project(store: Store, tenant: str, where: Filter, limit: int) -> Projection:
     and Planes of Closest Fit to Systems of Points in Space", 1901). The largest component of each is positive: the same
     rows make the same picture.
     """
-    total = listing.count(store.db, tenant, where)
+    seqs = listing.seqs(store.db, tenant, where)
     rows: list[Record] = []
     vectors: list[NDArray[np.float32]] = []
-    every = max(1, -(-total // limit))
-    for row, vector in islice(_embedded(store, tenant, where, every=every), limit):
+    for row, vector in _embedded(store, tenant, seqs[:: max(1, -(-len(seqs) // limit))]):
         rows.append(row)
         vectors.append(vector)
     points, explained = (
@@ -43,7 +45,7 @@ def project(store: Store, tenant: str, where: Filter, limit: int) -> Projection:
         kinds=[row.kind for row in rows],
         scopes=[_place(row) for row in rows],
         occurred_at=[moment(row.occurred_at) for row in rows],
-        total=total,
+        total=len(seqs),
         explained=round(explained, DECIMALS),
     )
 
@@ -60,19 +62,18 @@ def principal_components(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float
     return centered @ first, min(1.0, max(0.0, explained))
 
 
-def _embedded(
-    store: Store, tenant: str, where: Filter, *, every: int
-) -> Iterator[tuple[Record, NDArray[np.float32]]]:
-    """Yield every n-th row that passes, with the vector of its beginning, if it has one."""
-    at = 0
-    for page in listing.scan(store.db, tenant, where):
-        chosen = {row.seq: row for number, row in enumerate(page, at) if number % every == 0}
-        at += len(page)
-        key = [tenant, store.space, compact_json([*chosen])]
-        found = store.db.read(lambda c, key=key: c.all("embeddings_of", key), tenant)  # type: ignore[misc]
+def _embedded(store: Store, tenant: str, seqs: Sequence[int]) -> Iterator[tuple[Record, NDArray[np.float32]]]:
+    """Yield the rows that are there, each with the vector of its beginning, if it has one."""
+    for at in range(0, len(seqs), PAGE):
+        rows, found = store.db.read(partial(_page, tenant, store.space, seqs[at : at + PAGE]), tenant)
         for seq, part, _, _, data in found:
             if part == 0:
-                yield chosen[seq], np.frombuffer(data, dtype="<f4")
+                yield rows[seq], np.frombuffer(data, dtype="<f4")
+
+
+def _page(tenant: str, space: int, seqs: Sequence[int], c: Connection) -> tuple[dict[int, Record], list[Row]]:
+    rows = fetch(c, tenant, seqs)
+    return rows, c.all("embeddings_of", [tenant, space, compact_json([*rows])])
 
 
 def _place(row: Record) -> str:

@@ -10,6 +10,9 @@ from memoranda.storage.sql.where import Where, compile_where
 from memoranda.store.rows import COLUMNS, Record, attributes
 
 SCAN = 500
+ALL = "tenant_id = ? AND seq > 0"
+"""All rows of a tenant in the order of their table: without `seq`, SQLite walks through an index in another order, and
+counting 100 000 memories takes 450 ms instead of 42."""
 
 
 def page(
@@ -61,7 +64,7 @@ def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, i
     if compiled.exact:
         rows = c.select(
             "SELECT kind, count(*), CAST(sum(length(content)) AS BIGINT) FROM memories"
-            f" WHERE tenant_id = ? AND ({compiled.sql}) GROUP BY kind ORDER BY kind",
+            f" WHERE {ALL} AND ({compiled.sql}) GROUP BY kind ORDER BY kind",
             [tenant, *compiled.params],
         )
         return {kind: (number, characters) for kind, number, characters in rows}
@@ -79,6 +82,15 @@ def count(db: Database, tenant: str, where: Filter) -> int:
     """Return the number of rows that pass."""
     compiled = compile_where(where)
     if compiled.exact:
-        sql = f"SELECT count(*) FROM memories WHERE tenant_id = ? AND ({compiled.sql})"
+        sql = f"SELECT count(*) FROM memories WHERE {ALL} AND ({compiled.sql})"
         return int(db.read(lambda c: c.select(sql, [tenant, *compiled.params]), tenant)[0][0])
     return sum(len(rows) for rows in scan(db, tenant, where))
+
+
+def seqs(db: Database, tenant: str, where: Filter) -> list[int]:
+    """Return the seqs of the rows that pass, oldest first."""
+    compiled = compile_where(where)
+    if compiled.exact:
+        sql = f"SELECT seq FROM memories WHERE {ALL} AND ({compiled.sql}) ORDER BY seq"
+        return [int(seq) for (seq,) in db.read(lambda c: c.select(sql, [tenant, *compiled.params]), tenant)]
+    return [row.seq for rows in scan(db, tenant, where) for row in rows]

@@ -16,6 +16,7 @@ from memoranda.filters import all_of
 from memoranda.storage.sql.sqlite import SqliteConnection, SqliteDatabase
 from memoranda.storage.sql.statements import statements
 from memoranda.storage.sql.where import compile_where
+from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.types import Selection, Subject
 
@@ -88,6 +89,27 @@ def test_a_scope_is_listed_by_its_own_index(scope: str, database: SqliteDatabase
     sql = f"SELECT id FROM memories WHERE tenant_id = ? AND ({compiled.sql}) ORDER BY seq DESC LIMIT 20"
     plan = plan_of(database, sql, ["t", *compiled.params])
     assert plan == [f"SEARCH memories USING INDEX memories_{scope} (tenant_id=? AND {scope}_id=?)"]
+
+
+def test_rows_are_counted_in_the_order_of_their_table(
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, Sequence[Any]]] = [(statements("sqlite")["stats_by_kind"], ["t"])]
+
+    def noted(self: SqliteConnection, sql: str, params: Sequence[Any] = ()) -> list[Any]:
+        asked.append((sql, params))
+        return [(0,) * (3 if "GROUP BY" in sql else 1)]
+
+    where = selection_filter(Selection(), Subject(), now_micros())
+    monkeypatch.setattr(SqliteConnection, "select", noted)
+    listing.count(database, "t", where)
+    listing.seqs(database, "t", where)
+    database.read(lambda c: listing.by_kind(c, "t", where))
+    assert len(asked) == 4
+    for sql, params in asked:
+        assert (
+            plan_of(database, sql, params)[0] == "SEARCH memories USING PRIMARY KEY (tenant_id=? AND seq>?)"
+        )
 
 
 def test_lists_of_knowledge_are_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

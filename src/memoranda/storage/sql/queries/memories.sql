@@ -158,8 +158,9 @@ SELECT count(*) FROM embeddings WHERE tenant_id = ? AND space = ?
 -- name: count_memories
 SELECT count(*) FROM memories WHERE tenant_id = ?
 
--- name: stats_by_kind
-SELECT kind, count(*), CAST(sum(length(content)) AS BIGINT) FROM memories WHERE tenant_id = ? GROUP BY kind ORDER BY kind
+-- name: stats_by_kind (by `seq`: SQLite would walk through an index in another order)
+SELECT kind, count(*), CAST(sum(length(content)) AS BIGINT) FROM memories WHERE tenant_id = ? AND seq > 0
+GROUP BY kind ORDER BY kind
 
 -- name: get_meta
 SELECT value FROM meta WHERE key = ?
