@@ -45,9 +45,26 @@ def test_every_page_has_a_module() -> None:
     assert [page for page in PAGES if not (SOURCE / f"views/{page}.js").exists()] == []
 
 
+def test_the_shell_of_a_page_names_its_modules() -> None:
+    known = assets()
+    assert set(known.shells) == {*PAGES, ""}
+    named = {
+        page: re.findall(
+            rf'"modulepreload" href="/console/assets/{known.version}/([^"]+)"', shell.body.decode()
+        )
+        for page, shell in known.shells.items()
+    }
+    assert all(len(paths) == len(set(paths)) and set(paths) <= set(known.files) for paths in named.values())
+    assert {"app.js", "ui/core.js", "vendor/htm-preact.js"} <= set(named[""]) < set(named["facts"])
+    assert {"views/facts.js", "views/facts/lane.js", "ui/export.js"} <= set(named["facts"])
+    assert "views/map.js" not in named["facts"]
+    assert known.shell("facts/of/somebody") is known.shells["facts"]
+    assert known.shell("nothing") is known.shell("") is known.shells[""]
+
+
 def test_nothing_is_inline_and_no_address_is_foreign() -> None:
-    shell = assets().shell.body.decode()
-    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", shell) == []
+    for shell in assets().shells.values():
+        assert re.findall(rb"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", shell.body) == []
     own = [
         path
         for path in SOURCE.rglob("*.*")

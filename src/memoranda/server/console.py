@@ -85,7 +85,7 @@ class Console:
         return [StarletteRoute(path, Endpoint(method, path, answer)) for method, path, answer in table]
 
     async def shell(self, request: Request) -> Response:
-        return _file(request, assets().shell, ANEW)
+        return _file(request, assets().shell(request.path_params.get("path", "")), ANEW)
 
     async def asset(self, request: Request) -> Response:
         known = assets()

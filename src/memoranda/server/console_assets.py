@@ -1,8 +1,14 @@
-"""The console's static files, read once, under a version that changes with their content."""
+"""The console's static files, read once, under a version that changes with their content.
+
+The shell of a page names all modules that the page imports, so that a browser fetches them at once, and not one level
+of imports after the other.
+"""
 
 from __future__ import annotations
 
 import gzip
+import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
@@ -23,6 +29,11 @@ MEDIA = {
 SHELL = "index.html"
 VERSION = b"@version"
 """Stands in the shell for the version of the files, which is part of their addresses."""
+MODULES = b"@modules"
+"""Stands in the shell for the links to the modules of the page."""
+MAIN = "app.js"
+_PAGE = re.compile(r"views/(?!index\.)\w+\.js")
+_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -35,11 +46,16 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 class Assets(msgspec.Struct, frozen=True):
-    """The shell, and the files by their path in the folder; `version` is a digest of them all."""
+    """The shells by the page that the address names, and the files by their path in the folder; `version` is a digest
+    of them all."""
 
     version: str
-    shell: Asset
+    shells: Mapping[str, Asset]
     files: Mapping[str, Asset]
+
+    def shell(self, path: str) -> Asset:
+        """Return the shell of the page at a path; an address without a page has that of the main module."""
+        return self.shells.get(path.partition("/")[0], self.shells[""])
 
 
 @cache
@@ -55,11 +71,40 @@ def assets() -> Assets:
         digest.update(f"{path}\0{len(body)}\0".encode() + body)
     version = digest.hexdigest()[:16]
     media = {path: MEDIA[path[path.rindex(".") :]] for path in contents}
+    imports = {path: _imports(path, body) for path, body in contents.items() if path.endswith(".js")}
+    pages = {
+        path: path.removeprefix("views/").removesuffix(".js") for path in imports if _PAGE.fullmatch(path)
+    }
+    shells = {name: _closure(imports, MAIN, view) for view, name in pages.items()}
+    shells[""] = _closure(imports, MAIN)
     return Assets(
         version,
-        _asset(shell.replace(VERSION, version.encode()), MEDIA[".html"]),
+        {name: _asset(_filled(shell, version, modules), MEDIA[".html"]) for name, modules in shells.items()},
         {path: _asset(body, media[path]) for path, body in contents.items()},
     )
+
+
+def _imports(path: str, body: bytes) -> list[str]:
+    """Return the paths of the modules that a module imports when it is loaded."""
+    folder = posixpath.dirname(path)
+    return [posixpath.normpath(posixpath.join(folder, named)) for named in _IMPORT.findall(body.decode())]
+
+
+def _closure(imports: Mapping[str, list[str]], *modules: str) -> list[str]:
+    """Return modules and all that they import, each once."""
+    found: dict[str, None] = {}
+    left = [*modules]
+    while left:
+        path = left.pop(0)
+        if path not in found:
+            found[path] = None
+            left += imports[path]
+    return [*found]
+
+
+def _filled(shell: bytes, version: str, modules: list[str]) -> bytes:
+    links = [f'<link rel="modulepreload" href="/console/assets/{version}/{path}">' for path in modules]
+    return shell.replace(MODULES, "\n".join(links).encode()).replace(VERSION, version.encode())
 
 
 def _walk(folder: Traversable, before: str = "") -> Iterator[tuple[str, Traversable]]:
