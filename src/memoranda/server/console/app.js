@@ -1,5 +1,5 @@
 // The shell: who uses the console, the navigation, and the page that the address names.
-import { html, render, useEffect, useErrorBoundary, useId, useRef, useSignal, useState } from "./ui/core.js";
+import { html, render, useEffect, useErrorBoundary, useId, useLayoutEffect, useRef, useSignal, useState } from "./ui/core.js";
 import { Button, IconButton, Input } from "./ui/form.js";
 import { Icon } from "./ui/icons.js";
 import { Empty, Failed, Loading } from "./ui/states.js";
@@ -90,16 +90,26 @@ function Shell() {
   </div>`;
 }
 
+/** The modules of the pages that were opened, by path. @type {Map<string, { View: unknown }>} */
+const modules = new Map();
+
+/** Loads the module of a page. @param {import("./views/index.js").Page} page */
+async function loadPage(page) {
+  const module = await page.load();
+  modules.set(page.path, module);
+  return module;
+}
+
 /** Loads the module of a page when it is opened first. @param {{ page: import("./views/index.js").Page }} props */
 function Page({ page }) {
-  const [module, setModule] = useState(/** @type {{ View: unknown } | null} */ (null));
+  const [module, setModule] = useState(modules.get(page.path) ?? null);
   const [broken, setBroken] = useState(/** @type {unknown} */ (null));
   const [thrown, reset] = useErrorBoundary((error) => console.error(error));
   const load = () => {
     setBroken(null);
-    page.load().then(setModule, setBroken);
+    loadPage(page).then(setModule, setBroken);
   };
-  useEffect(load, [page]);
+  useLayoutEffect(() => void (module === null && load()), [page]);
   const error = thrown ?? broken;
   if (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -133,5 +143,7 @@ function Who() {
 }
 
 if (place.peek().view === "") go(address(HOME), { replace: true });
-render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));
-void loadSession();
+const first = VIEWS.find((one) => one.path === place.peek().view);
+// Rendered once for both: each rendering takes a frame, and a page that fails is loaded again, with its error.
+void Promise.allSettled([loadSession(), first && loadPage(first)]).then(() =>
+  render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app"))));

@@ -1,5 +1,5 @@
 // What every component imports: Preact with htm, signals, and the hooks of the console.
-import { useEffect, useRef, useState } from "../vendor/htm-preact.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { signal } from "../vendor/signals-core.js";
 
 export { html, render, useCallback, useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
@@ -44,27 +44,34 @@ export function useDebounced(value, delay) {
 
 /**
  * What an API call answers. `load` runs when `key` changes, and its predecessor is aborted. While it runs again,
- * `data` is the last answer. With `key` null nothing is loaded.
+ * `data` is the last answer. With `key` null nothing is loaded. `load` may show a part of what a new key answers, before
+ * it has all. The request begins with the rendering, not after the next frame.
  * @template T
  * @param {string | null} key
- * @param {(abort: AbortSignal) => Promise<import("../api.js").Result<T>>} load
+ * @param {(abort: AbortSignal, part: (data: T) => void) => Promise<import("../api.js").Result<T>>} load
  * @returns {{ data: T | null, error: import("../api.js").ApiError | null, loading: boolean, reload: () => void, set: (data: T) => void }}
  */
 export function useLoaded(key, load) {
   const [round, again] = useState(0);
+  const answered = useRef(/** @type {string | null} */ (null));
   const [state, setState] = useState(
     /** @returns {{ data: T | null, error: import("../api.js").ApiError | null, loading: boolean }} */
     () => ({ data: null, error: null, loading: key !== null }),
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (key === null) {
       setState({ data: null, error: null, loading: false });
       return undefined;
     }
     const abort = new AbortController();
     setState((before) => ({ ...before, loading: true }));
-    load(abort.signal).then((result) => {
+    /** @param {T} data */
+    const part = (data) => {
+      if (!abort.signal.aborted && answered.current !== key) setState({ data, error: null, loading: true });
+    };
+    load(abort.signal, part).then((result) => {
       if (abort.signal.aborted) return;
+      answered.current = key;
       if (result.ok) setState({ data: result.data, error: null, loading: false });
       else setState({ data: null, error: result.error, loading: false });
     });

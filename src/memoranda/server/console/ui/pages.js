@@ -1,5 +1,5 @@
 // A list of the API that comes in pages.
-import { useEffect, useRef, useState } from "./core.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./core.js";
 import { get } from "../api.js";
 
 /**
@@ -60,7 +60,7 @@ export function usePages(path, query = {}) {
     setState({ key, rows, loading: false, error: null, ended });
   };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (path === null) return undefined;
     const mine = { abort: new AbortController(), busy: false };
     current.current = mine;

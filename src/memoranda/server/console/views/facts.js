@@ -21,7 +21,7 @@ export function View() {
   const at = useDebounced(query.get("at"), PAUSE);
   const openId = query.get("id");
   const topic = query.get("q") ?? "";
-  const loaded = useLoaded(`facts ${who ?? ""}`, (abort) => factsOf(who, abort));
+  const loaded = useLoaded(`facts ${who ?? ""}`, (abort, part) => factsOf(who, abort, part));
   const holding = useLoaded(`${who ?? ""} ${at ?? ""}`, (abort) => holdingAt(who, at && `${at}T23:59:59.999Z`, abort));
   const [people, setPeople] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {

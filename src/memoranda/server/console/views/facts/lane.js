@@ -43,7 +43,7 @@ export function Lane({ chain, first, at, holding, openId, person }) {
   return html`<div class=${`memory lane ${state}`}><div class="memory-main">
     <a class="memory-text" data-main href=${addressWith({ id: memory.id })} aria-current=${open ? "true" : null} onClick=${show}>${memory.content}</a>
     <div class="memory-meta">
-      <${Badge} tone=${state === "holds" ? "good" : ""}>${t.facts[state]}<//>
+      ${holding && html`<${Badge} tone=${state === "holds" ? "good" : ""}>${t.facts[state]}<//>`}
       <span>${t.facts.from(dayOf(fact.begins), fact.ends === null ? null : dayOf(fact.ends))}</span>
       ${chain.facts.length > 1 && html`<span>${t.facts.versions(chain.facts.length)}</span>`}
       ${person && memory.user_id !== null && html`<span class="scope">user:${memory.user_id}</span>`}

@@ -11,27 +11,38 @@ import { exported } from "../../ui/export.js";
 
 export const MOST = 5000;
 const PAGE = 1000;
+const FIRST = 100; // facts that are shown at once; then twice as many, and so on
 
 /**
- * The facts of a scope, or all that the key may see, superseded ones too.
+ * The facts of a scope, or all that the key may see, superseded ones too. `part` shows those that have arrived.
  * @param {string | null} scope
  * @param {AbortSignal} abort
+ * @param {(loaded: Loaded) => void} part
  * @returns {Promise<import("../../api.js").Result<Loaded>>}
  */
-export async function factsOf(scope, abort) {
+export async function factsOf(scope, abort, part) {
   /** @type {Fact[]} */
   const facts = [];
   let truncated = false;
+  let next = FIRST;
   const done = await exported({ kinds: ["fact"], ...(scope ? { scopes: [scope] } : {}) }, abort, (memory) => {
     truncated = facts.length === MOST;
     if (truncated) return false;
+    if (facts.length === next) {
+      part(loadedOf(facts, false));
+      next *= 2;
+    }
     facts.push({ memory, begins: Date.parse(memory.valid_from ?? memory.occurred_at), ends: memory.invalid_at === null ? null : Date.parse(memory.invalid_at) });
     return true;
   });
-  if (!done.ok) return done;
+  return done.ok ? { ok: true, data: loadedOf(facts, truncated) } : done;
+}
+
+/** @param {Fact[]} facts @param {boolean} truncated @returns {Loaded} */
+function loadedOf(facts, truncated) {
   const people = [...new Set(facts.map(({ memory }) => (memory.user_id === null ? null : `user:${memory.user_id}`)))].filter((one) => one !== null).sort();
   const first = facts.reduce((least, fact) => Math.min(least, fact.begins), Date.now());
-  return { ok: true, data: { chains: chainsOf(facts), count: facts.length, people, first, truncated } };
+  return { chains: chainsOf(facts), count: facts.length, people, first, truncated };
 }
 
 /** Facts that are linked by `superseded_by`, the chain that changed last at the top. @param {Fact[]} facts @returns {Chain[]} */

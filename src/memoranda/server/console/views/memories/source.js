@@ -1,5 +1,5 @@
 // The rows of the list: pages of the listing that are fetched as the list is scrolled, or the results of a search.
-import { useEffect, useRef, useState } from "../../ui/core.js";
+import { useLayoutEffect, useRef, useState } from "../../ui/core.js";
 import { get, post } from "../../api.js";
 
 /**
@@ -27,11 +27,11 @@ export function useMemories(text, selection, order) {
   const running = useRef(/** @type {AbortController | null} */ (null));
   const key = JSON.stringify([text, selection, order, round]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const abort = new AbortController();
     running.current = abort;
     cursor.current = null;
-    setState((before) => ({ ...before, loading: true, error: null }));
+    setState((before) => ({ ...before, total: null, loading: true, error: null }));
     void (text === "" ? listed(abort, null) : found(abort));
     return () => abort.abort();
   }, [key]);
@@ -39,10 +39,8 @@ export function useMemories(text, selection, order) {
   /** @param {AbortController} abort @param {string | null} after */
   async function listed(abort, after) {
     const query = { limit: PAGE, order, after, ...selection };
-    const [page, count] = await Promise.all([
-      /** @type {Promise<import("../../api.js").Result<import("../../types.js").Page<Memory>>>} */ (get("/v1/memories", { query, abort: abort.signal })),
-      after === null ? /** @type {Promise<import("../../api.js").Result<{ count: number }>>} */ (post("/v1/memories/count", selection, { abort: abort.signal })) : null,
-    ]);
+    /** @type {import("../../api.js").Result<import("../../types.js").Page<Memory>>} */
+    const page = await get("/v1/memories", { query, abort: abort.signal });
     if (abort.signal.aborted) return;
     if (!page.ok) {
       setState({ ...NOTHING, loading: false, error: page.error });
@@ -52,9 +50,16 @@ export function useMemories(text, selection, order) {
     const rows = page.data.data.map((memory) => ({ memory, hit: null }));
     setState((before) => ({
       rows: after === null ? rows : [...before.rows, ...rows],
-      total: count === null ? before.total : count.ok ? count.data.count : null,
-      answer: null, loading: false, error: null,
+      total: before.total, answer: null, loading: false, error: null,
     }));
+    if (after === null) await counted(abort);
+  }
+
+  /** Counts the selection, which takes longer than its first page. @param {AbortController} abort */
+  async function counted(abort) {
+    /** @type {import("../../api.js").Result<{ count: number }>} */
+    const count = await post("/v1/memories/count", selection, { abort: abort.signal });
+    if (!abort.signal.aborted) setState((before) => ({ ...before, total: count.ok ? count.data.count : null }));
   }
 
   /** @param {AbortController} abort */
