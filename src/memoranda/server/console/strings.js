@@ -67,6 +67,8 @@ export const t = {
     colours: { kind: "Coloured by kind", scope: "Coloured by scope", age: "Coloured by age" },
     shown: /** @param {number} n @param {number} total @param {number} explained */ (n, total, explained) =>
       `${n < total ? `${n.toLocaleString()} of ${count(total, "memory", "memories")}` : count(n, "memory", "memories")}, ${Math.round(explained * 100)} % of the variance`,
+    points: "Points",
+    most: /** @param {number} n */ (n) => `${n.toLocaleString()} points at most`,
     picture: /** @param {number} n */ (n) => `Map of ${count(n, "memory", "memories")}: near ones have similar meanings. The legend selects by colour.`,
     hint: "Draw around points to list them, the wheel zooms",
     closer: "Zoom in",

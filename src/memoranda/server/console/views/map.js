@@ -12,13 +12,15 @@ import { Plane } from "./map/plane.js";
 
 /** @typedef {import("../types.js").Projection} Projection */
 
-const MOST = 100_000; // points, as many as the API gives
+const FEW = 10_000; // points that are shown unless all are asked for
+const MOST = 100_000; // as many as the API gives
 
 export function View() {
   const { query } = usePlace();
   const selection = useMemo(() => selectionOf(query), [query.toString()]);
-  const key = JSON.stringify(selection);
-  const loaded = useLoaded(key, (abort) => /** @type {Promise<import("../api.js").Result<Projection>>} */ (post("/v1/memories/projection", { limit: MOST, ...selection }, { abort })));
+  const limit = query.get("points") === String(MOST) ? MOST : FEW;
+  const key = JSON.stringify({ limit, ...selection });
+  const loaded = useLoaded(key, (abort) => /** @type {Promise<import("../api.js").Result<Projection>>} */ (post("/v1/memories/projection", { limit, ...selection }, { abort })));
   const colour = COLOURINGS.find((one) => one === query.get("colour")) ?? "kind";
   const groups = useMemo(() => (loaded.data === null ? [] : groupsOf(loaded.data, colour)), [loaded.data, colour]);
   const [chosen, setChosen] = useState(/** @type {number[]} */ ([]));
@@ -33,6 +35,7 @@ export function View() {
       </header>
       <div class="toolbar">
         <${Select} bare label=${t.map.colour} value=${colour} options=${colours} onChange=${/** @param {string} value */ (value) => setQuery({ colour: value })} />
+        ${shown !== null && shown.total > FEW && html`<${Select} bare label=${t.map.points} value=${String(limit)} options=${[FEW, MOST].map((most) => ({ value: String(most), label: t.map.most(most) }))} onChange=${/** @param {string} value */ (value) => setQuery({ points: value })} />`}
         <span class="spring" />
         <${IconButton} icon="filter" label=${t.memories.filters} expanded=${filtering} pressed=${wantedFilters(query) > 0} onClick=${() => setFiltering(!filtering)} />
       </div>
