@@ -66,6 +66,7 @@ def opened_page(started: Any, address: str) -> tuple[float, int]:
     page.goto(address, wait_until="networkidle", timeout=120_000)
     page.wait_for_function("window.shownAfter !== undefined", timeout=120_000)
     milliseconds = page.evaluate("window.shownAfter")
+    page.wait_for_timeout(500)  # the last responses are counted, too
     context.close()
     return milliseconds, sum(sizes)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
+import memoranda
 from support.console import PAGES, PHONE, QUESTIONS
 from support.server_process import Process
 from support.waiting import until
@@ -29,6 +31,15 @@ def test_rules_of_accessibility(
     page = see(server.url, color_scheme=theme, reduced_motion="reduce")
     assert axe(page.open(f"/{name}")) == []
     assert axe(page.open(f"/{name}{QUESTIONS.get(name, '')}")) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_shell_names_what_a_page_loads(see: Callable[..., Seen], server: Process, name: str) -> None:
+    page = see(server.url)
+    page.open(f"/{name}")
+    named = re.findall(r'"modulepreload" href="([^"]+)"', httpx.get(f"{server.url}/console/{name}").text)
+    loaded = {one.url.removeprefix(server.url) for one in page.requests if one.url.endswith(".js")}
+    assert loaded == set(named)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -221,6 +232,24 @@ def test_a_long_list_keeps_few_rows_in_the_document(see: Callable[..., Seen], tm
             shown.wait_for_timeout(50)
         shown.locator(".vrow", has_text="row 0").last.wait_for()
         assert shown.locator(".vrow").count() < 60
+    finally:
+        process.end()
+
+
+def test_of_many_memories_some_are_shown_first(see: Callable[..., Seen], tmp_path: Any) -> None:
+    with memoranda.open(tmp_path / "data", embedder={"url": "hash:64"}) as opened:
+        kinds = ["fact"] * 300 + ["note"] * 10_100
+        rows = [{"content": f"kettle {n} is number {n * 7}", "kind": kind} for n, kind in enumerate(kinds)]
+        for first in range(0, len(rows), 5_000):
+            opened.memories.add_many(rows[first : first + 5_000])
+    process = Process(tmp_path / "data", {})
+    try:
+        shown = see(process.url).open("/map")
+        shown.get_by_text(re.compile(r"^5,\d{3} of 10,\d{3} memories")).wait_for()
+        shown.get_by_label("Points").select_option("100,000 points at most")
+        shown.get_by_text(re.compile(r"^10,\d{3} memories")).wait_for()
+        shown.goto(f"{process.url}/console/facts")
+        shown.get_by_text(re.compile(r"of 300 facts hold")).wait_for()
     finally:
         process.end()
 
