@@ -245,6 +245,31 @@ def test_what_goes_while_the_model_answers_leaves_no_fact(talk: Any) -> None:
     assert talk.count() == 0
 
 
+@pytest.mark.rows_in("sqlite")
+def test_what_changes_while_the_model_answers_is_read_again(talk: Any) -> None:
+    def fact(of: str) -> str:
+        return json.dumps([TEA | {"fact": f"Mara prefers {of} tea"}])
+
+    asked = talk.script(
+        {"text": LIST, "pause_at": 0}, fact("black"), {"text": fact("white"), "pause_at": 0}, fact("red")
+    )
+    sessions = talk.rc.sessions_as(talk.admin)
+    (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
+    until(lambda: talk.core.model.asked, "a question of the model")
+    sessions.update_message("s", kept.message.id, "I am all for black tea.")
+    talk.core.model.play.resume()
+    talk.settle()
+    assert talk.live() == ["Mara prefers black tea"]
+    sessions.update_message(
+        "s", kept.message.id, "I am all for white tea."
+    )  # it was read before: a job of its own
+    until(lambda: len(asked) == 3, "the question about the white tea")
+    sessions.update_message("s", kept.message.id, "I am all for red tea.")
+    talk.core.model.play.resume()
+    talk.settle()
+    assert (talk.live(), talk.count()) == (["Mara prefers red tea"], 1)
+
+
 def test_lazy_facts_come_when_a_session_is_closed(home: Any, tmp_path: Path) -> None:
     with home.open(**settings(tmp_path, extraction="lazy")) as rc:
         script(rc, {"text": LIST})

@@ -80,7 +80,7 @@ _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDicti
 
 
 class Moved(Exception):
-    """Somebody else has read the session on meanwhile, or it has become another: look again."""
+    """Somebody else has read the session on meanwhile, it has become another, or a message was changed: look again."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -339,7 +339,8 @@ class Extraction:
         """Write facts, what follows from them, and how far the session was read: all or nothing.
 
         Raises:
-            Moved: another job read the session, or messages were moved in it.
+            Moved: another job read the session, messages were moved in it, or one was changed. No job is placed for a
+                message that is changed while it is read.
         """
         session = batch.session
         if batch.upto is not None:
@@ -347,8 +348,10 @@ class Extraction:
             if not w.c.run("read_facts", key):
                 raise Moved
         there = messages_by_id(w.c, w.tenant, [row.id for row in batch.messages])
-        same = [row for row in batch.messages if row.id in there and there[row.id].content == row.content]
-        resting = [plan for plan in plans if _still_rests(plan.draft, same)]
+        left = [row for row in batch.messages if row.id in there]
+        if any(there[row.id].content != row.content for row in left):
+            raise Moved
+        resting = [plan for plan in plans if _still_rests(plan.draft, left)]
         return learn(w, resting, self.bounds).counts
 
 
@@ -380,13 +383,15 @@ def _resting_on(candidate: Candidate, number: int) -> Candidate:
     )
 
 
-def _still_rests(fact: Draft, same: Sequence[MessageRow]) -> bool:
-    """Return True if a personal message that a fact rests on is unchanged; changed messages are removed from its
+def _still_rests(fact: Draft, left: Sequence[MessageRow]) -> bool:
+    """Return True if a personal message that a fact rests on is there; deleted messages are removed from its
     sources."""
     refs = set(refs_of(fact.row))
-    left = [row for row in same if row.id in refs]
-    fact.row = fact.row._replace(source_refs=compact_json([*(row.id for row in left), *responses_of(left)]))
-    return any(row.personal for row in left)
+    sources = [row for row in left if row.id in refs]
+    fact.row = fact.row._replace(
+        source_refs=compact_json([*(row.id for row in sources), *responses_of(sources)])
+    )
+    return any(row.personal for row in sources)
 
 
 def _line(label: str, content: str, at: int, *, most: int = BEFORE_CHARS) -> str:
