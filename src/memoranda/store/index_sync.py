@@ -37,6 +37,8 @@ KEPT_REMOVALS = 1_000_000
 """Revisions for which a database with several processes records removals."""
 SETTLED_WITHIN = 10_000_000
 """Microseconds after which any process replays a change that has not reached a shared index."""
+CHANGE_SECONDS = 2.0
+"""For how long a search waits until the indexes have taken a change of this process."""
 BEYOND = 1 << 62
 
 
@@ -317,15 +319,23 @@ class Derived:
             done[side] = self.catch_up(side, since)
         return done
 
-    def follow(self, tenant: str) -> None:
-        """Return once the indexes have every change of a tenant's rows that a reader can see: between the commit of
-        this process and its indexes wait, and replay what other processes have changed."""
+    def follow(self, tenant: str) -> list[str]:
+        """Bring the indexes to every change of a tenant's rows that a reader can see; return the sides that may still
+        miss some. Changes of other processes are replayed. A change of this process is on its way from its commit to
+        the indexes, and is waited for, at most `CHANGE_SECONDS`: an index that does not answer delays a search no
+        longer."""
         if self.follows:
             self.replay_others()
-        elif not self.db.called.is_set() and not self.behind:
-            after = [tenant, self.applied]
-            if self.db.read(lambda c: c.one("changed_beyond", after * 2), tenant) is not None:
-                self.db.called.wait()
+        elif self.db.called.is_set() or self.behind:
+            return []
+        elif self._missing(tenant) and not self.db.called.wait(CHANGE_SECONDS):
+            return [side for side in ("index", "words") if not self.index_of(side).inside]
+        return []
+
+    def _missing(self, tenant: str) -> bool:
+        """Return True if rows of a tenant have changed since `applied`."""
+        after = [tenant, self.applied]
+        return self.db.read(lambda c: c.one("changed_beyond", after * 2), tenant) is not None
 
     def replay_others(self) -> None:
         """Replay what other processes have changed since `applied`."""

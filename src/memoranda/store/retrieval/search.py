@@ -130,7 +130,7 @@ class Recall:
 
         Scores and order do not depend on the limit: the best `candidates` of vector and keyword search are ranked among
         themselves, and at most as many are the first hits. Hits from a deeper search follow them."""
-        self.store.derived.follow(tenant)
+        late = self.store.derived.follow(tenant)
         live = self.store.derived.live
         if vector is not None and model not in ("", live.model):
             raise ModelChanged(f"{live.model} has taken over from {model}")
@@ -147,6 +147,7 @@ class Recall:
         if query.limit > first and depth < MAX_LIMIT and (first == depth or candidates.goes_on(floor)):
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
             ranked = followed_by(ranked, _above(_fused(candidates, weights), floor))
+        candidates.degraded.update(late)
         found = Found(tenant, ranked, candidates, weights, stage, first)
         self._take_rows(query.limit, found, targets)
         return found
