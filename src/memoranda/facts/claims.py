@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memoranda.text.memo import kept
-from memoranda.text.regex import regex
+from memoranda.text.regex import Regex, regex
 from memoranda.text.terms import terms
 
 _NAME = r"(?P<who>[^,;:]{1,60}?)"
@@ -45,11 +45,11 @@ class Claim(msgspec.Struct, frozen=True):
     now: bool = False
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(text: str) -> Regex:
     return regex(rf"^{text}[.!\s]*$", re.IGNORECASE)
 
 
-_STATES: tuple[tuple[str, re.Pattern[str]], ...] = (
+_STATES: tuple[tuple[str, Regex], ...] = (
     (
         "residence",
         _pattern(

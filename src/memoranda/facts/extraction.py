@@ -80,7 +80,7 @@ _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDicti
 
 
 class Moved(Exception):
-    """Somebody else has read the session on meanwhile, it has become another, or a message was changed: look again."""
+    """Another job has read the session, its messages were moved, or one was changed: the session is read again."""
 
 
 class Batch(msgspec.Struct, frozen=True):

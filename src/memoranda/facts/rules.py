@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
 import msgspec
 
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
-from memoranda.text.regex import regex
+from memoranda.text.regex import Regex, regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
 
@@ -25,22 +24,21 @@ USER = "The user"
 """The name of a speaker whose name is not known."""
 
 
-class Rule(msgspec.Struct, frozen=True, dict=True):
-    """A regular expression and the sentence for its matches. `{name}` is the speaker; groups are named in `tells`.
-    `confidence` is the share of the matches of such patterns that were true and understandable, among 139 facts of
-    LoCoMo that were read by hand: .9 for what somebody is, likes or calls something, .87 for what somebody does or
-    decides, .8 for what somebody has."""
+class Rule(msgspec.Struct, frozen=True):
+    """A regular expression for a whole statement and the sentence for its matches. `{name}` is the speaker; groups are
+    named in `sentence`. `confidence` is the share of the matches of such patterns that were true and understandable,
+    among 139 facts of LoCoMo that were read by hand: .9 for what somebody is, likes or calls something, .87 for what
+    somebody does or decides, .8 for what somebody has."""
 
     kind: str
-    expression: str
-    tells: str
+    pattern: Regex
+    sentence: str
     confidence: float
 
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The expression compiled for a whole statement, when it is first needed."""
-        whole = rf"^(?:{_BEGIN},?\s+)*(?:{self.expression})(?:[.!…\s]*)$"
-        return re.compile(whole, re.IGNORECASE | re.DOTALL)
+
+def _rule(kind: str, expression: str, sentence: str, confidence: float) -> Rule:
+    whole = rf"^(?:{_BEGIN},?\s+)*(?:{expression})(?:[.!…\s]*)$"
+    return Rule(kind, regex(whole, re.IGNORECASE | re.DOTALL), sentence, confidence)
 
 
 _BEGIN = (
@@ -62,118 +60,118 @@ _VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[
 """Values that are a number, a date, a name or an address: nothing temporary."""
 
 RULES: tuple[Rule, ...] = (
-    Rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.87),
-    Rule(
+    _rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.87),
+    _rule(
         "preference",
         rf"i\s+{_ADVERB}(?P<verb>prefer|like|love|enjoy|adore|hate|dislike|avoid)\s+{_REST}",
         "{name} {verb}s {rest}",
         0.9,
     ),
-    Rule(
+    _rule(
         "preference",
         rf"i\s+{_ADVERB}(?:do\s+not|don['’]t|can(?:no|['’])?t\s+stand\s+to)\s+"
         rf"(?P<verb>like|eat|drink|want|enjoy|use)\s+{_REST}",
         "{name} does not {verb} {rest}",
         0.9,
     ),
-    Rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.87),
-    Rule(
+    _rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.87),
+    _rule(
         "preference",
         rf"my\s+favou?rite\s+{_OWN}\s+(?:is|are)\s+{_REST}",
         "{name}'s favourite {what} is {rest}",
         0.9,
     ),
-    Rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.9),
-    Rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.9),
-    Rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.9),
-    Rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.9),
-    Rule("fact", rf"i\s+{_ADVERB}(?P<verb>use|drive|speak|own|play)\s+{_REST}", "{name} {verb}s {rest}", 0.87),
-    Rule(
+    _rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.9),
+    _rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.9),
+    _rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.9),
+    _rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.9),
+    _rule("fact", rf"i\s+{_ADVERB}(?P<verb>use|drive|speak|own|play)\s+{_REST}", "{name} {verb}s {rest}", 0.87),
+    _rule(
         "fact",
         rf"i(?:\s+{_ADVERB}have|['’]ve\s+got)\s+(?!(?:an?\s+)?(?:{_FLEETING})\b){_REST}",
         "{name} has {rest}",
         0.8,
     ),
-    Rule(
+    _rule(
         "fact",
         rf"i\s+{_ADVERB}(?P<verb>started|joined|quit|left|switched|stopped|bought|sold|adopted|married|"
         rf"got(?=\s+(?:an?|two|three|my|our)\s))\s+{_REST}",
         "{name} {verb} {rest}",
         0.87,
     ),
-    Rule(
+    _rule(
         "fact",
         r"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>(?!(?:feeling|dealing|doing|going|getting)\b)[a-z]+ing)\s+"
         rf"{_REST}",
         "{name} has been {verb} {rest}",
         0.87,
     ),
-    Rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.9),
-    Rule(
+    _rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.9),
+    _rule(
         "fact",
         r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|vegan\b|vegetarian\b|"
         r"married\b|single\b|retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
         "{name} is {rest}",
         0.9,
     ),
-    Rule("fact", rf"i\s+was\s+born\s+{_REST}", "{name} was born {rest}", 0.9),
-    Rule(
+    _rule("fact", rf"i\s+was\s+born\s+{_REST}", "{name} was born {rest}", 0.9),
+    _rule(
         "entity",
         rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:called|named)\s+{_REST}",
         "{name}'s {what} is called {rest}",
         0.9,
     ),
-    Rule("entity", rf"(?:my|our)\s+{_OWN}(?:['’]s)?\s+name\s+is\s+{_REST}", "{name}'s {what} is called {rest}", 0.9),
-    Rule(
+    _rule("entity", rf"(?:my|our)\s+{_OWN}(?:['’]s)?\s+name\s+is\s+{_REST}", "{name}'s {what} is called {rest}", 0.9),
+    _rule(
         "entity",
         rf"(?:my|our)\s+(?P<what>birthday|address|email|phone(?:\s+number)?|budget|deadline|boss|manager|team|company|"
         rf"project|job|hometown|doctor|flight|appointment|wife|husband|partner)\s+(?:is|are)\s+(?:now\s+)?{_REST}",
         "{name}'s {what} is {rest}",
         0.9,
     ),
-    Rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.9),
-    Rule(
+    _rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.9),
+    _rule(
         "entity",
         rf"(?P<what>(?:the|our)\s+[\w'’ -]{{2,60}}?)\s+(?:is|are|will\s+be)\s+(?:now\s+)?{_VALUE}",
         "{what:c} is {rest}",
         0.87,
     ),
-    Rule(
+    _rule(
         "entity",
         rf"(?P<what>[\w-]+(?:\s+(?:of|for)\s+(?:the\s+)?[\w-]+(?:\s+[\w-]+)?)?)\s+is\s+(?:now\s+)?"
         rf"(?P<rest>on\s+(?:the\s+)?{_DATE}.*?)",
         "{what:c} is {rest}",
         0.87,
     ),
-    Rule(
+    _rule(
         "decision",
         rf"we(?:['’]re|\s+are)\s+{_ADVERB}going\s+with\s+{_REST}",
         "It was decided to go with {rest}",
         0.87,
     ),
-    Rule(
+    _rule(
         "decision",
         rf"(?P<who>i|we)(?:['’]ve|\s+have)?\s+{_ADVERB}(?P<verb>decided|agreed|settled|chose|committed)\s+{_REST}",
         "{who} {verb} {rest}",
         0.9,
     ),
-    Rule(
+    _rule(
         "decision",
         rf"(?P<who>i|we)(?:['’]ll|\s+will|\s+are\s+going\s+to|['’]re\s+going\s+to|\s+am\s+going\s+to|['’]m\s+going\s+to)\s+"
         rf"(?P<verb>use|go\s+with|switch\s+to|move\s+to|stick\s+with|drop)\s+{_REST}",
         "{who} decided to {verb} {rest}",
         0.87,
     ),
-    Rule(
+    _rule(
         "decision", rf"let['’]?s\s+(?P<verb>use|go\s+with|stick\s+with|switch\s+to)\s+{_REST}",
         "It was decided to {verb} {rest}", 0.8,
     ),
-    Rule("preference", rf"ich\s+(?:mag|liebe)\s+{_REST}", "{name} mag {rest}", 0.87),
-    Rule("preference", rf"ich\s+bevorzuge\s+{_REST}", "{name} bevorzugt {rest}", 0.87),
-    Rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.9),
-    Rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.9),
-    Rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
-    Rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
+    _rule("preference", rf"ich\s+(?:mag|liebe)\s+{_REST}", "{name} mag {rest}", 0.87),
+    _rule("preference", rf"ich\s+bevorzuge\s+{_REST}", "{name} bevorzugt {rest}", 0.87),
+    _rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.9),
+    _rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.9),
+    _rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
+    _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
 )  # fmt: skip
 
 _UNSURE = regex(
@@ -260,22 +258,24 @@ def _sentence(rule: Rule, match: re.Match[str], speaker: str | None, german: boo
     groups["rest"] = groups["rest"] if german else _in_third_person(groups["rest"])
     who = groups.get("who", "").lower()
     if "verb" in groups:
-        groups["verb"] = _conjugated(" ".join(groups["verb"].lower().split()), rule.tells)
-    tells = rule.tells.replace("{verb}s", "{verb}").replace("{verb:t}", "{verb}")
-    if "{what:c}" in tells:
-        tells = tells.replace("{what:c}", "{what}")
+        groups["verb"] = _conjugated(" ".join(groups["verb"].lower().split()), rule.sentence)
+    sentence = rule.sentence.replace("{verb}s", "{verb}").replace("{verb:t}", "{verb}")
+    if "{what:c}" in sentence:
+        sentence = sentence.replace("{what:c}", "{what}")
         groups["what"] = groups["what"][0].upper() + groups["what"][1:]
     if who == "we":
-        tells = tells.replace("{who} {verb}", "It was {verb}").replace("{who} decided", "It was decided")
+        sentence = sentence.replace("{who} {verb}", "It was {verb}").replace(
+            "{who} decided", "It was decided"
+        )
         if groups.get("verb") == "chose":
             groups["verb"] = "decided on"
-    return tells.format(name=name, **(groups | {"who": name}))
+    return sentence.format(name=name, **(groups | {"who": name}))
 
 
-def _conjugated(verb: str, tells: str) -> str:
-    if "{verb:t}" in tells:
+def _conjugated(verb: str, sentence: str) -> str:
+    if "{verb:t}" in sentence:
         return verb[:-1] + ("et" if verb[-2] in "td" else "t")
-    if "{verb}s" not in tells:
+    if "{verb}s" not in sentence:
         return verb
     if verb.endswith("y") and verb[-2] not in "aeiou":
         return f"{verb[:-1]}ies"

@@ -4,17 +4,36 @@ and compiling one takes about half a millisecond."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 
-def regex(expression: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a regular expression that is compiled when it is first used. It is no `re.Pattern`: call its methods."""
-    return cast("re.Pattern[str]", _Pattern(expression, flags))
+class Regex(Protocol):
+    """The methods of `re.Pattern` that are used here. The functions of `re` do not take a `Regex`."""
+
+    def match(self, string: str, pos: int = ..., endpos: int = ...) -> re.Match[str] | None: ...
+
+    def fullmatch(self, string: str, pos: int = ..., endpos: int = ...) -> re.Match[str] | None: ...
+
+    def search(self, string: str, pos: int = ..., endpos: int = ...) -> re.Match[str] | None: ...
+
+    def findall(self, string: str) -> list[Any]: ...
+
+    def finditer(self, string: str, pos: int = ..., endpos: int = ...) -> Iterator[re.Match[str]]: ...
+
+    def split(self, string: str, maxsplit: int = ...) -> list[Any]: ...
+
+    def sub(self, repl: str | Callable[[re.Match[str]], str], string: str, count: int = ...) -> str: ...
 
 
-class _Pattern:
-    """Stands for a compiled regular expression, and takes over each of its methods at the first call."""
+def regex(expression: str, flags: int = 0) -> Regex:
+    """Return a regular expression that is compiled when one of its methods is first called."""
+    return cast("Regex", _Uncompiled(expression, flags))
+
+
+class _Uncompiled:
+    """Compiles its expression when it is first asked for a method, and keeps the methods that it was asked for."""
 
     def __init__(self, expression: str, flags: int) -> None:
         self._expression = expression

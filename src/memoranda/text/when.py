@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.text.regex import regex
+from memoranda.text.regex import Regex, regex
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -287,7 +287,7 @@ def _weekday(match: re.Match[str], today: datetime) -> Time:
     return Weekly(_DAYS.index(match["wd"].lower()))
 
 
-_READERS: list[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time | None]]] = [
+_READERS: list[tuple[Regex, Callable[[re.Match[str], datetime], Time | None]]] = [
     (_EXACT, _date),
     (_AGO, _ago),
     (_RELATIVE, _relative),
