@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from memoranda.cli.app import app
 from memoranda.client import Client
-from support.waiting import until
+from support.server_process import Process
 
 
 class Calls:
@@ -41,16 +38,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A server for a module's tests: its URL, and its folder."""
-    folder = tmp_path_factory.mktemp("served") / "data"
-    log = folder.with_suffix(".log")  # a pipe that nobody reads would fill, and stop the server
-    with log.open("wb") as said, subprocess.Popen(
-        [sys.executable, "-m", "memoranda", "serve", "--port", "0", "--data", str(folder)],
-        env={**os.environ, "MEMORANDA_EMBEDDER__URL": "hash:64"}, stderr=said,
-    ) as process:  # fmt: skip
-        until(log.read_text, "the first line of the server", accept=lambda text: "\n" in text)
-        yield log.read_text().splitlines()[0].split()[-1], folder
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, log.read_text()
+    made = Process(tmp_path_factory.mktemp("served") / "data", {})
+    yield made.url, made.folder
+    assert made.end(signal.SIGINT) == 0, made.said()
 
 
 @pytest.fixture
