@@ -5,6 +5,7 @@
 A server in a process of its own on loopback, and a real browser, whose cache is empty for each page. Milliseconds are
 those of the browser's clock, from the beginning of the navigation until the page has a heading and nothing on it is
 loading; the median of the rounds. Bytes are those of all responses, without headers. The limits are 300 ms and 150 kB.
+Last, the requests whose time grows with the rows, by themselves.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import argparse
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+
+import httpx
 
 import memoranda
 from support.console import DESKTOP, PAGES, QUESTIONS, browser, fill
@@ -27,6 +31,11 @@ MILLISECONDS, BYTES = 300, 150_000
 USERS, WORDS = (
     40,
     ("garden", "kettle", "invoice", "train", "lavender", "meeting", "roof", "saw", "plan", "river"),
+)
+REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
+    ("POST", "/v1/memories/count", {}),
+    ("GET", "/v1/memories/stats", None),
+    ("POST", "/v1/memories/projection", {}),
 )
 WATCH = """(() => {
     const found = (selector) => document.querySelector(selector) !== null;
@@ -71,6 +80,19 @@ def opened_page(started: Any, address: str) -> tuple[float, int]:
     return milliseconds, sum(sizes)
 
 
+def requests(url: str) -> None:
+    """Print a row for each request that reads all memories."""
+    print("| request | ms |\n|---|--:|")
+    with httpx.Client(base_url=url, timeout=120) as client:
+        for method, path, body in REQUESTS:
+            taken = []
+            for _ in range(ROUNDS):
+                began = time.perf_counter()
+                client.request(method, path, json=body).raise_for_status()
+                taken.append((time.perf_counter() - began) * 1000)
+            print(f"| `{method} {path}` | {statistics.median(taken):.0f} |", flush=True)
+
+
 def main() -> None:
     """Print a row for each page."""
     parser = argparse.ArgumentParser()
@@ -95,6 +117,7 @@ def main() -> None:
                             f"| {name}{asked} | {ms:.0f} | {ms / MILLISECONDS:.2f} | {size} | {size / BYTES:.2f} |",
                             flush=True,
                         )
+            requests(server.url)
         finally:
             server.end()
 
