@@ -169,6 +169,7 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["histry", "x"], 2, "did you mean 'facts history'?"),
         (["stores", "fils"], 2, "there is no command 'fils'; did you mean 'memoranda stores files'?"),
         (["--bogus"], 2, "--bogus: there is no such option; memoranda --help"),
+        (["--data", "here", "add", "x"], 2, "--data: goes after the command; write memoranda COMMAND --data"),
         (["search", "x", "--limt", "5"], 2, "--limt: there is no such option; did you mean --limit?"),
         (["search", "x", "--limit"], 2, "--limit: needs a value"),
         (["search", "x", "--explain=3"], 2, "--explain: takes no value"),

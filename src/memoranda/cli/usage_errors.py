@@ -12,6 +12,8 @@ UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """The base of the errors of a command line, which typer does not export."""
 NEEDED = {"int": "a whole number; write {flag}5", "float": "a number; write {flag}0.5"}
 """What a value must be, by the beginning of the name that the parser gives its error."""
+OF_COMMANDS = ("--data", "--config", "--set", "--json")
+"""The options that all commands share, see `Invocation`."""
 
 
 def no_arguments(exc: Exception) -> bool:
@@ -33,6 +35,8 @@ def sentence(exc: Any, command: Any = None) -> str:
         fix = f"put quotes around a text of several words, or see {path} --help"
         return f"{words.removesuffix(')')!r} is not expected; {fix}" if listed else said
     if hasattr(exc, "possibilities"):
+        if exc.ctx.parent is None and option in OF_COMMANDS:
+            return f"{option}: goes after the command; write memoranda COMMAND {option}"
         near = get_close_matches(option, exc.possibilities or (), n=1)
         fix = f"did you mean {near[0]}?" if near else f"{path} --help lists the options"
         return f"{option}: there is no such option; {fix}"
