@@ -71,9 +71,8 @@ export function useLoaded(key, load) {
     };
     load(abort.signal, part).then((result) => {
       if (abort.signal.aborted) return;
-      answered.current = key;
-      if (result.ok) setState({ data: result.data, error: null, loading: false });
-      else setState({ data: null, error: result.error, loading: false });
+      if (result.ok) answered.current = key;
+      setState({ data: result.ok ? result.data : null, error: result.ok ? null : result.error, loading: false });
     });
     return () => abort.abort();
   }, [key, round]);
