@@ -6,7 +6,9 @@ API, and lets the client's own engine answer. It is not Qdrant: no graph, no sha
 
 from __future__ import annotations
 
+import gc
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -448,6 +450,15 @@ def test_scores_are_cosines_over_the_wire(opened: Callable[..., Index]) -> None:
     assert found.seqs.tolist() == np.argsort(-true).tolist()
 
 
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """What is in a cycle stays: a connection that is closed, too, with the log of its file."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
 def test_the_folder_keeps_everything_and_one_process_has_it(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     index = open_index("qdrant:", DIM, folder)
@@ -468,6 +479,25 @@ def test_the_folder_keeps_everything_and_one_process_has_it(tmp_path: Path) -> N
         again.compact()
         assert again.count("t") == 2
         assert live_files.holding(folder, b"Quetzalcoatl") == set()
+
+
+def test_a_log_that_cannot_be_emptied_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qdrant_link, "FILE_SECONDS", 0.05)
+    with closing(open_index("qdrant:", DIM, tmp_path)) as index:
+        index.put("t", batch([1, 2], noise(2), [{"name": "Quetzalcoatl"}, {}]))
+        index.remove("t", [1])
+        (file,) = tmp_path.glob("collection/*/storage.sqlite")
+        with closing(sqlite3.connect(file)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM points").fetchall()
+            with pytest.raises(
+                IndexUnavailable, match="compact: another connection reads its files; compact again"
+            ):
+                index.compact()
+            assert index.count("t") == 1
+        index.compact()
+        assert index.count("t") == 1
+        assert live_files.holding(tmp_path, b"Quetzalcoatl") == set()
 
 
 def test_spaces_and_prefixes_live_beside_each_other(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ SECRETS = {"api_key", "apikey", "api-key", "key", "token", "password"}
 BUSY = {429, 502, 503, 504}
 FAILURES = (ApiException, QdrantException, grpc.RpcError, sqlite3.Error, OSError, RuntimeError, ValueError)
 """Errors of the client: of a server, of gRPC, of its in-process engine."""
+FILE_SECONDS = 5.0
+"""Seconds to wait for another connection to a file of the engine in this process."""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -190,12 +192,20 @@ class Link:
         )
 
     def reopen(self) -> None:
-        """Close and open the engine in this process; removed points leave its file."""
+        """Close and open the engine in this process; removed points leave its files.
+
+        Raises:
+            IndexUnavailable: another connection reads the files, so that a log keeps removed points.
+        """
         self.client().close()
         self._client = None
-        self._tell_files("VACUUM")
+        emptied = [_emptied(connection) for connection in self._connections()]
         self._client = self._opened()
         self.write_ahead()
+        if not all(emptied):
+            raise IndexUnavailable(
+                f"Qdrant ({self.where}) could not compact: another connection reads its files; compact again."
+            )
 
     def write_ahead(self) -> None:
         """Make the engine in this process write to a log and sync at checkpoints only.
@@ -203,17 +213,19 @@ class Link:
         It commits each point separately, 1.5 ms with the default sync. A power failure loses the end of the log, in
         order, so the watermark is never ahead of the points.
         """
-        self._tell_files("PRAGMA journal_mode=WAL")
+        for connection in self._connections():
+            connection.execute("PRAGMA journal_mode=WAL")
         engine = getattr(self.client(), "_client", None)  # no public way to its connections
         for collection in getattr(engine, "collections", {}).values():
             if collection.storage is not None:
                 collection.storage.storage.execute("PRAGMA synchronous=NORMAL")
 
-    def _tell_files(self, statement: str) -> None:
+    def _connections(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection to each file of the engine in this process."""
         if self.local and self._folder is not None:
             for path in self._folder.glob("collection/*/storage.sqlite"):
-                with closing(sqlite3.connect(path)) as connection:
-                    connection.execute(statement)
+                with closing(sqlite3.connect(path, timeout=FILE_SECONDS)) as connection:
+                    yield connection
 
     @property
     def closed(self) -> bool:
@@ -249,6 +261,17 @@ class Link:
             return QdrantClient(path=str(self._folder), force_disable_check_same_thread=True)
         except FAILURES as exc:
             raise self.failure("open", exc) from exc
+
+
+def _emptied(connection: sqlite3.Connection) -> bool:
+    """Remove deleted rows from a file and its log; return False if another connection reads them.
+
+    Closing the last connection would empty the log, but one that the engine has closed is only gone when the garbage
+    collector has found its statements.
+    """
+    connection.execute("VACUUM")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
 
 
 def patience(exc: Exception, wait: float) -> float | None:
