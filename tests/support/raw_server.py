@@ -55,19 +55,23 @@ async def raw(*answers: Sequence[Step], tls: ssl.SSLContext | None = None) -> As
         seen.heads.append(head)
         seen.bodies.append(json.loads(body) if body else {})
         steps = answers[min(len(seen.heads), len(answers)) - 1]
-        for step in steps:
-            if step == "keep":
-                seen.given += 1
-                return True
-            if step == "reset":
-                writer.transport.abort()
-            elif step == "hang":
-                seen.left += not await reader.read(1)
-            elif isinstance(step, float):
-                await asyncio.sleep(step)
-            elif isinstance(step, bytes):
-                writer.write(step)
-                await writer.drain()
+        try:
+            for step in steps:
+                if step == "keep":
+                    seen.given += 1
+                    return True
+                if step == "reset":
+                    writer.transport.abort()
+                elif step == "hang":
+                    seen.left += not await reader.read(1)
+                elif isinstance(step, float):
+                    await asyncio.sleep(step)
+                elif isinstance(step, bytes):
+                    writer.write(step)
+                    await writer.drain()
+        except ConnectionError:  # the client has left while it was written to
+            seen.left += 1
+            raise
         seen.given += 1
         return False
 
