@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.config.sections import Summarization
@@ -485,9 +486,12 @@ def test_where_a_summary_fails_the_window_is_told_and_it_is_said(shelf: Shelf, t
 def test_a_summary_that_takes_too_long_is_not_waited_for_and_there_for_the_next(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One turn of four leaves the window after it, which is too little for the job of another summary."""
     monkeypatch.setattr(history, "SECONDS", 0.05)
-    newest = shelf.chain(6)
-    held, model = shelf.history(ON, {"text": "late", "pause_at": 0})
+    newest = shelf.chain(8)
+    held, model = shelf.history(
+        replace(ON, window_size=4, token_threshold=100), {"text": "late", "pause_at": 0}
+    )
     past = shelf.load(held, previous_response_id=newest)
     assert (past.dropped, past.notes) == (4, ["summary_failed: it took too long"])
 
@@ -496,9 +500,10 @@ def test_a_summary_that_takes_too_long_is_not_waited_for_and_there_for_the_next(
         await asyncio.gather(*held._making.values())
 
     shelf.rc.portal.call(made())
-    past = shelf.load(held, previous_response_id=shelf.response("r6", newest))
+    past = shelf.load(held, previous_response_id=shelf.response("r8", newest))
     assert past.summary is not None
     assert (past.summary.summary, past.notes, len(model.asked)) == ("late", [], 1)
+    assert shelf.rc.portal.call(shelf.core.jobs.list(shelf.tenant)) == []
 
 
 def test_one_sessions_failure_holds_up_no_other(shelf: Shelf) -> None:
