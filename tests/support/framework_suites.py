@@ -15,12 +15,13 @@ import re
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import venv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from support.archives import unpack
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
@@ -182,6 +183,13 @@ SUITES = (
         packages=("pydantic-ai-slim[openai]==2.68.0",),
         own=("tests/integrations/test_pydantic_ai.py",),
     ),
+    Suite(
+        adapter="Strands memory store",
+        client="strands-agents",
+        name="tests of the adapter (those of Strands read the files of its own store)",
+        files=("tests/integrations/test_strands.py",),
+        packages=("strands-agents[openai]==1.62.0",),
+    ),
 )
 """Every suite: one entry adds one."""
 
@@ -250,8 +258,7 @@ def source_of(package: str, folder: Path) -> Path:
     command += ["--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder), package]
     subprocess.run(command, check=True, capture_output=True, text=True)
     (archive,) = folder.glob("*.tar.gz")
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+    unpack(archive, folder)
     unpacked = folder / archive.name.removesuffix(".tar.gz")
     (unpacked / "pytest.ini").write_text(
         "[pytest]\nasyncio_mode = auto\nmarkers =\n    flaky: may be run again\n"

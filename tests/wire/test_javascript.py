@@ -7,12 +7,13 @@ import platform
 import runpy
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.archives import unpack
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "javascript"
@@ -72,8 +73,7 @@ def project(folder: Path, *, built: bool = False, **packages: Path) -> Path:
     archive = folder / ran(npm if built else [*npm, "--ignore-scripts"], PACKAGE).split()[-1]
     modules = folder / "node_modules"
     modules.mkdir()
-    with tarfile.open(archive) as file:
-        file.extractall(modules, filter="data")
+    unpack(archive, modules)
     (modules / "package").rename(modules / "memoranda")
     others = {name: PACKAGE / "node_modules" / name for name in DEPENDENCIES}
     for name, place in {**others, **packages}.items():
