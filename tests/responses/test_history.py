@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from operator import not_
 from typing import Any
@@ -27,6 +26,8 @@ from memoranda.responses.history import ContextTooLong, History, Past, UnknownRe
 from memoranda.responses.items import check_calls, checked
 from memoranda.responses.turns import starts_of, turns_of
 from memoranda.responses.values import Item, Response, Summary
+from memoranda.storage.sql.sqlite import SqliteConnection
+from memoranda.storage.sql.statements import statements
 from memoranda.types import Subject
 from support.growth import grows_in_proportion
 from support.waiting import until, until_async
@@ -703,8 +704,39 @@ def test_a_conversation_is_summarized_by_a_job(shelf: Shelf) -> None:
 # --- speed -------------------------------------------------------------------------------------------------
 
 
+STEPS_A_TURN = 100
+"""80 instructions of SQLite, or 11 rows of PostgreSQL, for each turn of a chain of any length; a step that read all
+rows would take as many as there are turns, of either."""
+
+
+def steps(shelf: Shelf, newest: str) -> int:
+    """What the database does to read a chain: the instructions of SQLite, or the rows that pass through the plan of
+    PostgreSQL."""
+
+    def sqlite(c: Any) -> int:
+        instructions = itertools.count()
+        c.raw.set_progress_handler(lambda: next(instructions) and 0, 1)
+        c.all("chain", [shelf.tenant, newest])
+        c.raw.set_progress_handler(None, 1)
+        return next(instructions)
+
+    def rows(node: dict[str, Any]) -> float:
+        passed = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        return float(passed * node["Actual Loops"] + sum(map(rows, node.get("Plans", []))))
+
+    def postgres(c: Any) -> int:
+        sql = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statements('postgres')['chain']}"
+        ((plan,),) = c.raw.cursor().execute(sql, [shelf.tenant, newest]).fetchall()
+        return int(rows(plan[0]["Plan"]))
+
+    def counted(c: Any) -> int:
+        return sqlite(c) if isinstance(c, SqliteConnection) else postgres(c)
+
+    return shelf.core.store.db.read(counted, shelf.tenant)
+
+
 def test_a_chain_of_500_turns_is_walked_by_its_links(shelf: Shelf) -> None:
-    """Asked of the database once, in a time that grows with the chain and not with its square, as it would if a step
+    """The work of the database and of this process grows with the chain and not with its square, as it would if a step
     read all rows of the tenant."""
     held, _ = shelf.history(Summarization())
     made: list[str] = []
@@ -718,5 +750,6 @@ def test_a_chain_of_500_turns_is_walked_by_its_links(shelf: Shelf) -> None:
     def load(newest: str) -> None:
         turns.append(shelf.load(held, previous_response_id=newest).turns)
 
-    grows_in_proportion(load, chain, 63, time.perf_counter)
+    grows_in_proportion(load, chain, 63)
     assert set(turns) == {63, 504}
+    assert 504 <= steps(shelf, made[-1]) <= STEPS_A_TURN * 504

@@ -15,16 +15,10 @@ LEAST = 0.001
 """Seconds: what is quicker counts as this."""
 
 
-def grows_in_proportion(
-    work: Callable[[T], object],
-    of: Callable[[int], T],
-    size: int,
-    clock: Callable[[], float] = time.process_time,
-) -> None:
+def grows_in_proportion(work: Callable[[T], object], of: Callable[[int], T], size: int) -> None:
     """Works on `of(size)` and then on `TIMES` times as much, each at its best of some tries; by the processor's time of
-    this process, unless another `clock` is given for work that others do. Choose a `size` that takes some
-    milliseconds: a time that grows with the square is `TIMES` times too long, but where the smaller is quick, its
-    fixed part hides that.
+    this process, so that what else the machine does counts little. Choose a `size` that takes some milliseconds: a time
+    that grows with the square is `TIMES` times too long, but where the smaller is quick, its fixed part hides that.
 
     Raises:
         AssertionError: the larger took more than `SLACK * TIMES` times as long as the smaller.
@@ -32,9 +26,9 @@ def grows_in_proportion(
     __tracebackhide__ = True
 
     def seconds(given: T) -> float:
-        began = clock()
+        began = time.process_time()
         work(given)
-        return clock() - began
+        return time.process_time() - began
 
     few = of(size)
     small, large = max(LEAST, min(seconds(few) for _ in range(TRIES))), float("inf")
