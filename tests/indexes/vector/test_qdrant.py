@@ -500,6 +500,29 @@ def test_a_log_that_cannot_be_emptied_is_told(tmp_path: Path, monkeypatch: pytes
         assert live_files.holding(tmp_path, b"Quetzalcoatl") == set()
 
 
+def test_an_engine_that_could_not_be_compacted_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qdrant_link, "FILE_SECONDS", 0.05)
+    with closing(open_index("qdrant:", DIM, tmp_path)) as index:
+        index.put("t", batch([1, 2], noise(2), [{"name": "Quetzalcoatl"}, {}]))
+        index.remove("t", [1])
+        (file,) = tmp_path.glob("collection/*/storage.sqlite")
+        assert isinstance(index, qdrant.QdrantIndex)
+        with closing(sqlite3.connect(file)) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            with (
+                index._link.exclusive(),
+                pytest.raises(IndexUnavailable, match="could not compact: .* locked"),
+            ):
+                index._link.reopen()
+            assert index.count("t") == 1
+        index.put("t", batch([3], noise(1)))
+        index.compact()
+        assert index.count("t") == 2
+        assert live_files.holding(tmp_path, b"Quetzalcoatl") == set()
+
+
 def test_spaces_and_prefixes_live_beside_each_other(tmp_path: Path) -> None:
     link_free = [("qdrant:", "a"), ("qdrant:", "b"), ("qdrant:?collection_prefix=other", "a")]
     for number, (url, space) in enumerate(link_free, 1):

@@ -195,13 +195,18 @@ class Link:
         """Close and open the engine in this process; removed points leave its files.
 
         Raises:
-            IndexUnavailable: another connection reads the files, so that a log keeps removed points.
+            IndexUnavailable: another connection has the files open and reads or writes, or they cannot be written. The
+                engine is open again; files may keep removed points.
         """
         self.client().close()
         self._client = None
-        emptied = [_emptied(connection) for connection in self._connections()]
-        self._client = self._opened()
-        self.write_ahead()
+        try:
+            emptied = [_emptied(connection) for connection in self._connections()]
+        except FAILURES as exc:
+            raise self.failure("compact", exc) from exc
+        finally:
+            self._client = self._opened()
+            self.write_ahead()
         if not all(emptied):
             raise IndexUnavailable(
                 f"Qdrant ({self.where}) could not compact: another connection reads its files; compact again."
