@@ -57,6 +57,7 @@ async def planned(
 
 
 def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> list[Plan]:
+    """Return the drafts with the neighbours that the indexes have; the write adds those after `Plan.seen`."""
     store = core.store
     store.derived.follow(tenant)
     seen = store.derived.applied

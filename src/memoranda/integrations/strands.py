@@ -32,8 +32,8 @@ class MemorandaMemoryStore(MemoryStore):
     `add` stores an entry verbatim, the same text once. With `extraction`, the messages of the agent are stored in the
     message log, each once, with the product's summaries and facts; no model of the agent is called. Both belong to the
     user `user_id` and the agent `agent_id`, and so do the results of a search, best first. `session_id` is where the
-    messages are stored; without one, each store begins a session of its own. What is said in that session is not found:
-    the agent has it before it. Methods run in worker threads.
+    messages are stored; without one, each store begins a session of its own. Messages of that session are not found,
+    since they are in the agent's context. Methods run in worker threads.
 
     Raises:
         InvalidInput: the product has memories only, the name is empty, or the number of results is not positive.
@@ -63,11 +63,17 @@ class MemorandaMemoryStore(MemoryStore):
         self._whole = whole_of(product)
         self._memories = memories_of(product)
         named = {"user_id": user_id, "agent_id": agent_id}
-        self._place: dict[str, Any] = {place: id_ for place, id_ in named.items() if id_ is not None}
+        self._owner: dict[str, Any] = {field: id_ for field, id_ in named.items() if id_ is not None}
+        self._scopes: list[str] | None = None
+        if user_id is not None:
+            self._scopes = [f"user:{user_id}"]
+        elif agent_id is not None:
+            self._scopes = [f"agent:{agent_id}"]
         self._session_id = session_id or f"strands:{uuid4()}"
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """The memories that bear on a question, best first. Id, kind, score and time of each are in its metadata.
+        """The memories that bear on a question, best first. Their metadata have `id`, `kind`, `score` and time
+        (`at`), in place of the caller's of these names.
 
         Raises:
             InvalidInput: the number of results is not positive.
@@ -86,41 +92,40 @@ class MemorandaMemoryStore(MemoryStore):
             InvalidInput: the store is not writable, or the text is empty.
         """
         self._must_be_writable()
-        fields: dict[str, Any] = {**self._place, "metadata": metadata or {}}
+        fields: dict[str, Any] = {**self._owner, "metadata": metadata or {}}
         added = await asyncio.to_thread(lambda: self._memories.add(content, **fields))
         return added.memory
 
     async def add_messages(
         self, messages: Sequence[Message], context: AddMessagesContext | None = None
     ) -> None:
-        """Stores the texts of messages in the message log.
+        """Stores the texts of messages in the message log. `context` is not needed: messages have ids of their own.
 
         Raises:
             InvalidInput: the store is not writable.
         """
         self._must_be_writable()
-        said = [self._said(message) for message in messages]
-        spoken = [message for message in said if message["content"].strip()]
-        if spoken:
-            await asyncio.to_thread(self._observe, spoken)
+        logged = [self._logged(message) for message in messages]
+        texts = [message for message in logged if message["content"].strip()]
+        if texts:
+            await asyncio.to_thread(self._observe, texts)
 
     def _search(self, query: str, limit: int) -> list[Hit]:
         filters: dict[str, Any] = {"type": "ne", "key": "$session_id", "value": self._session_id}
-        if "agent_id" in self._place:
-            mine = {"type": "eq", "key": "$agent_id", "value": self._place["agent_id"]}
-            filters = {"type": "and", "filters": [filters, mine]}
-        scopes = [f"{place.removesuffix('_id')}:{id_}" for place, id_ in self._place.items()]
-        return self._memories.search(query, limit=limit, scopes=scopes[:1] or None, filters=filters).results
+        if "agent_id" in self._owner:
+            of_agent = {"type": "eq", "key": "$agent_id", "value": self._owner["agent_id"]}
+            filters = {"type": "and", "filters": [filters, of_agent]}
+        return self._memories.search(query, limit=limit, scopes=self._scopes, filters=filters).results
 
     def _observe(self, messages: list[dict[str, Any]]) -> None:
-        self._whole.sessions.observe(messages, session_id=self._session_id, **self._place)
+        self._whole.sessions.observe(messages, session_id=self._session_id, **self._owner)
 
-    def _said(self, message: Message) -> dict[str, Any]:
+    def _logged(self, message: Message) -> dict[str, Any]:
         texts = [block["text"] for block in message["content"] if "text" in block]
-        said = {"role": message["role"], "content": "\n\n".join(texts)}
+        logged = {"role": message["role"], "content": "\n\n".join(texts)}
         if "tracking_id" in message:
-            said["id"] = f"{self._session_id}:{message['tracking_id']}"
-        return said
+            logged["id"] = f"{self._session_id}:{message['tracking_id']}"
+        return logged
 
     def _must_be_writable(self) -> None:
         if not self.writable:

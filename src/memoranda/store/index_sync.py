@@ -320,10 +320,10 @@ class Derived:
         return done
 
     def follow(self, tenant: str) -> list[str]:
-        """Bring the indexes to every change of a tenant's rows that a reader can see; return the sides that may still
-        miss some. Changes of other processes are replayed. A change of this process is on its way from its commit to
-        the indexes, and is waited for, at most `CHANGE_SECONDS`: an index that does not answer delays a search no
-        longer."""
+        """Bring the committed changes of a tenant's rows to the indexes; return the sides that may still lack some.
+
+        Changes of other processes are replayed. Those of this process are applied by its writing thread, for which this
+        waits `CHANGE_SECONDS` at most."""
         if self.follows:
             self.replay_others()
         elif self.db.called.is_set() or self.behind:

@@ -513,7 +513,7 @@ def test_an_engine_that_could_not_be_compacted_is_open(
             writer.execute("BEGIN IMMEDIATE")
             with (
                 index._link.exclusive(),
-                pytest.raises(IndexUnavailable, match="could not compact: .* locked"),
+                pytest.raises(IndexUnavailable, match=r"could not compact: .* locked"),
             ):
                 index._link.reopen()
             assert index.count("t") == 1
