@@ -88,7 +88,7 @@ def test_a_failure_that_repeats_fails_the_run(tmp_path: Path) -> None:
             1,
             id="eleven",
         ),
-        pytest.param("", 5, id="no test"),
+        pytest.param("", 5, id="no test", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_no_chance_is_not_repeated(tmp_path: Path, source: str, status: int) -> None:

@@ -84,7 +84,9 @@ class Traffic:
         assert self.memories.search(f"entry {n % 300} words{n % 7}", limit=5).results
 
 
-@pytest.mark.parametrize("to", ["memory:?engine=float", "sqlitevec:", "lancedb:"])
+@pytest.mark.parametrize(
+    "to", ["memory:?engine=float", "sqlitevec:", pytest.param("lancedb:", marks=pytest.mark.slow)]
+)
 def test_a_store_moves_while_it_is_written_and_searched(to: str, tmp_path: Path) -> None:
     with memoranda.open(tmp_path, embedder=QUICK) as rc:
         rc.memories.add_many([f"entry {n} of words{n % 7}" for n in range(600)])

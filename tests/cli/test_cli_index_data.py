@@ -61,7 +61,10 @@ def in_use(path: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("words", [(), ("--scope", "global")], ids=["store", "scope"])
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param((), id="store"), pytest.param(("--scope", "global"), id="scope", marks=pytest.mark.slow)],
+)
 def test_no_file_of_a_data_folder_is_opened(
     run: Any, write: Write, tmp_path: Path, words: tuple[str, ...]
 ) -> None:

@@ -79,6 +79,7 @@ def holder(folder: Path) -> int:
     return int(json.loads(text)["pid"]) if text else 0
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_folder_goes_on_when_the_process_that_serves_it_is_killed_or_leaves(tmp_path: Path) -> None:
     folder = tmp_path / "data"

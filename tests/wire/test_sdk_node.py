@@ -21,6 +21,8 @@ SCRIPTS: dict[str, tuple[str, dict[str, str]]] = {
     "ai-6": ("vercel.mjs", {"AI": "ai-6", "PROVIDER": "ai-6-openai"}),
 }
 """By the name of the package: its script, and what that is told."""
+EARLIER = {"openai-6", "ai-6"}
+"""The major versions before the current ones."""
 
 
 def cases(script: str) -> list[str]:
@@ -77,7 +79,10 @@ def played(kitchen: Any, package: str) -> dict[str, str | None]:
     return {one["name"]: one["error"] for one in ended}
 
 
-@pytest.mark.parametrize("package", SCRIPTS)
+@pytest.mark.parametrize(
+    "package",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in EARLIER else []) for name in SCRIPTS],
+)
 def test_node(kitchen: Any, package: str) -> None:
     # One test for all cases: however the tests are shared out, each script runs once.
     script, _ = SCRIPTS[package]

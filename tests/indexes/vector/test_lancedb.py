@@ -143,6 +143,7 @@ def cleared() -> Iterator[LanceIndex]:
     index.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.dictionaries(KEYS, HELD, max_size=4), min_size=1, max_size=12),
@@ -182,6 +183,7 @@ def test_the_largest_filter_is_answered() -> None:
 # --- the graph -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_graph_finds_the_nearest_whatever_the_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoranda.indexes.vector.lancedb.NARROW", 100)
     centres = noise(30, seed=1)
@@ -239,6 +241,7 @@ def test_what_was_compacted_away_is_in_no_file(tmp_path: Path, how: str) -> None
     index.close()
 
 
+@pytest.mark.slow
 def test_many_small_files_become_few(tmp_path: Path) -> None:
     vectors = noise(2_000)
     index = opened(tmp_path, "?batch=20&optimize_every=1000&index=none")
@@ -251,6 +254,7 @@ def test_many_small_files_become_few(tmp_path: Path) -> None:
     index.close()
 
 
+@pytest.mark.slow
 def test_tidying_keeps_up_with_replacements(caplog: pytest.LogCaptureFixture) -> None:
     random = np.random.default_rng(0)
     vectors, held = noise(3_000), dict[int, int]()
