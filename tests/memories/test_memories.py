@@ -138,7 +138,8 @@ def test_uses_are_counted_when_asked(memories: BlockingMemories) -> None:
     memories.search("blue door")
     assert memories.get(id_).access_count == 0
     memories.search("blue door", count_access=True)
-    memories.count_access([id_])
+    assert memories.count_access([id_, id_, "none of this id"]) == 1
+    assert memories.count_access([]) == 0
     held = memories.get(id_)
     assert held.access_count == 2
     assert held.last_accessed_at is not None

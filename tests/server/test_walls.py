@@ -82,6 +82,7 @@ CASES: dict[str, Case] = {
     ],
     "POST /v1/memories/forget": lambda id_: [Ask({"ids": [id_]}), Ask({"scopes": ["all"]})],
     "POST /v1/memories/count": selections,
+    "POST /v1/memories/count_access": lambda id_: [Ask({"ids": [id_]})],
     "GET /v1/memories/stats": none,
     "POST /v1/memories/compact": none,
     "POST /v1/memories/reembed": lambda id_: [Ask({"everything": True})],

@@ -47,6 +47,7 @@ def story(memories: Any) -> list[Any]:
     )
     said += [[one.created for one in many]]
     said += [memories.update("2", tags=["x"], source=None).tags, memories.get("k/1").occurred_at]
+    said += [memories.count_access(["2", "v", "none"]), memories.get("2").access_count]
     said += [memories.count(scopes=["session:s"]), memories.count(filters={"n": 1}), memories.count()]
     page = memories.list(limit=2, order="asc", since=WHEN)
     said += [[one.content for one in page.data], page.has_more]

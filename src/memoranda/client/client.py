@@ -208,6 +208,12 @@ class Client:
         """See `Memories.count`."""
         return msgspec.json.decode(self._wire.call("POST", f"{AT}/count", body=fields), type=_Count).count
 
+    def count_access(self, ids: Sequence[str]) -> int:
+        """See `Memories.count_access`; takes 1,000 ids at most."""
+        body = {"ids": list(ids)}
+        answer = self._wire.call("POST", f"{AT}/count_access", body=body)
+        return msgspec.json.decode(answer, type=_Count).count
+
     def near_duplicates(
         self, *, limit: int = 100, **fields: Unpack[SelectionFields]
     ) -> Sequence[NearDuplicate]:

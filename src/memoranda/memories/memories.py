@@ -340,8 +340,8 @@ class Memories:
             core.embedder, texts, task, tenant=tenant, purpose="embeddings", operations=1
         )
 
-    async def count_access(self, ids: Sequence[str]) -> None:
-        """Record that these memories were used: update access_count and last_accessed_at."""
+    async def count_access(self, ids: Sequence[str]) -> int:
+        """Record that these memories were used: update access_count and last_accessed_at. Return how many there are."""
         _check_ids(ids)
         rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
         mine = visible_to(self.subject)
@@ -350,7 +350,7 @@ class Memories:
         counted = self._core.store.db.write(
             lambda c: c.run("count_access", values), tenant=self.subject.tenant_id
         )
-        await self._core.threads.result(counted)
+        return await self._core.threads.result(counted)
 
     async def count(self, **fields: Unpack[SelectionFields]) -> int:
         """Return how many memories a selection has. Its `scopes` may name `session`, `channel`, `agent` or `user`

@@ -146,6 +146,10 @@ async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
     return as_wire(await call.memories.forget(call.body.ids, **chosen), wire.Forgotten)
 
 
+async def count_access(call: Call[wire.AccessBody, None]) -> wire.MemoryCount:
+    return wire.MemoryCount(count=await call.memories.count_access(call.body.ids))
+
+
 async def count(call: Call[wire.SelectionBody, None]) -> wire.MemoryCount:
     return wire.MemoryCount(count=await call.memories.count(**selected(call.body)))
 
@@ -219,6 +223,10 @@ ROUTES = (
     Route("GET", AT, "A page of memories", page, "read", wire.MemoryList, query=wire.ListingQuery),
     Route("POST", f"{AT}/search", "Search", search, "read", wire.SearchAnswer, wire.SearchBody),
     Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
+    Route(
+        "POST", f"{AT}/count_access", "Count a use of memories", count_access, "write", wire.MemoryCount,
+        wire.AccessBody,
+    ),
     Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
     Route(
         "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,

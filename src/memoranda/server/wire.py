@@ -149,6 +149,12 @@ class ListingQuery(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     order: Literal["asc", "desc"] = "desc"
 
 
+class AccessBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The ids of memories that were used."""
+
+    ids: Annotated[list[str], Meta(max_length=1_000)]
+
+
 class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     """What to erase: these ids, or what the selection names."""
 
