@@ -190,6 +190,59 @@ SUITES = (
         files=("tests/integrations/test_strands.py",),
         packages=("strands-agents[openai]==1.62.0",),
     ),
+    Suite(
+        adapter="CrewAI storage backend",
+        client="crewai",
+        name="tests of `LanceDBStorage`, crewai 1.15.30",
+        files=(
+            "tests/memory/test_unified_memory.py",
+            "tests/memory/test_memory_root_scope.py",
+            "tests/memory/test_lancedb_update.py",
+            "tests/memory/test_dimension_mismatch.py",
+        ),
+        packages=("crewai==1.15.30",),
+        source="crewai==1.15.30",
+        plugin="support.crewai_lancedb",
+        left_out={
+            f"tests/memory/{name}": why
+            for why, names in (
+                (
+                    "expects `TypeError` for metadata that is no JSON; here it is `InvalidInput`",
+                    ("test_lancedb_update.py::test_update_serialization_failure_preserves_existing_record",),
+                ),
+                (
+                    "compares the vectors of records; here they are not read back",
+                    ("test_lancedb_update.py::test_update_replaces_existing_record",),
+                ),
+                (
+                    "expects CrewAI's error for vectors of another model; here it is `DimensionMismatch`",
+                    tuple(
+                        f"test_dimension_mismatch.py::test_lancedb_{name}"
+                        for name in (
+                            "save_mismatch_raises",
+                            "mixed_batch_mismatch_raises",
+                            "mixed_batch_on_fresh_store_raises",
+                            "search_mismatch_raises",
+                            "reopened_store_detects_mismatch",
+                        )
+                    ),
+                ),
+                (
+                    "updates a record with a vector; here the product embeds the new text",
+                    ("test_dimension_mismatch.py::test_lancedb_update_mismatch_raises",),
+                ),
+                (
+                    "gives an emptied storage another model; here `memoranda reembed` does",
+                    (
+                        "test_dimension_mismatch.py::"
+                        "test_memory_reset_all_rebuilds_reopened_store_with_new_dimension",
+                    ),
+                ),
+            )
+            for name in names
+        },
+        own=("tests/integrations/test_crewai.py",),
+    ),
 )
 """Every suite: one entry adds one."""
 

@@ -22,8 +22,8 @@ ATTEMPTS = 5
 RESERVED = "extracted_by"
 """A metadata key that has a meaning of its own in facts."""
 REST = "rest"
-FIXED = ("id", "agent_id", "session_id")
-"""Fields of an entry that are written once."""
+FIXED = ("id", "agent_id", "session_id", "embedding")
+"""Fields of an entry that an update leaves out."""
 
 
 def id_of(*parts: Any) -> str:
