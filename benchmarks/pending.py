@@ -53,7 +53,7 @@ def settle(product: BlockingMemoranda) -> None:
     """Embed everything that is pending."""
     core, tenant = product.inner.core, Subject().tenant_id
     while rows := core.store.pending_rows(tenant, core.store.space, 64):
-        product.portal.call(core.ingest.embed_owed(rows, tenant, reuse=True))
+        product.portal.call(core.ingest.embed_pending(rows, tenant, reuse=True))
 
 
 def measured(product: BlockingMemoranda, pending: int, searches: int) -> tuple[float, float]:

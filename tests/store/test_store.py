@@ -398,7 +398,7 @@ def test_an_outage_blocks_no_write_and_shows_in_the_search(
     agree(rc)
 
 
-def test_while_vectors_are_owed_a_search_says_so(
+def test_a_search_says_that_embeddings_are_pending(
     rc: BlockingMemoranda, memories: BlockingMemories, fragile: Fragile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "SOON", 600.0)
@@ -439,7 +439,7 @@ def test_an_outage_over_a_restart_heals(home: Any, monkeypatch: pytest.MonkeyPat
         agree(opened)
 
 
-def test_texts_deleted_and_rewritten_while_they_are_owed(
+def test_texts_deleted_and_rewritten_while_their_embeddings_are_pending(
     rc: BlockingMemoranda, memories: BlockingMemories, fragile: Fragile
 ) -> None:
     fragile.away = True

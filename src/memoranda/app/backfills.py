@@ -102,7 +102,9 @@ class Backfills:
 
         def read(c: Connection) -> Missing:
             counted = [c.one("count_unsummarized", summaries), c.one("count_underived", [tenant])]
-            pending = sum(number for whose, number in c.all("count_owed", [store.space]) if whose == tenant)
+            pending = sum(
+                number for whose, number in c.all("count_pending", [store.space]) if whose == tenant
+            )
             left, underived = (int(row[0]) if row else 0 for row in counted)
             return Missing(unembedded=pending, summaries=left, query_logs=underived)
 

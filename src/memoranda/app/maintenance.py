@@ -38,13 +38,13 @@ class Upkeep:
             COMPACT_JOB: self.compact,
             REPAIR_JOB: self.repair,
         }
-        core.store.on_owed = self.schedule_from_writer
+        core.store.on_pending = self.schedule_from_writer
         core.store.derived.on_behind = self.behind
 
     async def begin(self) -> None:
         """Resume pending embeddings after an outage, and start to watch a database that others write to. If the model
         is new and has no vector yet, only log it: embedding everything is a decision."""
-        for tenant, count in self.core.store.owed.items():
+        for tenant, count in self.core.store.pending_counts.items():
             if count and await self.core.threads.run(self.core.store.has_vectors, tenant):
                 self.schedule_embeddings(tenant)
             elif count:
@@ -88,7 +88,7 @@ class Upkeep:
     async def _ask(self, tenant: str, until: float) -> None:
         """Enqueue the job; if one is running already, the next rows enqueue again."""
         payload = {"reuse": True, "rows_per_second": None, "total": None}
-        id_ = await self.core.jobs.enqueue(tenant, EMBED_JOB, payload, dedup_key="owed", delay=SOON)
+        id_ = await self.core.jobs.enqueue(tenant, EMBED_JOB, payload, dedup_key="embeddings", delay=SOON)
         job = await self.core.jobs.get(tenant, id_)
         if job.state != "queued" and self._asked.get(tenant) == until:
             del self._asked[tenant]
@@ -101,7 +101,7 @@ class Upkeep:
             if not await self.core.threads.run(store.pending_rows, run.tenant, store.space, 1):
                 return
             payload = {"reuse": True, "rows_per_second": None, "total": None}
-            if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="owed") != run.id:
+            if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="embeddings") != run.id:
                 return
 
     def schedule_from_writer(self, tenant: str) -> None:
@@ -139,7 +139,7 @@ class Upkeep:
         while rows := await self.core.threads.run(store.pending_rows, run.tenant, store.space, step):
             began = self.loop.time()
             try:
-                await self.core.ingest.embed_owed(
+                await self.core.ingest.embed_pending(
                     rows, run.tenant, reuse=bool(run.payload.get("reuse", True))
                 )
             except EmbedderUnavailable as exc:

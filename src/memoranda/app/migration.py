@@ -68,13 +68,13 @@ class Moves:
         rate = run.payload.get("rows_per_second")
         loop = asyncio.get_running_loop()
         store = self.core.store
-        pending = await self.core.threads.run(store.owed_in, space)
+        pending = await self.core.threads.run(store.pending_in, space)
         total = done + sum(pending.values())
         for tenant in pending:
             while rows := await self.core.threads.run(store.pending_rows, tenant, space, STEP):
                 began = loop.time()
                 try:
-                    await self.core.ingest.embed_owed(rows, tenant, reuse=True, embedder=embedder)
+                    await self.core.ingest.embed_pending(rows, tenant, reuse=True, embedder=embedder)
                 except EmbedderUnavailable as exc:
                     raise Postponed(str(exc), RETRY_AFTER) from exc
                 done += len(rows)

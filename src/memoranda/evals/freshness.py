@@ -71,7 +71,7 @@ class _DeferredProduct:
         """Embed everything that is pending."""
         core, tenant = self.product.core, Subject().tenant_id
         while rows := await core.threads.run(core.store.pending_rows, tenant, core.store.space, ROWS):
-            await core.ingest.embed_owed(rows, tenant, reuse=True)
+            await core.ingest.embed_pending(rows, tenant, reuse=True)
 
     async def ask(self, questions: Sequence[Question]) -> tuple[list[float], list[bool]]:
         """Return the recall@10 of each question, and whether its answer was degraded by a missing embedding."""

@@ -449,9 +449,13 @@ class Memories:
         self._must_be_admin("reembed")
         if self._core.next is not None:
             return await self._remodel(rows_per_second)
-        pending = await self._core.threads.run(self._core.store.owe, self.subject.tenant_id, everything)
+        pending = await self._core.threads.run(
+            self._core.store.mark_pending, self.subject.tenant_id, everything
+        )
         payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": pending}
-        id_ = await self._core.jobs.enqueue(self.subject.tenant_id, EMBED_JOB, payload, dedup_key="owed")
+        id_ = await self._core.jobs.enqueue(
+            self.subject.tenant_id, EMBED_JOB, payload, dedup_key="embeddings"
+        )
         return await self._core.jobs.get(self.subject.tenant_id, id_)
 
     async def _remodel(self, rows_per_second: float | None) -> Job:

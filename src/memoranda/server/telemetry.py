@@ -134,7 +134,11 @@ class _State(Collector):
                 store.words.health().get("documents", 0),
             ),
             ("database_bytes", "Bytes of the database.", store.db.health().get("bytes", 0)),
-            ("embeddings_owed", "Memories that wait for a vector.", sum(store.owed.copy().values())),
+            (
+                "embeddings_pending",
+                "Memories that wait for a vector.",
+                sum(store.pending_counts.copy().values()),
+            ),
         ):
             yield GaugeMetricFamily(f"memoranda_{name}", says, value=float(str(value)))
         behind = GaugeMetricFamily(

@@ -200,7 +200,7 @@ class Ingest:
         same = searched_text(before) == searched_text(after)
         return [] if same else windows(after, self.embedder)
 
-    async def embed_owed(
+    async def embed_pending(
         self,
         rows: Sequence[Record],
         tenant: str,

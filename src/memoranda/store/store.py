@@ -46,11 +46,11 @@ class Store:
         self.db = db
         self.derived = Derived(db, index, words)
         self.derived.live = Live(index, 0, model)
-        self.owed: dict[str, int] = {}
+        self.pending_counts: dict[str, int] = {}
         self.next_space: int | None = None
         self.next_model = ""
         """The next model during a migration; every row needs a vector in `next_space` too."""
-        self.on_owed: Callable[[str], None] = lambda tenant: None
+        self.on_pending: Callable[[str], None] = lambda tenant: None
         """Called on the writing thread when rows of a tenant were written without vectors."""
         self.cascades: list[Cascade] = []
         self.edits: list[Edit] = []
@@ -97,31 +97,31 @@ class Store:
         space, moved = self.db.write(self._find_space).result()
         self.derived.live = Live(self.index, space, self.model)
         if moved:
-            self.db.write(self._owe_all_missing).result()
-        self.count_owed()
+            self.db.write(self._mark_missing).result()
+        self.count_pending()
         self.derived.open()
 
-    def count_owed(self) -> None:
+    def count_pending(self) -> None:
         """Count the rows with pending embeddings again, by tenant; on the writing thread, where every write of this
         process adds its own."""
 
         def note(rows: Sequence[Row]) -> None:
-            self.owed = dict(rows)
+            self.pending_counts = dict(rows)
 
-        self.db.write(lambda c: c.all("count_owed", [self.space]), note).result()
+        self.db.write(lambda c: c.all("count_pending", [self.space]), note).result()
 
     def pending_rows(self, tenant: str, space: int, limit: int) -> list[Record]:
         """Return at most `limit` rows whose embeddings in a space are pending, oldest first."""
 
         def read(c: Connection) -> list[Record]:
-            seqs = [seq for seq, _ in c.all("owed_embeddings", [tenant, space, 0, limit])]
+            seqs = [seq for seq, _ in c.all("pending_embeddings", [tenant, space, 0, limit])]
             return list(fetch(c, tenant, seqs).values())
 
         return self.db.read(read, tenant)
 
-    def owed_in(self, space: int) -> dict[str, int]:
+    def pending_in(self, space: int) -> dict[str, int]:
         """Return the number of rows whose embeddings in a space are pending, by tenant."""
-        return dict(self.db.read(lambda c: c.all("count_owed", [space])))
+        return dict(self.db.read(lambda c: c.all("count_pending", [space])))
 
     def prepare(self, model: str, dim: int) -> None:
         """Create the space of the next model, and mark the embeddings of every row in it as pending.
@@ -138,11 +138,11 @@ class Store:
 
         space = self.db.write(work, note).result()
 
-        def owe(tenant: str, first: int, last: int, c: Connection) -> int:
-            return c.run("owe_missing", [space, tenant, first, last])
+        def mark(tenant: str, first: int, last: int, c: Connection) -> int:
+            return c.run("add_missing_pending", [space, tenant, first, last])
 
         for tenant in self.derived.tenants():
-            self._by_pages(tenant, partial(owe, tenant), PAGE)
+            self._by_pages(tenant, partial(mark, tenant), PAGE)
 
     def switch(
         self,
@@ -158,7 +158,7 @@ class Store:
 
         def work(c: Connection) -> bool:
             c.one("draw_revs", [1])  # waits for writes of other processes that have begun
-            pending = sum(count for _, count in c.all("count_owed", [mirror.space]))
+            pending = sum(count for _, count in c.all("count_pending", [mirror.space]))
             if mirror.space != self.space and pending > leave:
                 return False
             c.run("set_meta", ["space", str(mirror.space)])
@@ -180,10 +180,10 @@ class Store:
         self.db.write(work, take_over).result()
         if not old:
             return None
-        self.count_owed()
-        for tenant, count in self.owed.items():
+        self.count_pending()
+        for tenant, count in self.pending_counts.items():
             if count:
-                self.on_owed(tenant)
+                self.on_pending(tenant)
         return old[0]
 
     def _find_space(self, c: Connection) -> tuple[int, bool]:
@@ -205,16 +205,16 @@ class Store:
         assert row is not None
         return int(row[0])
 
-    def _owe_all_missing(self, c: Connection) -> None:
+    def _mark_missing(self, c: Connection) -> None:
         for (tenant,) in c.all("tenants"):
-            c.run("owe_missing", [self.space, tenant, 0, LAST])
+            c.run("add_missing_pending", [self.space, tenant, 0, LAST])
 
     def _drop_foreign(self, tenant: str) -> None:
         """Drop a tenant's vectors of other models. The live and the next model change on the writing thread, so they
         are read there."""
 
         def drop(first: int, last: int, c: Connection) -> int:
-            if self.owed.get(tenant) or self.next_space is not None:
+            if self.pending_counts.get(tenant) or self.next_space is not None:
                 return 0
             return c.run("drop_foreign_spaces", [self.space, tenant, first, last])
 
@@ -233,7 +233,7 @@ class Store:
 
     def refresh(self) -> None:
         """Follow other processes of the same database, see `Derived.refresh`."""
-        self.count_owed()
+        self.count_pending()
         self.derived.refresh()
 
     # --- writing -----------------------------------------------------------------------------------
@@ -347,16 +347,16 @@ class Store:
 
         return self._write(tenant, work)
 
-    def owe(self, tenant: str, everything: bool) -> int:
+    def mark_pending(self, tenant: str, everything: bool) -> int:
         """Mark the embeddings of rows as pending: of those without vectors, or of all. Return how many are pending."""
-        statement = "owe_all" if everything else "owe_missing"
+        statement = "add_all_pending" if everything else "add_missing_pending"
 
         def mark(first: int, last: int, c: Connection) -> int:
             return c.run(statement, [self.space, tenant, first, last])
 
         self._by_pages(tenant, mark, PAGE)
-        self.count_owed()
-        return self.owed.get(tenant, 0)
+        self.count_pending()
+        return self.pending_counts.get(tenant, 0)
 
     # --- after the commit --------------------------------------------------------------------------
 
@@ -367,9 +367,9 @@ class Store:
             tenant,
             change,
         ) in applied.pending.items():  # last: until an index has a vector, its row counts as pending
-            self.owed[tenant] = self.owed.get(tenant, 0) + change
+            self.pending_counts[tenant] = self.pending_counts.get(tenant, 0) + change
             if change > 0:
-                self.on_owed(tenant)
+                self.on_pending(tenant)
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -441,7 +441,7 @@ class Store:
                 "by_kind": {kind: count for kind, count, _ in kinds},
                 "chunks": chunks,
                 "vectors": vectors[0] if vectors else 0,
-                "unembedded": sum(n for t, n in c.all("count_owed", [awaited]) if t == tenant),
+                "unembedded": sum(n for t, n in c.all("count_pending", [awaited]) if t == tenant),
                 "jobs": dict(c.all("count_jobs")),
             }
 

@@ -121,7 +121,7 @@ class Writing:
         if not seqs:
             return set()
         values = [self.tenant, self._spaces.space, compact_json(seqs)]
-        return {seq for (seq,) in self.c.all("owed_among", values)}
+        return {seq for (seq,) in self.c.all("pending_among", values)}
 
     def _check_ids(self, named: Sequence[Draft]) -> None:
         if not named:
@@ -155,10 +155,10 @@ class Writing:
         self._link(row for row in rows if row.source_refs != "[]")
         pending = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
         if pending:
-            c.many("owe_embedding", [(tenant, space, seq) for seq in pending])
+            c.many("add_pending", [(tenant, space, seq) for seq in pending])
             applied.pending[tenant] += len(pending)
         if self._spaces.next is not None:
-            c.many("owe_embedding", [(tenant, self._spaces.next, row.seq) for row in rows])
+            c.many("add_pending", [(tenant, self._spaces.next, row.seq) for row in rows])
         applied.puts[tenant] += [
             Put(
                 row,
@@ -233,9 +233,9 @@ class Writing:
         c, tenant, space, applied = self.c, self.tenant, self._spaces.space, self._applied
         c.run("drop_all_embeddings", [tenant, seq])
         if self._spaces.next is not None:
-            c.run("owe_embedding", [tenant, self._spaces.next, seq])
+            c.run("add_pending", [tenant, self._spaces.next, seq])
         if not self._ready(draft):
-            applied.pending[tenant] += c.run("owe_embedding", [tenant, space, seq])
+            applied.pending[tenant] += c.run("add_pending", [tenant, space, seq])
             return
         if c.run("settle_embedding", [tenant, space, seq]):
             applied.pending[tenant] -= 1

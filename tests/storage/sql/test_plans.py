@@ -22,9 +22,10 @@ from memoranda.types import Selection, Subject
 
 WALKS = {
     "has_embedding",
-    "count_memories", "stats_by_kind", "count_embeddings", "owe_missing", "owe_all", "drop_foreign_spaces", "page_end",
-    "drop_removals", "count_owed", "list_jobs", "drop_ended_jobs", "tenants", "spaces", "release_jobs",
-    "add_space", "next_job_at", "count_jobs", "owed_embeddings", "removals_after", "unsettled_before", "settle_before",
+    "count_memories", "stats_by_kind", "count_embeddings", "add_missing_pending", "add_all_pending",
+    "drop_foreign_spaces", "page_end", "drop_removals", "count_pending", "list_jobs", "drop_ended_jobs", "tenants",
+    "spaces", "release_jobs", "add_space", "next_job_at", "count_jobs", "pending_embeddings", "removals_after",
+    "unsettled_before", "settle_before",
     "changed_tenants", "newest", "misses_model", "go_on_spending", "unsummarized", "count_unsummarized",
     "sessions_of_users", "has_rows",
     # at most one row, the first after a seq

@@ -34,7 +34,7 @@ def settle(rc: BlockingMemoranda) -> None:
     """Embed what is pending."""
     core, tenant = rc.inner.core, Subject().tenant_id
     while rows := core.store.pending_rows(tenant, core.store.space, 64):
-        rc.portal.call(core.ingest.embed_owed(rows, tenant, reuse=True))
+        rc.portal.call(core.ingest.embed_pending(rows, tenant, reuse=True))
 
 
 def observe(rc: BlockingMemoranda, *texts: str, session: str = "talk") -> list[str]:

@@ -58,7 +58,7 @@ class Pending:
 
     def possible(self, tenant: str) -> bool:
         """Return False if no row of the tenant is pending, as far as this process must know."""
-        return self.store.db.shared or self.store.owed.get(tenant, 0) > 0
+        return self.store.db.shared or self.store.pending_counts.get(tenant, 0) > 0
 
     def find(self, tenant: str, query: str | None, targets: Sequence[Target], depth: int) -> Waiting:
         """Return the pending rows that matter most, at most `AT_ONCE`: those among the `depth` best of a keyword search
@@ -162,7 +162,7 @@ def newest(c: Connection, tenant: str, space: int, where: Filter, limit: int) ->
 
 def among(c: Connection, tenant: str, space: int, seqs: Sequence[int]) -> list[int]:
     """Return those of the rows that are pending, in their order."""
-    pending = {int(seq) for (seq,) in c.all("owed_among", [tenant, space, compact_json(seqs)])}
+    pending = {int(seq) for (seq,) in c.all("pending_among", [tenant, space, compact_json(seqs)])}
     return [seq for seq in seqs if seq in pending]
 
 

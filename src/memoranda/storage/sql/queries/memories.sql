@@ -111,23 +111,23 @@ SELECT start, stop FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ?
 SELECT text_hash, vector FROM embeddings
 WHERE tenant_id = ? AND space = ? AND text_hash IN (SELECT value FROM {texts ?} wanted)
 
--- name: owe_embedding
+-- name: add_pending
 INSERT INTO unembedded (tenant_id, space, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
 
--- name: owed_embeddings
+-- name: pending_embeddings
 SELECT u.seq, m.content_hash FROM unembedded u JOIN memories m ON m.tenant_id = u.tenant_id AND m.seq = u.seq
 WHERE u.tenant_id = ? AND u.space = ? AND u.seq > ? ORDER BY u.seq LIMIT ?
 
--- name: owed_among
+-- name: pending_among
 SELECT seq FROM unembedded WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: settle_embedding
 DELETE FROM unembedded WHERE tenant_id = ? AND space = ? AND seq = ?
 
--- name: count_owed
+-- name: count_pending
 SELECT tenant_id, count(*) FROM unembedded WHERE space = ? GROUP BY tenant_id
 
--- name: owe_missing
+-- name: add_missing_pending
 INSERT INTO unembedded (tenant_id, space, seq)
 SELECT m.tenant_id, ?1, m.seq FROM memories m
 WHERE m.tenant_id = ?2 AND NOT EXISTS (
@@ -144,7 +144,7 @@ SELECT 1 FROM memories m WHERE EXISTS (SELECT 1 FROM embeddings WHERE space = ?1
     WHERE e.tenant_id = m.tenant_id AND e.seq = m.seq AND s.model = ?2
 ) LIMIT 1
 
--- name: owe_all
+-- name: add_all_pending
 INSERT INTO unembedded (tenant_id, space, seq)
 SELECT tenant_id, ?1, seq FROM memories WHERE tenant_id = ?2 AND seq > ?3 AND seq <= ?4
 ON CONFLICT DO NOTHING
